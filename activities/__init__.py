@@ -1,0 +1,1 @@
+"""Thin Temporal activities: unpack, call the core, pack."""

@@ -1,0 +1,242 @@
+"""Activities of the consolidation workflow: unpack, call the core, pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.heartbeats import beating
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.contracts import names
+from engram.contracts.consolidation import (
+    EpisodeBatch,
+    ExtractInput,
+    ExtractOutput,
+    LinkInput,
+    LinkOutput,
+    MarkConsolidatedInput,
+    MarkConsolidatedOutput,
+    PlanInput,
+    PlanOutput,
+    ReconcileInput,
+    SelectDueInput,
+    SelectDueOutput,
+)
+from engram.domain.batches import batches
+from engram.domain.confidence import ExtractionMethod
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    MemoryStatus,
+    MemoryType,
+    Provenance,
+    SemanticMemory,
+)
+from engram.domain.plan import ConsolidationPlan
+from engram.domain.reconciliation import Circumstances, reconcile
+from engram.domain.scope import Scope
+from engram.errors import ModelAnswerUnusable
+from engram.ports import Embedder, MemoryRepository, Missing
+from engram.writing.known import KnownMemories
+from engram.writing.plans import PlanWriter
+from engram.writing.updates import NewWriteId, update_memories
+
+_EPISODIC = (MemoryType.EPISODIC,)
+_SEMANTIC = (MemoryType.SEMANTIC,)
+_PAGE = 200
+# Each attempt lets the model mend its answer as well.
+_ANSWER_ATTEMPTS = 3
+
+
+class ConsolidationStoreActivities:
+    """What consolidation does with the store; runs on the store queue.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives new memories their vectors.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    def __init__(
+        self, repository: MemoryRepository, embedder: Embedder, new_write_id: NewWriteId
+    ) -> None:
+        self._repository = repository
+        self._known = KnownMemories(repository, embedder)
+        self._writer = PlanWriter(repository, embedder, new_write_id)
+        self._new_write_id = new_write_id
+
+    @activity.defn(name=names.SELECT_DUE_ACTIVITY)
+    async def select_due(self, request: SelectDueInput) -> SelectDueOutput:
+        """The oldest episodes that are not consolidated, in batches."""
+        async with beating():
+            episodes, more = await self._due(request)
+        cut = batches(
+            episodes,
+            max_turns=request.policy.extraction_batch_turns,
+            max_bytes=request.policy.extraction_batch_bytes,
+        )
+        return SelectDueOutput(
+            batches=tuple(
+                EpisodeBatch(session_id=b[0].session_id, episode_ids=tuple(e.id for e in b))
+                for b in cut
+            ),
+            more=more,
+        )
+
+    async def _due(self, request: SelectDueInput) -> tuple[list[Episode], bool]:
+        most, skip = request.policy.pass_episodes, frozenset(request.skip)
+        episodes, cursor = list[Episode](), None
+        while len(episodes) < most:
+            page = await self._repository.scroll(
+                request.scope,
+                MemoryType.EPISODIC,
+                where=(Missing("consolidated_at"),),
+                limit=min(_PAGE, most - len(episodes)),
+                cursor=cursor,
+            )
+            found = (m for m in page.memories if isinstance(m, Episode))
+            episodes += [episode for episode in found if episode.id not in skip]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return episodes, cursor is not None
+
+    @activity.defn(name=names.RECONCILE_ACTIVITY)
+    async def reconcile(self, request: ReconcileInput) -> ConsolidationPlan:
+        """Compare statements with what is known; decides everything, writes nothing."""
+        sources = {source for s in request.statements for source in s.episode_ids}
+        async with beating():
+            episodes = await _episodes(self._repository, request.scope, sources)
+            known = await self._known.about(request.scope, request.statements)
+        circumstances = Circumstances(
+            scope=request.scope,
+            now=request.now,
+            episodes=episodes,
+            method=ExtractionMethod.EXTRACTED
+            if request.use.deterministic
+            else ExtractionMethod.INFERRED,
+            provenance=Provenance(
+                workflow_id=request.workflow_id,
+                run_id=request.run_id,
+                model=request.use.model,
+                instructions_version=request.use.instructions_version,
+            ),
+        )
+        return reconcile(request.statements, known, circumstances)
+
+    @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
+    async def write_plan(self, request: PlanInput) -> PlanOutput:
+        """Store what is new, read it back, confirm and link; retires nothing."""
+        async with beating():
+            return await self._writer.write(request.scope, request.plan, request.now)
+
+    @activity.defn(name=names.RETIRE_ACTIVITY)
+    async def retire(self, request: PlanInput) -> PlanOutput:
+        """Mark as replaced what the plan replaces."""
+        async with beating():
+            return await self._writer.retire(request.scope, request.plan)
+
+    @activity.defn(name=names.MARK_CONSOLIDATED_ACTIVITY)
+    async def mark_consolidated(self, request: MarkConsolidatedInput) -> MarkConsolidatedOutput:
+        """Note on episodes that they were consolidated."""
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Episode) or memory.consolidated_at is not None:
+                return None
+            return memory.model_copy(update={"consolidated_at": request.now})
+
+        async with beating():
+            updated = await update_memories(
+                self._repository,
+                request.scope,
+                request.episode_ids,
+                change,
+                new_write_id=self._new_write_id,
+                types=_EPISODIC,
+            )
+        return MarkConsolidatedOutput(marked=len(updated.changed))
+
+
+class ConsolidationModelActivities:
+    """What consolidation asks language models; runs on the model queue.
+
+    Args:
+        repository: Where the texts are read from.
+        embedder: Finds related memories.
+        extraction: Reads turns.
+        linking: Links memories.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        extraction: ExtractionAgent,
+        linking: LinkingAgent,
+    ) -> None:
+        self._repository = repository
+        self._known = KnownMemories(repository, embedder)
+        self._extraction = extraction
+        self._linking = linking
+
+    @activity.defn(name=names.EXTRACT_ACTIVITY)
+    async def extract(self, request: ExtractInput) -> ExtractOutput:
+        """What a batch of episodes states."""
+        async with beating():
+            found = await _episodes(self._repository, request.scope, request.episode_ids)
+            # Forgotten since they were selected: nothing is left to read of those.
+            episodes = [found[e] for e in request.episode_ids if e in found]
+            if not episodes:
+                return ExtractOutput(reasoning="None of these turns exists any more.")
+            with _unusable_answers_end():
+                return await self._extraction.extract(episodes)
+
+    @activity.defn(name=names.LINK_ACTIVITY)
+    async def link(self, request: LinkInput) -> LinkOutput:
+        """What links the new memories with each other and with those that resemble them."""
+        async with beating():
+            found = await self._repository.get(request.scope, request.memory_ids, _SEMANTIC)
+            given = [
+                m
+                for m in found.values()
+                if isinstance(m, SemanticMemory) and m.status is MemoryStatus.ACTIVE
+            ]
+            if not given:
+                return LinkOutput(
+                    reasoning="None of these memories is active any more.",
+                    confidence=1.0,
+                    plan=ConsolidationPlan(),
+                )
+            given.sort(key=lambda memory: (memory.known_at, memory.id))
+            near = await self._known.near(request.scope, given, limit=request.candidates_per_memory)
+            with _unusable_answers_end():
+                return await self._linking.link(
+                    [*given, *near],
+                    fresh_ids=frozenset(request.fresh_ids),
+                    operation=request.operation,
+                    now=request.now,
+                )
+
+
+@contextmanager
+def _unusable_answers_end() -> Iterator[None]:
+    """Give up on a model that keeps answering in another form long before an outage would end."""
+    try:
+        yield
+    except ModelAnswerUnusable as error:
+        if activity.info().attempt < _ANSWER_ATTEMPTS:
+            raise
+        raise ApplicationError(
+            str(error), error.as_dict(), type=error.code, non_retryable=True
+        ) from error
+
+
+async def _episodes(
+    repository: MemoryRepository, scope: Scope, ids: Iterable[str]
+) -> dict[str, Episode]:
+    found = await repository.get(scope, ids, _EPISODIC)
+    return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}

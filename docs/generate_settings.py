@@ -1,0 +1,192 @@
+"""Writes docs/settings.md from the settings themselves.
+
+Run it after changing a setting: ``uv run python docs/generate_settings.py``
+A test compares the page with what this gives.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, SecretStr, TypeAdapter
+from pydantic.fields import FieldInfo
+
+from engram.settings import Settings
+
+PAGE = Path(__file__).with_name("settings.md")
+PREFIX = str(Settings.model_config["env_prefix"])
+NESTING = str(Settings.model_config["env_nested_delimiter"])
+
+HEAD = """# Settings
+
+<!-- Made by docs/generate_settings.py; change engram/settings.py and run that. -->
+
+Every number and address that can be set. A program reads them once, when it starts: from the
+environment, or from arguments to `engram.Settings.load(...)`, which win. A value out of range ends
+the start with an error that names the variable.
+
+- Durations are plain seconds (`300`), ISO 8601 (`PT30S`, `PT5M`, `P90D`) or `hh:mm:ss`
+  (`00:05:00`).
+- *unset* means that the variable is left out; an empty value is not the same thing.
+- Nested settings can also be given as one JSON object:
+  `ENGRAM_CONFIDENCE_WEIGHTS='{"extraction": 0.4, "corroboration": 0.35}'`.
+- Keys are never printed.
+
+Who reads what: a client needs the addresses, the keys and the embedder; a worker also the models.
+The limits under *Writing* and *Consolidating* that rule a session or a consolidation are read by
+the process that starts that workflow, and hold until it ends; changing them changes nothing in a
+workflow that runs.
+"""
+
+# The first setting of each section.
+SECTIONS = {
+    "data_dir": "Where things are",
+    "embedder": "Models",
+    "temporal_port": "Embedded mode",
+    "max_turn_bytes": "Writing",
+    "consolidate_every": "Consolidating",
+    "recall_candidates": "Recalling",
+    "log_level": "Logging",
+}
+
+# For settings whose field says nothing, or too little for somebody who has not read the code.
+MEANINGS = {
+    "embedder": "`wordllama` (offline), `fastembed:<model>`, or any embedding model that "
+    "Pydantic AI knows, such as `openai:text-embedding-3-small`.",
+    "model": "`rules` (offline), or any model that Pydantic AI knows, such as `openai:gpt-5-mini`.",
+    "temporal_port": "Port of Temporal's development server. Unset: a free port.",
+    "temporal_namespace": "Temporal namespace; on Temporal Cloud `<name>.<account>`.",
+    "temporal_api_key": "API key for Temporal, as Temporal Cloud gives them out. Turns TLS on.",
+    "temporal_tls_client_cert": "File with the client's certificate (PEM), for mTLS. Turns TLS on.",
+    "temporal_tls_client_key": "File with the key of that certificate (PEM); both or neither.",
+    "qdrant_url": "Connected mode: URL of the Qdrant server.",
+    "qdrant_api_key": "API key for Qdrant; one that may write.",
+    "collection_prefix": "The collections are called `<prefix>_episodic` and so on.",
+    "model_timeout": "For one attempt at one request to a language model.",
+    "store_timeout": "For one attempt at one storing activity.",
+    "temporal_ui_port": "Port of the Temporal UI. Unset: a free port.",
+    "temporal_ui": "Whether the Temporal UI runs.",
+    "temporal_retention": "How long the history of a workflow that ended is kept.",
+    "start_timeout": "How long Temporal's development server may take to answer.",
+    "attach_timeout": "How long a process waits for the owner of the folder to answer.",
+    "max_turn_bytes": "Largest content of a turn, and largest query, in bytes of UTF-8.",
+    "max_batch_bytes": "Bytes of turns that one update to a session carries.",
+    "max_turns_per_update": "Turns that one update to a session carries.",
+    "working_memory_turns": "Turns that the working memory of a session holds.",
+    "working_memory_bytes": "Bytes of content that the working memory of a session holds.",
+    "session_idle_minutes": "A session ends when nothing came for so long; also how long "
+    "consolidation waits for more before it links what is left over.",
+    "updates_per_run": "Updates after which a session goes on in a new run (continue-as-new).",
+    "phone_region": "Country of phone numbers that are written without a country code.",
+    "extraction_batch_turns": "Turns that one extraction reads.",
+    "extraction_batch_bytes": "Bytes of content that one extraction reads.",
+    "candidates_per_memory": "Similar memories that are offered for linking with each new one.",
+    "recall_candidates": "Candidates per memory type and vector side, before fusion.",
+    "recall_max_limit": "Largest `limit` that recall accepts.",
+    "log_level": "From which level on lines are written.",
+    "log_format": "console for people, json for machines; both on standard error.",
+    "confidence_weights.extraction": "Weight of how it was extracted. The four sum to 1.",
+    "confidence_weights.corroboration": "Weight of how many episodes say so.",
+    "confidence_weights.recency": "Weight of when it was last confirmed.",
+    "confidence_weights.verification": "Weight of what checking found.",
+    "confidence_weights.decay_days": "Days without confirmation after which recency is 36.8 %.",
+}
+
+
+def settings_of(
+    model: type[BaseModel] = Settings, path: str = ""
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting with its dotted name, nested ones taken apart."""
+    for name, field in model.model_fields.items():
+        dotted = f"{path}{name}"
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from settings_of(inner, f"{dotted}.")
+        else:
+            yield dotted, field
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", NESTING).upper()
+
+
+def meaning(name: str, field: FieldInfo) -> str:
+    """What a setting is for."""
+    return MEANINGS.get(name) or field.description or ""
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    """The types a value may have, without None."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(option for option in get_args(annotation) if option is not types.NoneType)
+    return (annotation,)
+
+
+def values(field: FieldInfo) -> str:
+    """What is allowed, as type and range."""
+    (kind,) = _options(field.annotation)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{option}`" for option in get_args(kind))
+    names = {
+        SecretStr: "secret",
+        timedelta: "duration",
+        Path: "path",
+        str: "text",
+        bool: "`true` or `false`",
+        int: "whole number",
+        float: "number",
+    }
+    return ", ".join([names[kind], *_bounds(field)])
+
+
+def _bounds(field: FieldInfo) -> Iterator[str]:
+    for limit in field.metadata:
+        if isinstance(limit, Ge):
+            yield f"≥ {limit.ge}"
+        elif isinstance(limit, Gt):
+            yield f"> {limit.gt}"
+        elif isinstance(limit, Le):
+            yield f"≤ {limit.le}"
+        elif isinstance(limit, Lt):
+            yield f"< {limit.lt}"
+        elif pattern := getattr(limit, "pattern", None):
+            yield f"form `{pattern}`"
+
+
+def default(field: FieldInfo) -> str:
+    """The default, as one would write it in the environment."""
+    value = field.default
+    if value is None:
+        return "*unset*"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, timedelta):
+        value = TypeAdapter(timedelta).dump_python(value, mode="json")
+    return f"`{value}`"
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD.rstrip()]
+    for name, field in settings_of():
+        if name in SECTIONS:
+            lines += [
+                "",
+                f"## {SECTIONS[name]}",
+                "",
+                "| Variable | Default | Values | Meaning |",
+                "|---|---|---|---|",
+            ]
+        cells = (f"`{variable(name)}`", default(field), values(field), meaning(name, field))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Pydantic AI agents: their requests, output types and instructions."""

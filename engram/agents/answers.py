@@ -1,0 +1,86 @@
+"""What an agent answers: the structured outputs that models are held to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.domain.memories import Category, LinkKind
+from engram.domain.statements import MAX_STATEMENT_CHARACTERS
+
+# Bounds of one answer. With them a plan stays far below Temporal's payload limit.
+# An answer that is full says that more may be stated: the turns are then read in halves.
+MAX_STATEMENTS = 120
+MAX_LINKS = 200
+_SHORT = 200
+_REASON = 300
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class StatedKnowledge(_Answer):
+    """One thing that the turns state about a person or thing."""
+
+    sources: list[str] = Field(
+        min_length=1, max_length=20, description="Aliases of the turns that state it, like e1."
+    )
+    content: str = Field(
+        min_length=1,
+        max_length=MAX_STATEMENT_CHARACTERS,
+        description="A self-contained sentence in the third person.",
+    )
+    category: Category = Category.FACT
+    subject: str | None = Field(
+        default=None, max_length=_SHORT, description='"user", or the name of whom it is about.'
+    )
+    predicate: str | None = Field(
+        default=None, max_length=_SHORT, description="The relation, in few words: lives in, uses."
+    )
+    object: str | None = Field(
+        default=None, max_length=_SHORT, description="What the relation holds, without articles."
+    )
+    holds: bool = Field(
+        default=True, description="False if the turns say that this is no longer, or not, so."
+    )
+    begins: bool = Field(default=False, description="True if the turns say that it began then.")
+    entities: list[str] = Field(
+        default_factory=list,
+        max_length=20,
+        description="Names of people, places, organisations and products in it.",
+    )
+    happened_at: datetime | None = Field(
+        default=None, description="When it happened or began, if said; ISO 8601 with offset."
+    )
+    confidence: float = Field(ge=0, le=1, description="How plainly the turns state it.")
+    importance: float = Field(default=0.5, ge=0, le=1)
+
+
+class ExtractionAnswer(_Answer):
+    """What the turns state, and how that was read."""
+
+    reasoning: str = Field(max_length=2000)
+    statements: list[StatedKnowledge] = Field(default_factory=list, max_length=MAX_STATEMENTS)
+
+
+class LinkProposal(_Answer):
+    """Two memories that belong together."""
+
+    source: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
+    target: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
+    kind: LinkKind = LinkKind.RELATED
+    confidence: float = Field(ge=0, le=1)
+    why: str = Field(max_length=_REASON)
+
+
+class LinkingAnswer(_Answer):
+    """The links that were found, and the memories that are not worth keeping (row K2)."""
+
+    reasoning: str = Field(max_length=2000)
+    links: list[LinkProposal] = Field(default_factory=list, max_length=MAX_LINKS)
+    pruned: list[str] = Field(
+        default_factory=list, max_length=MAX_LINKS, description="Aliases of memories, like m3."
+    )
+    confidence: float = Field(ge=0, le=1)

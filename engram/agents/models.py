@@ -1,0 +1,133 @@
+"""Language models by name, and what their failures mean to Engram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRequestRejectedError,
+    UnexpectedModelBehavior,
+    UsageLimitExceeded,
+    UserError,
+)
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RunUsage
+
+from engram.agents.rules.model import RulesModel
+from engram.contracts.consolidation import ModelUse
+from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+
+RULES = "rules"
+OUTPUT_RETRIES = 2
+"""How often a model may mend one answer before the whole request is tried anew."""
+
+# Waiting and trying again is Temporal's; a client that retries on its own would
+# hide rate limits from it and outlive the activity's timeout.
+MODEL_SETTINGS = ModelSettings(max_retries=0)
+
+_CLIENT_ERRORS = 4  # 400 to 499
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+_ACCOUNT_STATUS = frozenset({401, 402, 403, 404, 405})
+
+
+def make_model(spec: str) -> Model:
+    """The model that a setting names.
+
+    Args:
+        spec: ``rules`` for the offline rules, else any Pydantic AI model string
+            such as ``openai:gpt-5-mini``.
+
+    Raises:
+        ModelRejected: no such model, its package is missing, or its key is not set.
+    """
+    if spec == RULES:
+        return RulesModel()
+    try:
+        return infer_model(spec)
+    except (UserError, ImportError, ValueError) as error:
+        raise ModelRejected(
+            f"The model {spec!r} cannot be used: {error}",
+            allowed="rules, or <provider>:<model> as Pydantic AI knows them",
+            hint="Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
+        ) from error
+
+
+@contextmanager
+def provider_errors() -> Iterator[None]:
+    """Turn what a model call raises into Engram's typed errors.
+
+    Raises:
+        ModelRejected: key, model name or request refused, or quota used up.
+        ModelUnavailable: rate limit (with the delay asked for), overload, timeout.
+        ModelAnswerUnusable: no answer in the asked form, even after mending.
+    """
+    try:
+        yield
+    except (AgentRunError, UserError, TimeoutError, ConnectionError) as error:
+        raise as_engram_error(error) from error
+
+
+def as_engram_error(error: Exception) -> EngramError:
+    """The typed error for a failure of Pydantic AI or of a provider.
+
+    Messages name the kind of failure and never what the provider sent back,
+    which may quote the conversation.
+    """
+    kind = type(error).__name__
+    if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded):
+        return ModelAnswerUnusable(
+            f"The model's answer could not be used ({kind}).",
+            hint="Nothing was changed. A model that follows JSON schemas better may help.",
+        )
+    if _is_refusal(error):
+        status = getattr(error, "status_code", None)
+        return ModelRejected(
+            f"The model provider refused the request ({kind}"
+            + (f", HTTP {status})." if status else ")."),
+            hint="Check the API key, the model's name in ENGRAM_MODEL, and the account's quota.",
+            # Another request may be accepted where this one was not; with this key, none is.
+            details={"refused": "account" if _is_of_the_account(error) else "request"}
+            | ({"status": status} if status else {}),
+        )
+    wait = getattr(error, "retry_after", None)
+    return ModelUnavailable(
+        f"The model cannot answer now ({kind}).",
+        details={"retry_after": wait} if wait is not None else None,
+    )
+
+
+def model_use(model: Model, version: str, usage: RunUsage) -> ModelUse:
+    """What a run came from and cost."""
+    return ModelUse(
+        model=model.model_id,
+        instructions_version=version,
+        deterministic=isinstance(model, RulesModel),
+        requests=usage.requests,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_usd=float(usage.cost) if usage.cost is not None else None,
+    )
+
+
+def _is_of_the_account(error: Exception) -> bool:
+    """Whether key, model name, configuration or quota is refused, whatever is asked."""
+    kinds = ModelAuthenticationError | ModelNotFoundError | ModelQuotaExceededError | UserError
+    return isinstance(error, kinds) or getattr(error, "status_code", None) in _ACCOUNT_STATUS
+
+
+def _is_refusal(error: Exception) -> bool:
+    if isinstance(error, ModelRequestRejectedError | ModelQuotaExceededError | UserError):
+        return True
+    if isinstance(error, ModelHTTPError):
+        client_error = error.status_code // 100 == _CLIENT_ERRORS
+        return client_error and error.status_code not in _TRANSIENT_STATUS
+    # What no provider class claims (limits of Pydantic AI itself) is worth a retry.
+    return not isinstance(error, ModelAPIError | AgentRunError | TimeoutError | ConnectionError)

@@ -1,0 +1,269 @@
+"""Which words can be the object of which predicate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from engram.agents.rules import objects
+from engram.agents.rules.objects import Thing
+from engram.agents.rules.vocabulary import alternatives, vocabulary
+
+_ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
+_INFINITIVE = re.compile(r"\bto\Z", re.I)
+_COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
+_VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
+_SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
+_LEAVING_WORK = re.compile(
+    r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
+    r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
+    re.I,
+)
+_NAME_WORDS = 4
+_MEMBERS_WORDS = 2
+_WORK_WORDS = 6
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Where an object is looked for.
+
+    Attributes:
+        said: The words of the pattern.
+        rest: What follows them, to the end of the sentence.
+        sentence: All of it.
+    """
+
+    said: str
+    rest: str
+    sentence: str
+
+    @property
+    def lower(self) -> bool:
+        """Whether the speaker writes everything, names too, in lower case."""
+        return self.sentence == self.sentence.lower()
+
+
+def find(kind: str, spoken: Spoken) -> list[Thing]:
+    """The objects of that kind; empty if the words cannot be one."""
+    return _KINDS[kind](spoken)
+
+
+def is_product(thing: Thing) -> bool:
+    """Whether it is a tool by name."""
+    return thing.name.casefold() in vocabulary().products
+
+
+def _place(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.place(spoken.rest.strip(), lower=spoken.lower))
+
+
+def _origin(spoken: Spoken) -> list[Thing]:
+    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
+    return _listed(found)
+
+
+def _moved_to(spoken: Spoken) -> list[Thing]:
+    return _place(spoken)
+
+
+def _organisation(spoken: Spoken) -> list[Thing]:
+    found = objects.organisation(spoken.rest.strip())
+    if found is None and spoken.lower:
+        # Who writes "i" may write "google"; more than a word or two is no name.
+        plain = objects.thing(spoken.rest.strip())
+        found = plain if plain and len(plain.name.split()) <= _MEMBERS_WORDS else None
+    return [] if found is None or _is_idle(found) else [found]
+
+
+def _former_employer(spoken: Spoken) -> list[Thing]:
+    found = objects.name(spoken.rest.strip())
+    if found is None or is_product(found):
+        return []
+    quitting = spoken.said.casefold().endswith("quit")
+    return [found] if quitting or _LEAVING_WORK.search(spoken.sentence) else []
+
+
+def _name(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.name(spoken.rest.strip(" ,")))
+
+
+def _own_name(spoken: Spoken) -> list[Thing]:
+    found = objects.name(spoken.rest.strip(" ,"))
+    if found is None and spoken.lower:
+        word = re.match(r"\s*([^\W\d_][\w'-]*)(?=\s*(?:$|,|and\s|by\sthe|btw))", spoken.rest)
+        naming = re.search(r"name(?:'s|\s+is)\Z", spoken.said.strip(), re.I)
+        found = Thing(word.group(1), word.group(1)) if word and naming else None
+    if found is None or _WEEKDAY.match(found.name) or len(found.name.split()) > _NAME_WORDS:
+        return []
+    return [found]
+
+
+def _thing(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.thing)
+    if not found or _is_idle(found[0]):
+        return []
+    # "Slack and Notion" are two; "a pen and love it" is not.
+    return [found[0], *(t for t in found[1:] if t.name[:1].isupper() or is_product(t))]
+
+
+def _things(spoken: Spoken) -> list[Thing]:
+    return objects.several(spoken.rest.strip(), objects.thing)
+
+
+def _product(spoken: Spoken) -> list[Thing]:
+    found = objects.thing(spoken.rest.strip())
+    return [found] if found is not None and is_product(found) else []
+
+
+def _possession(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.named_thing)
+    if not found or not all(_is_possession(one) for one in found):
+        return [one for one in found[:1] if _is_possession(one)]
+    return found
+
+
+def _liked(spoken: Spoken) -> list[Thing]:
+    if _INFINITIVE.search(spoken.said):
+        done = objects.activity(spoken.rest.strip())
+        return [] if done is None else [replace(done, phrase=f"to {done.phrase}")]
+    if _VAGUE.match(spoken.rest.strip()):
+        return []
+    return objects.several(spoken.rest.strip(), objects.thing)
+
+
+def _preferred(spoken: Spoken) -> list[Thing]:
+    rest = spoken.rest.strip()
+    infinitive = bool(_INFINITIVE.search(spoken.said))
+    parts = _COMPARED.split(rest, maxsplit=1)
+    found = objects.activity(parts[0]) if infinitive else objects.thing(parts[0])
+    if found is None:
+        return []
+    phrase = f"to {found.phrase}" if infinitive else found.phrase
+    compared = _COMPARED.search(rest)
+    other = objects.activity(parts[1]) if len(parts) > 1 else None
+    if compared and other and parts[0].strip() == found.phrase:
+        phrase = f"{phrase} {' '.join(compared.group().split())} {other.phrase}"
+    return [replace(found, phrase=phrase)]
+
+
+def _plan(spoken: Spoken) -> list[Thing]:
+    first = re.match(r"\s*([\w'-]+)", spoken.rest)
+    word = first.group(1) if first else ""
+    if not word.islower() or word in vocabulary().plan_blockers or not word.isalpha():
+        return []
+    if re.match(r"\s*(?:the|a|an|my|our|your|this|that|his|her|their)\b", spoken.rest):
+        return []
+    return objects.activities(spoken.rest.strip())
+
+
+def _promise(spoken: Spoken) -> list[Thing]:
+    return objects.activities(spoken.rest.strip())[:1]
+
+
+def _subject(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.thing)
+    return [] if not found or found[0].name.casefold() in _SCHOOLS else found
+
+
+def _language(spoken: Spoken) -> list[Thing]:
+    return objects.several(spoken.rest.strip(), _one_language)
+
+
+def _one_language(rest: str) -> Thing | None:
+    found = objects.thing(rest)
+    if found is None:
+        return None
+    known = _languages().match(found.name)
+    return Thing(known.group(), known.group()) if known else None
+
+
+def _work(spoken: Spoken) -> list[Thing]:
+    found = objects.thing(spoken.rest.strip())
+    if found is None or len(found.name.split()) > _WORK_WORDS:
+        return []
+    words = found.name.casefold().split()
+    known = vocabulary().occupations
+    occupied = words[-1] in known or " ".join(words[-2:]) in known
+    return [found] if occupied or _ANY_WORK.search(spoken.said) else []
+
+
+def _birth(spoken: Spoken) -> list[Thing]:
+    rest = spoken.rest.strip()
+    preposition, _, what = rest.partition(" ")
+    found: list[Thing] = []
+    dated = _date().match(what) or _later_date().search(what)
+    where = None if _date().match(what) else objects.thing(what)
+    if where is not None and objects.name(what):
+        where = objects.place(what)
+    if where is not None and not _WEEKDAY.match(where.name):
+        found.append(replace(where, phrase=f"{preposition} {where.phrase}"))
+    if dated:
+        date = dated.group("date")
+        bare = re.sub(r"^the\s+", "", date)
+        short = "in" if re.match(r"(?:\d{4}|[A-Za-z]+\s+\d{4})\Z", bare) else "on"
+        found.append(Thing(phrase=f"{short} {date}", name=bare))
+    return found
+
+
+def _is_possession(thing: Thing) -> bool:
+    words = re.findall(r"[\w'-]+", thing.name.casefold())
+    known, blocked = vocabulary().has_nouns, vocabulary().has_blockers
+    if not words or blocked.intersection(words):
+        return False
+    return bool({words[-1], words[0], " ".join(words[-2:])} & known) or " of " in thing.name
+
+
+def _is_idle(thing: Thing) -> bool:
+    return bool(set(thing.name.casefold().split()) & vocabulary().uses_blockers)
+
+
+def _listed(found: Thing | None) -> list[Thing]:
+    return [] if found is None else [found]
+
+
+@cache
+def _languages() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(vocabulary().languages)})\b", re.I)
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    months = alternatives(vocabulary().months)
+    day = r"\d{1,2}(?:st|nd|rd|th)?"
+    return re.compile(
+        rf"(?P<date>(?:the\s+)?{day}\s+(?:of\s+)?(?:{months})(?:,?\s+\d{{4}})?|"
+        rf"(?:{months})\s+{day}(?:,?\s+\d{{4}})?|(?:{months})(?:\s+\d{{4}})?|(?:19|20)\d\d)\b",
+        re.I,
+    )
+
+
+@cache
+def _later_date() -> re.Pattern[str]:
+    return re.compile(rf"\s(?:in|on)\s+{_date().pattern}", re.I)
+
+
+_KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
+    "place": _place,
+    "origin": _origin,
+    "moved_to": _moved_to,
+    "organisation": _organisation,
+    "former_employer": _former_employer,
+    "name": _name,
+    "own_name": _own_name,
+    "thing": _thing,
+    "things": _things,
+    "product": _product,
+    "possession": _possession,
+    "liked": _liked,
+    "preferred": _preferred,
+    "plan": _plan,
+    "promise": _promise,
+    "subject": _subject,
+    "language": _language,
+    "work": _work,
+    "birth": _birth,
+}

@@ -1,0 +1,254 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from engram import __version__
+from engram.cli import output
+from engram.domain.turns import Turn
+from engram.errors import InvalidQuery, InvalidTurn
+from engram.logging import configure_logging
+from engram.settings import Settings
+
+if TYPE_CHECKING:
+    from engram.client.store import MemoryStore
+
+app = typer.Typer(
+    name="engram",
+    help="Durable memory for LLM applications.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+User = Annotated[str, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")]
+Session = Annotated[str, typer.Option("--session", "-s", help="The conversation.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", "-d", help="Folder of the embedded mode.", show_default="~/.engram"),
+]
+Connected = Annotated[
+    bool,
+    typer.Option(
+        "--connected", help="Use the Temporal and Qdrant servers that the ENGRAM_ settings name."
+    ),
+]
+Result = TypeVar("Result")
+
+
+def _run(work: Callable[[], Awaitable[Result]]) -> Result:
+    async def main() -> Result:
+        return await work()
+
+    return asyncio.run(main())
+
+
+def _settings(data_dir: Path | None = None) -> Settings:
+    settings = Settings.load(**({} if data_dir is None else {"data_dir": data_dir}))
+    configure_logging(level=settings.log_level, style=settings.log_format)
+    return settings
+
+
+@asynccontextmanager
+async def _memory(user: str, data_dir: Path | None, connected: bool) -> AsyncIterator[MemoryStore]:
+    """The user's memory, embedded (or attached to who runs it) or connected."""
+    settings = _settings(data_dir)
+    if connected:
+        from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
+
+        async with connect(user_id=user, settings=settings) as memory:
+            yield memory
+    else:
+        from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - same
+
+        async with open_embedded(user_id=user, settings=settings) as memory:
+            yield memory
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        output.console.print(f"engram {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything up for a look at the Temporal UI.")
+    ] = False,
+    conversation: Annotated[
+        Path | None, typer.Option("--conversation", help="Play this file instead.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", "-d", help="Keep the demo's data here.")
+    ] = None,
+) -> None:
+    """Watch Engram remember a real conversation: nothing to set up, nothing left behind."""
+    from engram.cli.demo.play import play  # noqa: PLC0415 - only what is used loads
+
+    settings = _settings()
+    _run(lambda: play(settings, conversation=conversation, data_dir=data_dir, keep=keep))
+
+
+@app.command()
+def up(data_dir: DataDir = None) -> None:
+    """Run everything on this machine until Ctrl-C; other commands and programs attach.
+
+    Example: engram up, and in another terminal: engram recall "where do I live?" -u ada
+    """
+    from engram.cli.serving import serve_embedded  # noqa: PLC0415 - only what is used loads
+
+    settings = _settings(data_dir)
+    _run(lambda: serve_embedded(settings))
+
+
+@app.command()
+def worker() -> None:
+    """Run a worker against the Temporal and Qdrant servers that the settings name."""
+    from engram.cli.serving import serve_worker  # noqa: PLC0415 - only what is used loads
+
+    settings = _settings()
+    _run(lambda: serve_worker(settings))
+
+
+@app.command()
+def encode(
+    text: Annotated[str, typer.Argument(help="What was said; - reads standard input.")],
+    user: User,
+    session: Session = "cli",
+    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    speaker: Annotated[str | None, typer.Option(help="The speaker's name.")] = None,
+    at: Annotated[str | None, typer.Option(help="When it was said, ISO 8601 with zone.")] = None,
+    message_id: Annotated[
+        str | None, typer.Option(help="Your id for it: sending it again stores nothing new.")
+    ] = None,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Keep one conversation turn.
+
+    Example: engram encode "I moved to Lisbon in May." -u ada
+    """
+    turn = Turn(
+        content=sys.stdin.read() if text == "-" else text,
+        role=role,
+        speaker=speaker,
+        timestamp=_moment(at, InvalidTurn),
+        message_id=message_id,
+    )
+
+    async def work() -> Any:
+        async with _memory(user, data_dir, connected) as memory:
+            return await memory.encode(turn, session_id=session)
+
+    _show("Stored", _run(work), as_json)
+
+
+@app.command()
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, or a few words.")],
+    user: User,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many answers at most.")] = 10,
+    memory_type: Annotated[
+        list[str] | None, typer.Option("--type", "-t", help="Only this type; may be repeated.")
+    ] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="What was known then, ISO 8601 with zone.")
+    ] = None,
+    sources: Annotated[bool, typer.Option("--sources", help="Show the turns behind it.")] = False,
+    links: Annotated[bool, typer.Option("--links", help="Follow links.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each came back.")] = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Ask what is remembered.
+
+    Example: engram recall "Where does Ada live?" -u ada --sources
+    """
+    moment = _moment(as_of, InvalidQuery)
+
+    async def work() -> Any:
+        async with _memory(user, data_dir, connected) as memory:
+            return await memory.recall(
+                query,
+                limit=limit,
+                memory_types=memory_type,
+                as_of=moment,
+                include_sources=sources,
+                follow_links=links,
+                explain=explain,
+            )
+
+    hits = _run(work)
+    if as_json:
+        output.print_json(hits)
+    else:
+        output.print_hits(hits)
+
+
+@app.command()
+def consolidate(
+    user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
+) -> None:
+    """Consolidate a user's memory now, and say what that did."""
+
+    async def work() -> Any:
+        async with _memory(user, data_dir, connected) as memory:
+            with output.errors.status("Consolidating"):
+                return await memory.consolidate()
+
+    _show("Consolidated", _run(work), as_json)
+
+
+@app.command("end-session")
+def end_session(
+    session: Annotated[str, typer.Argument(help="The conversation.")],
+    user: User,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """End a conversation; its consolidation follows in the background."""
+
+    async def work() -> Any:
+        async with _memory(user, data_dir, connected) as memory:
+            return await memory.end_session(session)
+
+    summary = _run(work)
+    if summary is None and not as_json:
+        output.console.print("This session was not running.", style="dim")
+    else:
+        _show("Ended", summary, as_json)
+
+
+def _show(title: str, answer: Any, as_json: bool) -> None:
+    if as_json:
+        output.print_json(answer)
+    else:
+        output.print_fields(title, answer)
+
+
+def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise wrong(
+            "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
+        ) from error

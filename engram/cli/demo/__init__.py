@@ -1,0 +1,1 @@
+"""The demo: a conversation over eight months, remembered before your eyes."""

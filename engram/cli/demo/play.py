@@ -1,0 +1,144 @@
+"""Playing a demo through the public API, and showing what came back from memory."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from engram.cli.demo.script import DemoScript, Question, load_script
+from engram.cli.output import console, errors, print_hits, print_memories
+from engram.client.store import MemoryStore
+from engram.domain.memories import DERIVED_TYPES, DerivedMemory, MemoryType
+from engram.settings import Settings
+
+
+async def play(
+    settings: Settings, *, conversation: Path | None, data_dir: Path | None, keep: bool
+) -> None:
+    """Play a conversation, consolidate it, and ask the script's questions.
+
+    Args:
+        settings: Of the embedded mode.
+        conversation: A script of the same form as the one that comes with Engram.
+        data_dir: Where to keep the data; a temporary folder when absent.
+        keep: Stay up until Ctrl-C, so that the Temporal UI can be looked at.
+    """
+    from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - loads everything
+
+    script = load_script(conversation)
+    async with AsyncExitStack() as stack:
+        if data_dir is None:
+            data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-demo-")))
+        with errors.status("Starting Temporal, a worker and the store"):
+            memory = await stack.enter_async_context(
+                open_embedded(data_dir, user_id=script.user_id, settings=settings)
+            )
+        console.print(f"[bold]{escape(script.about)}[/bold]")
+        await _encode(memory, script)
+        await _consolidate(memory)
+        await _show_knowledge(memory)
+        await _show_answers(memory, script)
+        await _show_run(memory)
+        if keep:
+            console.print("\nEverything stays up for a look around. Ctrl-C stops.")
+            await asyncio.Event().wait()
+
+
+async def _encode(memory: MemoryStore, script: DemoScript) -> None:
+    total = sum(len(session.turns) for session in script.sessions)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=errors) as progress:
+        task = progress.add_task("Turns stored", total=total)
+        for session in script.sessions:
+            for number, turn in enumerate(session.turns):
+                await memory.encode(turn.as_turn(f"{session.id}-{number}"), session_id=session.id)
+                progress.advance(task)
+            await memory.end_session(session.id)
+    stats = await memory.stats()
+    console.print(
+        f"{len(script.sessions)} sessions, "
+        f"{stats.counts[MemoryType.EPISODIC]} turns kept word for word."
+    )
+
+
+async def _consolidate(memory: MemoryStore) -> None:
+    with errors.status("Consolidating"):
+        report = await memory.consolidate()
+    stats = await memory.stats()
+    derived = sum(stats.counts[kind] for kind in DERIVED_TYPES)
+    console.print(
+        f"Consolidated: {derived} conclusions, {stats.waiting} turns left to look at, "
+        f"{report.links} links in the last pass."
+    )
+
+
+async def _show_knowledge(memory: MemoryStore) -> None:
+    _headline("Facts that patterns found at once")
+    print_memories((await memory.list(memory_types=[MemoryType.FACTUAL])).memories)
+    _headline("What is not so")
+    print_memories((await memory.list(memory_types=[MemoryType.NEGATION])).memories)
+    _headline("What consolidation concluded, with its history")
+    known = (await memory.list(memory_types=[MemoryType.SEMANTIC])).memories
+    print_memories(known)
+    _headline("A link")
+    linked = next((m for m in known if isinstance(m, DerivedMemory) and m.links), None)
+    if linked is None:
+        console.print("No two memories are linked.", style="dim")
+        return
+    print_memories([linked, await memory.get(linked.related_ids[0])])
+
+
+async def _show_answers(memory: MemoryStore, script: DemoScript) -> None:
+    ask = script.questions
+    await _ask(memory, ask.plain)
+    _headline(f"A negation at work: {ask.negation.query}")
+    print_hits(
+        await memory.recall(
+            ask.negation.query,
+            limit=3,
+            memory_types=[MemoryType.SEMANTIC, MemoryType.NEGATION],
+        )
+    )
+    changed = ask.then_and_now
+    for moment in (changed.before, changed.after):
+        _headline(f"{changed.query} Asked as of {moment:%d %B %Y}:")
+        print_hits(
+            await memory.recall_at(
+                changed.query, as_of=moment, limit=1, memory_types=[MemoryType.SEMANTIC]
+            )
+        )
+    _headline(f"With its source: {ask.sources.query}")
+    print_hits(
+        await memory.recall(
+            ask.sources.query,
+            limit=1,
+            memory_types=[MemoryType.SEMANTIC],
+            include_sources=True,
+        )
+    )
+
+
+async def _ask(memory: MemoryStore, question: Question) -> None:
+    _headline(question.query)
+    print_hits(await memory.recall(question.query, limit=3))
+
+
+async def _show_run(memory: MemoryStore) -> None:
+    known = (await memory.list(memory_types=[MemoryType.SEMANTIC])).memories
+    url = memory.run_url(known[-1]) if known else None
+    _headline("The run that concluded this, in the Temporal UI (while Engram is up)")
+    console.print(url or "The Temporal UI is off.", soft_wrap=True)
+
+
+def _headline(text: str) -> None:
+    console.print(f"\n[bold cyan]{escape(text)}[/bold cyan]")

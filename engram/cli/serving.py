@@ -1,0 +1,92 @@
+"""Commands that stay: everything on this machine, or one worker of many."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+import stamina
+
+from engram.cli.output import console
+from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable
+from engram.extras import needs_extra
+from engram.settings import Settings
+
+Server = TypeVar("Server")
+_PATIENCE = timedelta(minutes=5)
+
+
+@asynccontextmanager
+async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
+    """An event that SIGTERM sets; Ctrl-C is left to asyncio, which cancels."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    try:
+        yield stop
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def serve_embedded(settings: Settings) -> None:
+    """Own the data folder and serve others until SIGTERM or Ctrl-C."""
+    from engram.embedded.open import run  # noqa: PLC0415 - only what is used loads
+
+    async with _until_asked_to_stop() as stop, run(settings) as running:
+        if running.attached:
+            console.print(f"Engram already runs on {running.folder}; nothing to do.")
+            return
+        console.print(f"Engram is up. Data: {running.folder}")
+        console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
+        console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
+        await stop.wait()
+        console.print("Stopping.")
+
+
+async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Server:
+    """The server once it answers: machines start in any order."""
+    async for attempt in stamina.retry_context(
+        on=(TemporalUnavailable, StorageUnavailable), attempts=None, timeout=_PATIENCE
+    ):
+        with attempt:
+            try:
+                return await connect()
+            except EngramError as error:
+                if error.retryable:
+                    console.print(f"Waiting for {what}: {error.message}")
+                raise
+    raise AssertionError("retrying ends with an answer or an error")
+
+
+async def serve_worker(settings: Settings) -> None:
+    """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
+    from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
+    from engram.client.server_store import open_server_repository  # noqa: PLC0415 - same
+    from engram.client.system import new_id  # noqa: PLC0415 - same
+    from engram.client.temporal_connection import connect_temporal  # noqa: PLC0415 - same
+    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
+
+    with needs_extra("worker"):
+        from workflows.worker import running_workers  # noqa: PLC0415 - same
+
+    embedder = make_embedder(settings.embedder)
+    model = make_model(settings.model)
+    client = await _waited_for("Temporal", lambda: connect_temporal(settings))
+    repository = await _waited_for("Qdrant", lambda: open_server_repository(settings, embedder))
+    try:
+        async with (
+            _until_asked_to_stop() as stop,
+            running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
+        ):
+            console.print(
+                f"Worker on {settings.temporal_address} ({settings.store_queue}, "
+                f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops."
+            )
+            await stop.wait()
+            console.print("Finishing what runs.")
+    finally:
+        await repository.close()

@@ -1,0 +1,39 @@
+"""Putting an engine together from its parts, the same way wherever it runs."""
+
+from __future__ import annotations
+
+from pydantic_ai import Embedder as AgentEmbedder
+from pydantic_ai.embeddings import EmbeddingModel
+from temporalio.client import Client
+
+from engram.client.direct import DirectEngine
+from engram.client.temporal import WorkflowGateway
+from engram.domain.negation_cover import covers
+from engram.embedding.embedder import PydanticEmbedder
+from engram.ports import Clock, MemoryRepository
+from engram.recall.pipeline import Recaller
+from engram.settings import Settings
+
+EmbedderSpec = str | EmbeddingModel | AgentEmbedder
+"""What names an embedder: a setting's string, or an object of Pydantic AI."""
+
+
+def direct_engine(
+    client: Client,
+    repository: MemoryRepository,
+    embedder: PydanticEmbedder,
+    settings: Settings,
+    clock: Clock,
+    *,
+    ui_url: str | None,
+) -> DirectEngine:
+    """The engine of a process that is connected to Temporal and to a store."""
+    return DirectEngine(
+        WorkflowGateway(client, settings),
+        repository,
+        Recaller(repository, embedder, settings.confidence_weights, settings, covers),
+        settings,
+        clock,
+        ui_url=ui_url,
+        temporal_namespace=settings.temporal_namespace,
+    )

@@ -1,0 +1,239 @@
+"""The engine of a process that holds its own connections to Temporal and the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from urllib.parse import quote
+
+from engram.client.batching import BatchLimits, split_call
+from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.session_writer import Acknowledged, SessionWriter
+from engram.client.temporal import WorkflowGateway
+from engram.contracts import names
+from engram.contracts.consolidation import ConsolidationReport
+from engram.contracts.sessions import (
+    ConsolidationRequest,
+    EncodeCall,
+    EncodeReply,
+    EncodeRequest,
+    RememberedTurn,
+    SessionSummary,
+    Signal,
+)
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    MemoryStatus,
+    MemoryType,
+)
+from engram.domain.scope import Scope
+from engram.errors import InvalidQuery, MemoryClosed, MemoryNotFound, error_from_dict
+from engram.ports import Clock, Equals, MemoryRepository, Missing
+from engram.recall.models import RecallHit
+from engram.recall.pipeline import Recaller
+from engram.recall.request import RecallRequest
+from engram.settings import Settings
+
+MAX_PAGE = 1000
+# Seconds; what is not acknowledged by then is not, and its callers are told.
+_CLOSING_PATIENCE = 10.0
+
+
+class DirectEngine:
+    """Writes through workflows, reads from the store (recall never goes through Temporal).
+
+    Args:
+        gateway: Reaches the workflows.
+        repository: Where memories are read.
+        recaller: Finds those that answer.
+        settings: Limits of what one update carries.
+        clock: The present, for recall.
+        ui_url: Base URL of the Temporal UI, when there is one.
+        temporal_namespace: For links into it.
+    """
+
+    def __init__(
+        self,
+        gateway: WorkflowGateway,
+        repository: MemoryRepository,
+        recaller: Recaller,
+        settings: Settings,
+        clock: Clock,
+        ui_url: str | None = None,
+        temporal_namespace: str = "default",
+    ) -> None:
+        self._gateway = gateway
+        self._repository = repository
+        self._recaller = recaller
+        self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
+        self._clock = clock
+        self._ui_url = ui_url
+        self._temporal_namespace = temporal_namespace
+        self._writers: dict[tuple[Scope, str], SessionWriter] = {}
+        self._closed = False
+
+    async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
+        """See :meth:`engram.client.engine.MemoryEngine.encode`."""
+        self._check_open()
+        answers: list[Acknowledged] = []
+        # Part after part: what follows a part that is refused is not stored either.
+        for part in split_call(call, self._limits):
+            answer = await self._writer(scope, session_id).submit(part)
+            if answer.outcome.error is not None:
+                raise error_from_dict(answer.outcome.error)
+            answers.append(answer)
+        return _receipt(answers, names.session_workflow_id(scope, session_id))
+
+    def _writer(self, scope: Scope, session_id: str) -> SessionWriter:
+        key = (scope, session_id)
+        if key not in self._writers:
+
+            async def send(request: EncodeRequest) -> EncodeReply:
+                return await self._gateway.encode(scope, session_id, request)
+
+            self._writers[key] = SessionWriter(
+                send, self._limits, on_idle=partial(self._forget_writer, key)
+            )
+        return self._writers[key]
+
+    def _forget_writer(self, key: tuple[Scope, str]) -> None:
+        self._writers.pop(key, None)
+
+    async def recall(self, scope: Scope, request: RecallRequest) -> list[RecallHit]:
+        """See :meth:`engram.client.engine.MemoryEngine.recall`."""
+        return await self._recaller.recall(scope, request, self._clock())
+
+    async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
+        """See :meth:`engram.client.engine.MemoryEngine.get`."""
+        found = await self._repository.get(scope, [memory_id])
+        if memory_id not in found:
+            raise MemoryNotFound(
+                "No memory with this id belongs to this user.",
+                hint="Ids come from receipts, recall and list.",
+                details={"memory_id": memory_id},
+            )
+        return found[memory_id]
+
+    async def list_memories(
+        self,
+        scope: Scope,
+        *,
+        memory_types: Sequence[MemoryType],
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+    ) -> MemoryPage:
+        """See :meth:`engram.client.engine.MemoryEngine.list_memories`."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_PAGE}")
+        types = list(memory_types)
+        at, inner = _parse_cursor(cursor, types)
+        found: list[AnyMemory] = []
+        where = (Equals("status", status.value),) if status is not None else ()
+        while at < len(types):
+            page = await self._repository.scroll(
+                scope, types[at], where=where, limit=limit - len(found), cursor=inner
+            )
+            found.extend(page.memories)
+            inner = page.cursor
+            if inner is None:
+                at += 1
+            if len(found) >= limit:
+                break
+        more = at < len(types)
+        return MemoryPage(
+            memories=tuple(found), cursor=f"{types[at]}:{inner or ''}" if more else None
+        )
+
+    async def history(self, scope: Scope, memory_id: str) -> list[AnyMemory]:
+        """See :meth:`engram.client.engine.MemoryEngine.history`."""
+        known = {memory_id: await self.get(scope, memory_id)}
+        wanted = _neighbours(known.values())
+        while missing := wanted - known.keys():
+            found = await self._repository.get(scope, missing)
+            known |= found
+            wanted = _neighbours(found.values())
+        return sorted(known.values(), key=lambda memory: (memory.known_at, memory.id))
+
+    async def stats(self, scope: Scope) -> MemoryStats:
+        """See :meth:`engram.client.engine.MemoryEngine.stats`."""
+        active = (Equals("status", MemoryStatus.ACTIVE.value),)
+        return MemoryStats(
+            counts={kind: await self._repository.count(scope, kind) for kind in STORED_TYPES},
+            active={
+                kind: await self._repository.count(scope, kind, active) for kind in STORED_TYPES
+            },
+            waiting=await self._repository.count(
+                scope, MemoryType.EPISODIC, (Missing("consolidated_at"),)
+            ),
+        )
+
+    async def consolidate(self, scope: Scope) -> ConsolidationReport:
+        """See :meth:`engram.client.engine.MemoryEngine.consolidate`."""
+        return await self._gateway.consolidate(scope, ConsolidationRequest(reason="asked for"))
+
+    async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
+        """See :meth:`engram.client.engine.MemoryEngine.end_session`."""
+        return await self._gateway.end_session(scope, session_id)
+
+    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+        """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
+        return await self._gateway.working_memory(scope, session_id)
+
+    def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
+        """See :meth:`engram.client.engine.MemoryEngine.run_url`."""
+        if self._ui_url is None:
+            return None
+        base = f"{self._ui_url}/namespaces/{quote(self._temporal_namespace, safe='')}/workflows"
+        workflow = f"{base}/{quote(workflow_id, safe='')}"
+        return f"{workflow}/{run_id}/history" if run_id else workflow
+
+    async def close(self) -> None:
+        """Refuse what is new, and wait a few seconds for what was submitted."""
+        self._closed = True
+        writers = list(self._writers.values())
+        await asyncio.gather(*(writer.close(_CLOSING_PATIENCE) for writer in writers))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise MemoryClosed(
+                "This memory store is closed.", hint="Use it inside its `async with` block."
+            )
+
+
+def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
+    turns = [turn for answer in answers for turn in answer.outcome.turns]
+    return Receipt(
+        episode_ids=tuple(turn.episode_id for turn in turns),
+        fact_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.fact_ids)),
+        negation_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.negation_ids)),
+        signal=max((turn.signal for turn in turns), key=lambda s: s.rank, default=Signal.NONE),
+        buffered=answers[-1].buffered,
+        workflow_id=workflow_id,
+    )
+
+
+def _neighbours(memories: Iterable[AnyMemory]) -> set[str]:
+    """What the memories replaced, and what replaced them."""
+    found: set[str] = set()
+    for memory in memories:
+        if isinstance(memory, DerivedMemory):
+            found.update(memory.supersedes)
+            if memory.superseded_by is not None:
+                found.add(memory.superseded_by)
+    return found
+
+
+def _parse_cursor(cursor: str | None, types: Sequence[MemoryType]) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    kind, _, inner = cursor.partition(":")
+    if kind not in types:
+        raise InvalidQuery(
+            "The cursor does not belong to this listing.",
+            allowed="a cursor that the same listing returned",
+        )
+    return [str(item) for item in types].index(kind), inner or None

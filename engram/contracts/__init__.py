@@ -1,0 +1,1 @@
+"""What crosses Temporal: names, inputs and outputs. Compatibility data."""

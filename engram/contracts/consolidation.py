@@ -1,0 +1,276 @@
+"""What passes between clients, the consolidation workflow and its activities."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+from pydantic import Field
+
+from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.sessions import ConsolidationRequest
+from engram.domain.memories import LinkKind
+from engram.domain.plan import ConsolidationPlan
+from engram.domain.statements import Statement
+
+# Requests for these reasons close a stretch of conversation: what was extracted
+# is linked at once, however little it is.
+CLOSING_REASONS: Final = frozenset({"session ended", "session idle"})
+
+
+class ConsolidationPolicy(Message):
+    """The numbers a consolidation runs by, fixed by its starter so that replays agree."""
+
+    consolidate_every: int = Field(ge=1)
+    extraction_batch_turns: int = Field(ge=1)
+    extraction_batch_bytes: int = Field(ge=1)
+    pass_episodes: int = Field(ge=1)
+    candidates_per_memory: int = Field(ge=1)
+    session_idle_minutes: float = Field(gt=0)
+    model_timeout: timedelta
+    store_timeout: timedelta
+    model_queue: str
+
+    @classmethod
+    def fixed_by(cls, settings: object) -> ConsolidationPolicy:
+        """The policy that ``engram.settings.Settings`` describes (same names)."""
+        return cls.model_validate(settings, from_attributes=True)
+
+
+class ModelUse(Message):
+    """What one model answer came from and cost.
+
+    Attributes:
+        model: The model's name.
+        instructions_version: Version of the instructions it was given.
+        deterministic: Whether rules answered rather than a language model.
+        cost_usd: None when the price is not known.
+    """
+
+    model: str
+    instructions_version: str
+    deterministic: bool = False
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Failure(Message):
+    """Why a pass stopped, or left episodes out.
+
+    Attributes:
+        code: The typed error's code.
+        message: What was wrong, without any memory content.
+        error: The typed error as data, see ``engram.errors.error_from_dict``.
+    """
+
+    code: str
+    message: str
+    error: dict[str, Any] = Field(default_factory=dict)
+
+
+class ConsolidationReport(Message):
+    """What consolidation did, summed over what the report covers.
+
+    Attributes:
+        passes: Passes over the due episodes.
+        episodes: Episodes extracted and marked.
+        extractions: Model calls that extracted.
+        statements: Statements the model found.
+        stored: New memories.
+        corroborated: Memories that gained a source.
+        superseded: Memories that stopped holding.
+        linking_passes: Linking passes.
+        links: Links made.
+        pruned: Memories a linking pass counted down.
+        discarded: Proposals that were not carried out, with a reason in the plan.
+        dropped_references: References of the model that nothing resolves (row K4).
+        refused: Episodes left out because reading them failed for their own sake; still due.
+        overfull: Single episodes that state more than one answer holds; the rest is not known.
+        remaining: Whether episodes were left for a later pass.
+        failures: Why passes stopped or left episodes out; what was not written is still due.
+    """
+
+    passes: int = 0
+    episodes: int = 0
+    extractions: int = 0
+    statements: int = 0
+    stored: int = 0
+    corroborated: int = 0
+    superseded: int = 0
+    linking_passes: int = 0
+    links: int = 0
+    pruned: int = 0
+    discarded: int = 0
+    dropped_references: int = 0
+    refused: int = 0
+    overfull: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    remaining: bool = False
+    failures: tuple[Failure, ...] = ()
+    workflow_id: str | None = None
+    run_id: str | None = None
+
+    def plus(self, other: ConsolidationReport) -> ConsolidationReport:
+        """Both together; ids, and whether anything remains, are the later one's."""
+        summed = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in type(self).model_fields
+            if name not in {"remaining", "failures", "workflow_id", "run_id"}
+        }
+        # A broken model fails pass after pass: the last few failures say it all.
+        return other.model_copy(
+            update={**summed, "failures": (*self.failures, *other.failures)[-5:]}
+        )
+
+
+class ConsolidationState(ScopedMessage):
+    """All that a consolidation workflow knows; carried whole over continue-as-new.
+
+    Attributes:
+        requests: What was asked and is not served yet.
+        extractions: Extractions since the last linking pass.
+        unlinked: Memories that were stored or confirmed since the last linking pass.
+        fresh: Those of them that were stored.
+        linking_due: Whether the next pass ends with a linking pass in any case.
+        linking_passes: Linking passes so far, over all runs.
+        refused: Episodes that passes leave out until somebody asks anew.
+        outages: Passes in a row that an outage stopped since somebody asked.
+        runs: Runs of this workflow so far, this one included.
+    """
+
+    policy: ConsolidationPolicy
+    requests: tuple[ConsolidationRequest, ...] = ()
+    extractions: int = 0
+    unlinked: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+    linking_due: bool = False
+    linking_passes: int = 0
+    refused: tuple[str, ...] = ()
+    outages: int = 0
+    totals: ConsolidationReport = ConsolidationReport()
+    runs: int = 1
+
+
+class SelectDueInput(TimedMessage):
+    """Input of the selecting activity.
+
+    Attributes:
+        skip: Episodes to leave out.
+    """
+
+    policy: ConsolidationPolicy
+    skip: tuple[str, ...] = ()
+
+
+class EpisodeBatch(Message):
+    """Due episodes of one session, in order, for one extraction."""
+
+    session_id: str | None
+    episode_ids: tuple[str, ...] = Field(min_length=1)
+
+
+class SelectDueOutput(Message):
+    """The batches of one pass.
+
+    Attributes:
+        more: Whether episodes beyond these are due.
+    """
+
+    batches: tuple[EpisodeBatch, ...] = ()
+    more: bool = False
+
+
+class ExtractInput(TimedMessage):
+    """Input of the extracting activity."""
+
+    episode_ids: tuple[str, ...]
+
+
+class ExtractOutput(Message):
+    """What the model made of a batch; kept readable in the Temporal UI (row K2).
+
+    Attributes:
+        full: Whether the answer holds as much as one may, so that more may be stated.
+    """
+
+    reasoning: str
+    statements: tuple[Statement, ...] = ()
+    use: ModelUse | None = None
+    dropped_references: int = 0
+    full: bool = False
+
+
+class ReconcileInput(TimedMessage):
+    """Input of the reconciling activity."""
+
+    statements: tuple[Statement, ...]
+    use: ModelUse
+    workflow_id: str
+    run_id: str
+
+
+class PlanInput(TimedMessage):
+    """Input of the activities that write a plan and retire what it replaces."""
+
+    plan: ConsolidationPlan
+
+
+class PlanOutput(Message):
+    """What came of a plan: each memory counts only where something changed now."""
+
+    stored: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    links: int = 0
+    missing: tuple[str, ...] = ()
+
+
+class MarkConsolidatedInput(TimedMessage):
+    """Input of the marking activity."""
+
+    episode_ids: tuple[str, ...]
+
+
+class MarkConsolidatedOutput(Message):
+    """How many episodes were marked now."""
+
+    marked: int
+
+
+class LinkInput(TimedMessage):
+    """Input of the linking activity.
+
+    Attributes:
+        memory_ids: What was stored or confirmed since the last linking pass.
+        fresh_ids: Those of them that were stored; they start at selectivity 0 and
+            one pass, and are not counted a second time.
+        operation: Names the linking pass.
+    """
+
+    memory_ids: tuple[str, ...]
+    fresh_ids: tuple[str, ...]
+    candidates_per_memory: int = Field(ge=1)
+    operation: str
+
+
+class ProposedLink(Message):
+    """A link that the model found, its references resolved."""
+
+    first_id: str
+    second_id: str
+    kind: LinkKind = LinkKind.RELATED
+    confidence: float = Field(ge=0, le=1)
+    why: str
+
+
+class LinkOutput(Message):
+    """What the model made of the memories: its proposals, and the plan they become."""
+
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+    plan: ConsolidationPlan
+    use: ModelUse | None = None
+    dropped_references: int = 0

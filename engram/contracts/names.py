@@ -1,0 +1,45 @@
+"""Every name that Temporal persists. Histories refer to them: none is ever renamed.
+
+``tests/unit/test_contract_names.py`` pins them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engram.domain.scope import Scope
+
+SESSION_WORKFLOW: Final = "engram.session"
+CONSOLIDATION_WORKFLOW: Final = "engram.consolidation"
+
+ENCODE_UPDATE: Final = "encode"
+END_SESSION_UPDATE: Final = "end_session"
+WORKING_MEMORY_QUERY: Final = "working_memory"
+
+REQUEST_CONSOLIDATION_SIGNAL: Final = "request"
+CONSOLIDATE_UPDATE: Final = "consolidate"
+CONSOLIDATION_PROGRESS_QUERY: Final = "progress"
+
+STORE_TURNS_ACTIVITY: Final = "engram.store_turns"
+REQUEST_CONSOLIDATION_ACTIVITY: Final = "engram.request_consolidation"
+SELECT_DUE_ACTIVITY: Final = "engram.select_due_episodes"
+EXTRACT_ACTIVITY: Final = "engram.extract"
+RECONCILE_ACTIVITY: Final = "engram.reconcile"
+LINK_ACTIVITY: Final = "engram.link"
+WRITE_PLAN_ACTIVITY: Final = "engram.write_plan"
+RETIRE_ACTIVITY: Final = "engram.retire"
+MARK_CONSOLIDATED_ACTIVITY: Final = "engram.mark_consolidated"
+
+USER_ATTRIBUTE: Final = "EngramUser"
+SESSION_ATTRIBUTE: Final = "EngramSession"
+STAGE_ATTRIBUTE: Final = "EngramStage"
+
+
+def session_workflow_id(scope: Scope, session_id: str) -> str:
+    """One running workflow per session."""
+    return f"session/{scope.tenant}/{session_id}"
+
+
+def consolidation_workflow_id(scope: Scope) -> str:
+    """One running consolidation per user: the id says so."""
+    return f"consolidation/{scope.tenant}"

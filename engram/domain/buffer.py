@@ -1,0 +1,154 @@
+"""A session's buffer: what is being talked about, what waits for extraction, and since when.
+
+The rules of row W4, and working memory of row M1: volatile, bounded, and gone
+when the session is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Signal(StrEnum):
+    """How urgently a turn wants to be consolidated (row W3)."""
+
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    @property
+    def rank(self) -> int:
+        """0 for NONE to 3 for HIGH."""
+        return list(Signal).index(self)
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RememberedTurn(_Value):
+    """A turn in working memory."""
+
+    episode_id: str
+    role: str
+    speaker: str | None = None
+    content: str
+    timestamp: datetime
+
+
+class BufferPolicy(_Value):
+    """When a buffer is full, overdue or idle, and how much working memory holds."""
+
+    turns: int
+    time: timedelta
+    idle_time: timedelta
+    working_memory_turns: int
+    working_memory_bytes: int
+
+
+class Buffer(_Value):
+    """What a session holds in mind.
+
+    Attributes:
+        working_memory: The recent turns, oldest first.
+        waiting: Turns that no extraction was asked for yet.
+        waiting_since: When the first of them came.
+        touched_at: When the session last did something.
+        due: Why extraction is to be asked for now; None when it is not.
+        closed: Whether consolidation was asked for since the last turn, at the
+            session's end.
+    """
+
+    working_memory: tuple[RememberedTurn, ...] = ()
+    waiting: int = 0
+    waiting_since: datetime | None = None
+    touched_at: datetime | None = None
+    due: str | None = None
+    closed: bool = True
+
+    def touched(self, now: datetime) -> Buffer:
+        """The session did something."""
+        return self.model_copy(update={"touched_at": now})
+
+    def absorbed(
+        self,
+        turns: Sequence[RememberedTurn],
+        strongest: Signal,
+        *,
+        now: datetime,
+        policy: BufferPolicy,
+    ) -> Buffer:
+        """The buffer with these turns in it; due if one is urgent or it is full.
+
+        Turns that are in working memory already (sent again) change nothing.
+        """
+        known = {turn.episode_id for turn in self.working_memory}
+        fresh = {turn.episode_id: turn for turn in turns if turn.episode_id not in known}
+        if not fresh:
+            return self.touched(now)
+        grown = self.model_copy(
+            update={
+                "working_memory": _bounded((*self.working_memory, *fresh.values()), policy),
+                "waiting": self.waiting + len(fresh),
+                "waiting_since": self.waiting_since or now,
+                "touched_at": now,
+                "closed": False,
+            }
+        )
+        if strongest is Signal.HIGH:
+            return grown.drained("an urgent turn")
+        if grown.waiting >= policy.turns:
+            return grown.drained(f"{grown.waiting} turns wait")
+        return grown
+
+    def drained(self, reason: str) -> Buffer:
+        """Nothing waits any more; extraction is due if something did."""
+        if not self.waiting:
+            return self
+        return self.model_copy(update={"waiting": 0, "waiting_since": None, "due": reason})
+
+    def closing(self, reason: str) -> Buffer:
+        """The session ends: consolidation is due once more, whatever waits (row D16)."""
+        if self.closed:
+            return self
+        return self.model_copy(
+            update={"waiting": 0, "waiting_since": None, "due": reason, "closed": True}
+        )
+
+    def dispatched(self) -> Buffer:
+        """Extraction was asked for."""
+        return self.model_copy(update={"due": None})
+
+    def overdue(self, now: datetime, policy: BufferPolicy) -> bool:
+        """Whether something has waited for long enough."""
+        return self.waiting_since is not None and now >= self.waiting_since + policy.time
+
+    def idle(self, now: datetime, policy: BufferPolicy) -> bool:
+        """Whether nothing happened for so long that the session is over."""
+        return self.touched_at is not None and now >= self.touched_at + policy.idle_time
+
+    def deadline(self, policy: BufferPolicy) -> datetime | None:
+        """The earliest moment at which waiting or idling ends; None before anything happened."""
+        ends = []
+        if self.waiting_since is not None:
+            ends.append(self.waiting_since + policy.time)
+        if self.touched_at is not None:
+            ends.append(self.touched_at + policy.idle_time)
+        return min(ends, default=None)
+
+
+def _bounded(turns: tuple[RememberedTurn, ...], policy: BufferPolicy) -> tuple[RememberedTurn, ...]:
+    """The latest turns within both bounds; at least the very last one."""
+    kept: list[RememberedTurn] = []
+    size = 0
+    for turn in reversed(turns[-policy.working_memory_turns :]):
+        size += len(turn.content.encode())
+        if kept and size > policy.working_memory_bytes:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))

@@ -1,0 +1,138 @@
+"""How sure Engram is of a conclusion: a composite score that can be audited (rows C1 to C6)."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class ExtractionMethod(StrEnum):
+    """How a conclusion was reached."""
+
+    VERBATIM = "verbatim"
+    EXTRACTED = "extracted"
+    INFERRED = "inferred"
+
+
+class Verification(StrEnum):
+    """Whether anything beyond the extraction speaks for it."""
+
+    EVIDENCE_FOUND = "evidence_found"
+    UNCHECKED = "unchecked"
+    USER_CONFIRMED = "user_confirmed"
+    DISPUTED = "disputed"
+
+
+# Row C2.
+EXTRACTION_BASE: dict[ExtractionMethod, float] = {
+    ExtractionMethod.VERBATIM: 1.0,
+    ExtractionMethod.EXTRACTED: 0.9,
+    ExtractionMethod.INFERRED: 0.6,
+}
+# Row C1, decision.
+VERIFICATION_PART: dict[Verification, float] = {
+    Verification.EVIDENCE_FOUND: 1.0,
+    Verification.USER_CONFIRMED: 1.0,
+    Verification.UNCHECKED: 0.5,
+    Verification.DISPUTED: 0.0,
+}
+# Row C3: where corroboration starts, and the part of the gap each episode closes.
+SEED_FRESH = 0.4
+SEED_IMPORTED = 0.25
+GAP_CLOSED = 0.1
+
+
+class ConfidenceWeights(BaseModel):
+    """How much each part counts; the four weights sum to 1.
+
+    ``decay_days`` is the time constant of recency: exp(-1), 36.8 %, remains
+    after that many days without confirmation.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    extraction: float = Field(default=0.50, ge=0, le=1)
+    corroboration: float = Field(default=0.25, ge=0, le=1)
+    recency: float = Field(default=0.15, ge=0, le=1)
+    verification: float = Field(default=0.10, ge=0, le=1)
+    decay_days: float = Field(default=365.0, gt=0)
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> ConfidenceWeights:
+        total = self.extraction + self.corroboration + self.recency + self.verification
+        if not math.isclose(total, 1.0, abs_tol=1e-6):
+            raise ValueError(f"the four confidence weights must sum to 1, not {total:g}")
+        return self
+
+
+class Confidence(BaseModel):
+    """What the score of a derived memory is computed from.
+
+    Attributes:
+        method: verbatim, extracted or inferred.
+        extraction: What the extraction itself said, 0 to 1; the method's base
+            for deterministic patterns.
+        supporting_episodes: How many independent episodes say so; at least 1.
+        last_confirmed: When an episode or the user last said so.
+        contradictions: How many episodes spoke against it.
+        verification: What checking found.
+        seed: Where corroboration starts (fresh or imported).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: ExtractionMethod
+    extraction: float = Field(ge=0, le=1)
+    supporting_episodes: int = Field(default=1, ge=1)
+    last_confirmed: datetime
+    contradictions: int = Field(default=0, ge=0)
+    verification: Verification = Verification.UNCHECKED
+    seed: float = Field(default=SEED_FRESH, ge=0, le=1)
+
+    def score(self, now: datetime, weights: ConfidenceWeights | None = None) -> float:
+        """The composite score at ``now``, 0 to 1; nothing stored changes."""
+        weights = weights or ConfidenceWeights()
+        return (
+            weights.extraction * EXTRACTION_BASE[self.method]
+            + weights.corroboration * self.corroboration
+            + weights.recency * self.recency(now, weights.decay_days)
+            + weights.verification * VERIFICATION_PART[self.verification]
+        )
+
+    @property
+    def corroboration(self) -> float:
+        """Grows with each independent episode, halved by each contradiction (C3, C6)."""
+        gap = (1.0 - self.seed) * (1.0 - GAP_CLOSED) ** (self.supporting_episodes - 1)
+        return float((1.0 - gap) * 0.5**self.contradictions)
+
+    def recency(self, now: datetime, decay_days: float) -> float:
+        """exp(-days since confirmed / decay_days); 1 for a confirmation in the future (C4)."""
+        days = max((now - self.last_confirmed).total_seconds(), 0.0) / 86_400
+        return math.exp(-days / decay_days)
+
+    def explain(self, now: datetime, weights: ConfidenceWeights | None = None) -> str:
+        """The score in one sentence with its parts (C5)."""
+        episodes = self.supporting_episodes
+        return (
+            f"{self.score(now, weights):.2f}: {self.method} "
+            f"({EXTRACTION_BASE[self.method]:.2f} base), "
+            f"{episodes} supporting episode{'s' if episodes != 1 else ''}, "
+            f"last confirmed {_ago(now, self.last_confirmed)}, "
+            + (
+                f"{self.contradictions} contradiction{'s' if self.contradictions != 1 else ''}"
+                if self.contradictions
+                else "no contradictions"
+            )
+        )
+
+
+def _ago(now: datetime, then: datetime) -> str:
+    days = int(max((now - then).total_seconds(), 0.0) // 86_400)
+    for size, unit in ((365, "year"), (30, "month"), (7, "week"), (1, "day")):
+        if days >= size:
+            count = days // size
+            return f"{count} {unit}{'s' if count != 1 else ''} ago"
+    return "today"

@@ -1,0 +1,74 @@
+"""Links between memories: resolving what a model refers to, and adding an edge (row K4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from engram.domain.memories import DerivedMemory, Link, LinkKind
+from engram.domain.normalisation import normalise
+
+# Below this, a substring says too little about which memory is meant.
+_SHORTEST_SUBSTRING = 8
+# A memory that everything is linked to tells nothing; its first links stay.
+MAX_LINKS = 64
+
+
+def resolve_reference(reference: str, contents: Mapping[str, str]) -> str | None:
+    """The alias that a reference means, or None.
+
+    Tried in this order: the alias itself, the exact content, the normalised
+    content, and a part of the content. What fits two memories fits none.
+
+    Args:
+        reference: What the model wrote.
+        contents: Content by alias, as the model was shown.
+    """
+    wanted = reference.strip()
+    if wanted in contents:
+        return wanted
+    exact = [alias for alias, content in contents.items() if content == reference]
+    if exact:
+        return _only(exact)
+    normal = normalise(wanted)
+    if not normal:
+        return None
+    forms = {alias: normalise(content) for alias, content in contents.items()}
+    alike = [alias for alias, form in forms.items() if normal in (form, normalise(alias))]
+    if alike:
+        return _only(alike)
+    if len(normal) < _SHORTEST_SUBSTRING:
+        return None
+    return _only([a for a, form in forms.items() if _is_part(normal, form)])
+
+
+def linked(
+    memory: DerivedMemory, target_id: str, kind: LinkKind, confidence: float, now: datetime
+) -> DerivedMemory | None:
+    """``memory`` with an edge to the target; None if it is there and says no less.
+
+    Finding an edge again does not add one: its confidence is the higher of both.
+    """
+    if target_id == memory.id:
+        return None
+    same = next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+    if same is None:
+        if len(memory.links) >= MAX_LINKS:
+            return None
+        edge = Link(
+            target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now
+        )
+        return memory.model_copy(update={"links": (*memory.links, edge)})
+    if same.confidence >= confidence:
+        return None
+    stronger = same.model_copy(update={"confidence": confidence, "last_seen": now})
+    kept = tuple(stronger if x is same else x for x in memory.links)
+    return memory.model_copy(update={"links": kept})
+
+
+def _only(aliases: list[str]) -> str | None:
+    return aliases[0] if len(aliases) == 1 else None
+
+
+def _is_part(wanted: str, form: str) -> bool:
+    return f" {wanted} " in f" {form} " or wanted in form

@@ -1,0 +1,286 @@
+"""What Engram remembers: the stored memory types and their fields (rows M1, M2, W11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from engram.domain.confidence import Confidence
+from engram.domain.scope import Scope
+
+
+class MemoryType(StrEnum):
+    """The stored types, one Qdrant collection each. Working memory is not stored."""
+
+    EPISODIC = "episodic"
+    FACTUAL = "factual"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    NEGATION = "negation"
+
+
+STORED_TYPES: tuple[MemoryType, ...] = tuple(MemoryType)
+DERIVED_TYPES: tuple[MemoryType, ...] = STORED_TYPES[1:]
+
+
+class MemoryStatus(StrEnum):
+    """Where a memory stands; only active ones answer by default (rows D5, D11)."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    ARCHIVED = "archived"
+    EXPIRED = "expired"
+
+
+class FactCategory(StrEnum):
+    """What deterministic patterns find in a turn."""
+
+    EMAIL = "email"
+    PHONE = "phone"
+    URL = "url"
+    DATE = "date"
+    NAME = "name"
+    MONEY = "money"
+
+
+class Category(StrEnum):
+    """The ten categories of extracted knowledge (row W5)."""
+
+    FACT = "fact"
+    PREFERENCE = "preference"
+    CORRECTION = "correction"
+    ENTITY = "entity"
+    DECISION = "decision"
+    RELATIONSHIP = "relationship"
+    PRINCIPLE = "principle"
+    COMMITMENT = "commitment"
+    MOMENT = "moment"
+    SKILL = "skill"
+
+
+class LinkKind(StrEnum):
+    """Why two memories are linked."""
+
+    RELATED = "related"
+    ENTITY = "entity"
+    TIME = "time"
+    CAUSAL = "causal"
+    REINFORCES = "reinforces"
+    BELONGS_TO = "belongs_to"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Provenance(_Value):
+    """Which run wrote a memory, so that a reader can open it in the Temporal UI."""
+
+    workflow_id: str | None = None
+    run_id: str | None = None
+    model: str | None = None
+    instructions_version: str | None = None
+
+
+class Link(_Value):
+    """An edge to another memory of the same user. Kept on both ends."""
+
+    target_id: str
+    kind: LinkKind = LinkKind.RELATED
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    first_seen: datetime
+    last_seen: datetime
+
+
+class Slot(_Value):
+    """A (subject, predicate) pair, normalised, with the object it holds."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+class Telling(_Value):
+    """One time that something was said: of when, and when.
+
+    Attributes:
+        event_at: When, by its own words, it happened or began to hold.
+        known_at: Timestamp of the latest turn that says so.
+        begins: Whether it says that it began then, not just that it held.
+        episode_ids: The turns that say so.
+    """
+
+    event_at: datetime
+    known_at: datetime
+    begins: bool = False
+    episode_ids: tuple[str, ...] = Field(min_length=1)
+
+
+class Memory(_Value):
+    """What every stored memory carries.
+
+    Attributes:
+        known_at: When the conversation made this known: the turn's timestamp,
+            for a conclusion that of the latest turn it was drawn from. ``as_of``
+            asks about this, not about when the machine wrote it.
+        superseded_known_at: Timestamp of the turn that replaced it.
+        created_at: When the machine wrote it.
+        revision: Counts the writes; every update is conditional on it.
+        write_id: Fresh with every write: whose it shows won the race.
+        operation_ids: Operations that had their effect already.
+    """
+
+    id: str
+    namespace: str
+    user_id: str
+    content: str
+    status: MemoryStatus = MemoryStatus.ACTIVE
+    known_at: datetime
+    created_at: datetime
+    superseded_known_at: datetime | None = None
+    session_id: str | None = None
+    importance: float = Field(default=0.5, ge=0, le=1)
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+    summary: str | None = None
+    expires_at: datetime | None = None
+    is_test: bool = False
+    access_count: int = Field(default=0, ge=0)
+    last_accessed_at: datetime | None = None
+    revision: int = Field(default=0, ge=0)
+    write_id: str = ""
+    operation_ids: tuple[str, ...] = ()
+    provenance: Provenance = Provenance()
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return Scope(namespace=self.namespace, user_id=self.user_id)
+
+    @property
+    def indexed_text(self) -> str:
+        """The text that is embedded and searched."""
+        return self.content
+
+
+class Episode(Memory):
+    """A turn, verbatim. Its content and vectors are never written again (row W1)."""
+
+    type: Literal[MemoryType.EPISODIC] = MemoryType.EPISODIC
+    role: str
+    speaker: str | None = None
+    timestamp: datetime
+    message_id: str
+    sequence: int = Field(default=0, ge=0)
+    consolidated_at: datetime | None = None
+
+    @property
+    def indexed_text(self) -> str:
+        """Speaker and date belong to what is searched: questions name both."""
+        who = self.speaker or self.role
+        return f"{who} ({self.timestamp:%d %B %Y}): {self.content}"
+
+
+class DerivedMemory(Memory):
+    """Anything Engram concluded. Names the episodes it was concluded from (row M3).
+
+    Attributes:
+        event_at: When what it says happened or began to hold.
+        derived_at: When Engram concluded it.
+        valid_from: From when it is true; None for always.
+        valid_to: Until when it was true; None while it holds.
+        identity: What makes two conclusions the same one (row W6).
+        generation: Counts how often the same conclusion began to hold anew.
+        superseded_by: The memory that replaced this one.
+        supersedes: The memories that this one replaced.
+    """
+
+    source_episode_ids: tuple[str, ...] = Field(min_length=1)
+    event_at: datetime
+    derived_at: datetime
+    confidence: Confidence
+    identity: str
+    generation: int = Field(default=0, ge=0)
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    superseded_by: str | None = None
+    supersedes: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+    @property
+    def related_ids(self) -> tuple[str, ...]:
+        """The memories this one is linked to."""
+        return tuple(link.target_id for link in self.links)
+
+
+class Fact(DerivedMemory):
+    """Found by a deterministic pattern. Content never changes (row M2).
+
+    Attributes:
+        value: The canonical form: E.164, ISO 8601, lower-cased address.
+        evidence: The words of the turn that say so.
+    """
+
+    type: Literal[MemoryType.FACTUAL] = MemoryType.FACTUAL
+    category: FactCategory
+    value: str
+    evidence: str
+
+    @property
+    def source_episode_id(self) -> str:
+        """The episode it was first found in."""
+        return self.source_episode_ids[0]
+
+
+class SemanticMemory(DerivedMemory):
+    """Knowledge that consolidation drew from episodes.
+
+    Attributes:
+        tellings: Each time it was said, where it has a slot. Its place among what
+            it replaced and what replaced it follows from these, not from the
+            order in which they became known.
+    """
+
+    type: Literal[MemoryType.SEMANTIC] = MemoryType.SEMANTIC
+    category: Category = Category.FACT
+    slot: Slot | None = None
+    tellings: tuple[Telling, ...] = ()
+    entities: tuple[str, ...] = ()
+    selectivity: float = Field(default=0.0, ge=0, le=1)
+    consolidation_passes: int = Field(default=1, ge=0)
+
+
+class ProceduralMemory(DerivedMemory):
+    """A behavioural pattern, and when it applies."""
+
+    type: Literal[MemoryType.PROCEDURAL] = MemoryType.PROCEDURAL
+    trigger_context: str
+
+
+class NegationFact(DerivedMemory):
+    """What is explicitly not true.
+
+    Attributes:
+        negates_pattern: The words, normalised, that a memory must hold to be
+            covered by this negation: lemma of the verb and the object.
+        subject: Whom it is about: "user", or the name or noun phrase given.
+        evidence: The words of the turn that say so.
+    """
+
+    type: Literal[MemoryType.NEGATION] = MemoryType.NEGATION
+    negates_pattern: str
+    subject: str = "user"
+    evidence: str
+
+
+AnyMemory: TypeAlias = Annotated[
+    Episode | Fact | SemanticMemory | ProceduralMemory | NegationFact,
+    Field(discriminator="type"),
+]
+MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory | NegationFact] = (
+    TypeAdapter(AnyMemory)
+)

@@ -1,0 +1,260 @@
+"""What consolidation is going to do, as a value: the actions of row W9.
+
+A plan fixes everything: contents, ids, generations, and what replaces what.
+Applying it decides nothing, so that applying it twice does nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from engram.domain.memories import LinkKind, SemanticMemory, Telling
+from engram.errors import InvalidInput
+
+
+class LifecycleState(StrEnum):
+    """Where a memory stands in its life (row D6)."""
+
+    CANDIDATE = "candidate"
+    VALIDATED = "validated"
+    ACTIVE = "active"
+    STALE = "stale"
+    ARCHIVED = "archived"
+
+
+class ActionSource(StrEnum):
+    """Where a proposed change comes from."""
+
+    EXTRACTION = "extraction"
+    CONSOLIDATION = "consolidation"
+    REPLAY = "replay"
+    MANUAL = "manual"
+    UNKNOWN = "unknown"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Eligibility(_Value):
+    """What an action rests on. The defaults are what an unreadable context becomes."""
+
+    confidence: float = Field(default=0.0, ge=0, le=1)
+    state: LifecycleState = LifecycleState.CANDIDATE
+    importance: float = Field(default=0.0, ge=0, le=1)
+    source: ActionSource = ActionSource.UNKNOWN
+
+
+class _Action(_Value):
+    why: str = Field(min_length=1, max_length=500)
+    eligibility: Eligibility = Eligibility()
+
+
+class StoreNote(_Action):
+    """Store a new memory that later knowledge may replace."""
+
+    action: Literal["store_note"] = "store_note"
+    memory: SemanticMemory
+
+
+class StoreEpisode(_Action):
+    """Store a new memory of something that happened; nothing ever replaces it."""
+
+    action: Literal["store_episode"] = "store_episode"
+    memory: SemanticMemory
+
+
+class CreateArtifact(_Action):
+    """Store words that must survive as they were said (row W10)."""
+
+    action: Literal["create_artifact"] = "create_artifact"
+    memory: SemanticMemory
+
+
+class SummarizeNode(_Action):
+    """Store one summary over several notes, which stay readable (row W10)."""
+
+    action: Literal["summarize_node"] = "summarize_node"
+    memory: SemanticMemory
+    summarised_ids: tuple[str, ...] = Field(min_length=1)
+
+
+class Supersession(_Value):
+    """A memory stops holding.
+
+    Attributes:
+        superseded_by: What replaced it; for a plain ending, the memory of the ending.
+        valid_to: Until when it held.
+        superseded_known_at: Timestamp of the turn that made this known.
+    """
+
+    superseded_by: str
+    valid_to: datetime
+    superseded_known_at: datetime
+
+
+class Place(_Value):
+    """Where a memory belongs among those that share its slot. Replaces what was noted before.
+
+    Attributes:
+        event_at: When what it says happened or began to hold.
+        known_at: When it was first known.
+        valid_from: From when it is true; None for always.
+        supersedes: The memories that it replaced.
+    """
+
+    event_at: datetime
+    known_at: datetime
+    valid_from: datetime | None = None
+    supersedes: tuple[str, ...] = ()
+
+
+class Survival(_Value):
+    """A linking pass looked at a memory (row K3).
+
+    Attributes:
+        operation: Names the pass, so that a repeat of it counts once.
+        pruned: Whether the pass found it not worth keeping.
+    """
+
+    operation: str
+    pruned: bool = False
+
+
+class UpdateNote(_Action):
+    """Change a memory that exists; only what is given changes.
+
+    Attributes:
+        memory_id: Which memory.
+        add_sources: Episodes that say the same again.
+        add_tellings: When, and of when, they say so.
+        drop_tellings: Those that turned out to belong to another memory of the
+            same value, because something else held in between.
+        place: Where it belongs now.
+        reinstated_from: It was replaced by this memory, and is not any more.
+            Does nothing if something else has replaced it since.
+        valid_from: As in ``place``; only in plans made before there was a place.
+        supersedes: Likewise, to be added to those already noted.
+        supersession: It stops holding. Applied only after everything new was read back.
+        survival: What a linking pass made of it.
+    """
+
+    action: Literal["update_note"] = "update_note"
+    memory_id: str
+    add_sources: tuple[str, ...] = ()
+    add_tellings: tuple[Telling, ...] = ()
+    drop_tellings: tuple[Telling, ...] = ()
+    place: Place | None = None
+    reinstated_from: str | None = None
+    valid_from: datetime | None = None
+    supersedes: tuple[str, ...] = ()
+    supersession: Supersession | None = None
+    survival: Survival | None = None
+
+    @property
+    def amends(self) -> bool:
+        """Whether it does anything besides retiring the memory."""
+        told = self.add_sources or self.add_tellings or self.drop_tellings
+        placed = self.place or self.reinstated_from or self.valid_from or self.supersedes
+        return bool(told or placed or self.survival)
+
+
+class LinkGraph(_Action):
+    """Link two memories, both ways."""
+
+    action: Literal["link_graph"] = "link_graph"
+    first_id: str
+    second_id: str
+    kind: LinkKind = LinkKind.RELATED
+    confidence: float = Field(default=1.0, ge=0, le=1)
+
+
+class Discard(_Action):
+    """Do nothing, and say why."""
+
+    action: Literal["discard"] = "discard"
+
+
+Action: TypeAlias = Annotated[
+    StoreNote | StoreEpisode | CreateArtifact | SummarizeNode | UpdateNote | LinkGraph | Discard,
+    Field(discriminator="action"),
+]
+_ACTIONS: TypeAdapter[Any] = TypeAdapter(Action)
+_STORING = StoreNote | StoreEpisode | CreateArtifact | SummarizeNode
+
+
+def parse_action(raw: object) -> Action:
+    """Read an action strictly.
+
+    Raises:
+        InvalidInput: unknown kind, unknown or missing field, number out of range.
+    """
+    try:
+        parsed: Action = _ACTIONS.validate_python(raw)
+    except ValidationError as error:
+        raise InvalidInput(
+            f"A consolidation action has {error.error_count()} faults.",
+            allowed="store_episode, store_note, update_note, create_artifact, summarize_node, "
+            "discard or link_graph, with exactly their fields",
+            details={"fields": [".".join(map(str, e["loc"])) for e in error.errors()]},
+        ) from error
+    return parsed
+
+
+def action_or_discard(raw: object) -> Action:
+    """Read an action at run time: an invalid one becomes discard (row W9).
+
+    A valid action whose eligibility cannot be read keeps its kind, and counts as
+    resting on nothing: ``Eligibility()``.
+    """
+    if isinstance(raw, dict) and "eligibility" in raw:
+        raw = {**raw, "eligibility": eligibility_or_candidate(raw["eligibility"])}
+    try:
+        return parse_action(raw)
+    except InvalidInput as error:
+        fields = ", ".join(error.details["fields"])
+        return Discard(why=f"invalid action: {fields or 'unreadable'}"[:500])
+
+
+def eligibility_or_candidate(raw: object) -> Eligibility:
+    """Read an eligibility context; an invalid one becomes {0, candidate, 0, unknown} (row W9)."""
+    try:
+        return Eligibility.model_validate(raw)
+    except ValidationError:
+        return Eligibility()
+
+
+class ConsolidationPlan(_Value):
+    """The actions of one batch, in the order in which they were decided."""
+
+    actions: tuple[Action, ...] = ()
+
+    def new_memories(self) -> tuple[SemanticMemory, ...]:
+        """Every memory the plan stores."""
+        return tuple(a.memory for a in self.actions if isinstance(a, _STORING))
+
+    def amendments(self) -> Iterator[UpdateNote]:
+        """Updates that retire nothing, to be applied with what is new."""
+        for action in self._updates():
+            if action.amends:
+                yield action.model_copy(update={"supersession": None})
+
+    def retirements(self) -> tuple[UpdateNote, ...]:
+        """What stops holding, to be applied last."""
+        return tuple(a for a in self._updates() if a.supersession is not None)
+
+    def links(self) -> tuple[LinkGraph, ...]:
+        """The links it makes."""
+        return tuple(a for a in self.actions if isinstance(a, LinkGraph))
+
+    def discarded(self) -> tuple[Discard, ...]:
+        """What was proposed and is not done."""
+        return tuple(a for a in self.actions if isinstance(a, Discard))
+
+    def _updates(self) -> Iterator[UpdateNote]:
+        return (a for a in self.actions if isinstance(a, UpdateNote))

@@ -1,0 +1,156 @@
+"""What an application hands over: conversation turns, and the checks they pass first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.errors import InvalidTurn
+
+Role = Literal["user", "assistant", "system", "tool"]
+ROLES: tuple[str, ...] = get_args(Role)
+
+EARLIEST_TIMESTAMP = datetime(1900, 1, 1, tzinfo=UTC)
+CLOCK_SKEW_ALLOWED = timedelta(days=1)
+MAX_NAME_CHARACTERS = 256
+MAX_TAGS = 64
+MAX_METADATA_BYTES = 8 * 1024
+
+
+class Turn(BaseModel):
+    """One utterance of a conversation, as the application knows it.
+
+    Attributes:
+        role: Who the application says is speaking.
+        content: The words, kept verbatim.
+        speaker: The speaker's name, where there is more than one person.
+        timestamp: When it was said, with a timezone; the client's clock when absent.
+        message_id: The application's own id for this message. Sending the same
+            id again is acknowledged and stores nothing new.
+        metadata: Free plain data that is kept with the turn.
+        tags: Labels that recall can filter by.
+        importance: 0 to 1; biases fading and ranking.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: str = "user"
+    content: str
+    speaker: str | None = None
+    timestamp: datetime | None = None
+    message_id: str | None = None
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+
+
+def check_turn(turn: Turn, *, now: datetime, max_bytes: int) -> None:
+    """Refuse a turn that cannot be kept faithfully.
+
+    Args:
+        turn: What the application handed over.
+        now: The present, to tell absurd timestamps.
+        max_bytes: Largest content accepted, in UTF-8 bytes.
+
+    Raises:
+        InvalidTurn: naming the field, what is allowed, and nothing of the content.
+    """
+    if turn.role not in ROLES:
+        raise InvalidTurn("The role of a turn is unknown.", allowed=", ".join(ROLES))
+    _check_text(turn.content, "content")
+    if not turn.content.strip():
+        raise InvalidTurn(
+            "The content of a turn is empty.", allowed="text with at least one visible character"
+        )
+    size = len(turn.content.encode())
+    if size > max_bytes:
+        raise InvalidTurn(
+            f"The content of a turn has {size} bytes.",
+            allowed=f"up to {max_bytes} bytes of UTF-8",
+            hint="Split it into several turns, or raise ENGRAM_MAX_TURN_BYTES.",
+            details={"size": size, "limit": max_bytes},
+        )
+    for what, name in (("speaker", turn.speaker), ("message id", turn.message_id)):
+        if name is not None:
+            _check_name(name, what)
+    if turn.timestamp is not None:
+        check_timestamp(turn.timestamp, now=now)
+    _check_labels(turn)
+
+
+def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp") -> None:
+    """Refuse a moment without timezone, before 1900, or more than a day ahead.
+
+    Raises:
+        InvalidTurn: saying which of these it is.
+    """
+    allowed = "an aware datetime between 1900 and one day from now"
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise InvalidTurn(
+            f"The {what} has no timezone.",
+            allowed=allowed,
+            hint="Pass datetime(..., tzinfo=timezone.utc) or the zone it was said in.",
+        )
+    if not EARLIEST_TIMESTAMP <= moment <= now + CLOCK_SKEW_ALLOWED:
+        raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
+
+
+def _check_text(text: str, what: str) -> None:
+    if "\x00" in text:
+        raise InvalidTurn(f"The {what} holds a NUL byte.", allowed="text without NUL")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTurn(
+            f"The {what} holds a lone surrogate, so it is not valid Unicode.",
+            allowed="text that can be encoded as UTF-8",
+            hint="Decode the original bytes with errors='replace'.",
+        ) from error
+
+
+def _check_name(name: str, what: str) -> None:
+    _check_text(name, what)
+    if not name.strip() or len(name) > MAX_NAME_CHARACTERS:
+        raise InvalidTurn(
+            f"The {what} of a turn is empty or too long.",
+            allowed=f"1 to {MAX_NAME_CHARACTERS} characters, not only whitespace",
+        )
+
+
+def _check_labels(turn: Turn) -> None:
+    if len(turn.tags) > MAX_TAGS:
+        raise InvalidTurn(f"A turn has {len(turn.tags)} tags.", allowed=f"up to {MAX_TAGS}")
+    for tag in turn.tags:
+        _check_name(tag, "tag")
+    if turn.importance is not None and not 0.0 <= turn.importance <= 1.0:
+        raise InvalidTurn("The importance of a turn is out of range.", allowed="0.0 to 1.0")
+    _check_metadata(turn.metadata)
+
+
+def _check_metadata(metadata: Mapping[str, Any]) -> None:
+    pending: list[Any] = [metadata]
+    size = 0
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            pending.extend(value.keys())
+            pending.extend(value.values())
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            pending.extend(value)
+        elif isinstance(value, str):
+            _check_text(value, "metadata")
+            size += len(value.encode())
+        elif value is not None and not isinstance(value, bool | int | float):
+            raise InvalidTurn(
+                f"The metadata of a turn holds a {type(value).__name__}.",
+                allowed="plain JSON values: text, numbers, booleans, null, lists and objects",
+            )
+        size += 8
+        if size > MAX_METADATA_BYTES:
+            raise InvalidTurn(
+                "The metadata of a turn is too large.",
+                allowed=f"about {MAX_METADATA_BYTES} bytes",
+            )

@@ -1,0 +1,1 @@
+"""Everything in one process: development server, worker, in-process engine."""

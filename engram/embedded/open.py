@@ -1,0 +1,136 @@
+"""The embedded mode: everything in this process, or attached to the process that has it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from engram.client.engine import MemoryEngine
+from engram.client.store import MemoryStore
+from engram.client.system import new_id, system_clock
+from engram.domain.confidence import ConfidenceWeights
+from engram.domain.scope import Scope
+from engram.embedded.attach import own_or_attach
+from engram.embedded.folder import DataFolder
+from engram.extras import needs_extra
+from engram.ports import Clock
+from engram.settings import Settings
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from engram.client.assembly import EmbedderSpec
+
+
+_log = structlog.get_logger("engram.embedded")
+
+
+@dataclass(frozen=True)
+class Running:
+    """What an embedded Engram offers while it runs.
+
+    Attributes:
+        engine: For memory stores of any scope.
+        folder: The data folder.
+        ui_url: The Temporal UI, when this process knows of one.
+        address: Temporal's address; None when attached to another process.
+        attached: Whether another process owns the folder.
+    """
+
+    engine: MemoryEngine
+    folder: Path
+    ui_url: str | None
+    address: str | None
+    attached: bool
+
+
+@asynccontextmanager
+async def open(
+    path: str | Path | None = None,
+    *,
+    user_id: str,
+    namespace: str | None = None,
+    settings: Settings | None = None,
+    embedder: EmbedderSpec | None = None,
+    model: str | Model | None = None,
+    confidence_weights: ConfidenceWeights | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[MemoryStore]:
+    """One user's memory in a folder of this machine; nothing else needs to run.
+
+    The first process to open a folder starts Temporal's development server, a
+    worker and the in-process store, and ends them when it leaves. A further
+    process attaches to the first.
+
+    Args:
+        path: The folder; ``settings.data_dir`` (``~/.engram``) when absent.
+        user_id: Whose memory. ``for_user`` gives that of others.
+        namespace: Keeps applications apart; ``settings.namespace`` when absent.
+        settings: Everything tunable; from the environment when absent.
+        embedder: Overrides ``settings.embedder``.
+        model: Overrides ``settings.model``.
+        confidence_weights: Overrides those of the settings.
+        clock: The present, for tests and replays of old conversations.
+
+    An attached process uses the owner's embedder, model, weights and clock.
+
+    Raises:
+        InvalidScope: the user id or namespace has a form that is refused.
+        DataFolderInUse: another process owns the folder and does not answer.
+        EmbeddedPartMissing: the extra ``embedded`` is not installed.
+        SchemaMismatch: the folder belongs to another schema version or embedder.
+    """
+    active = _settings(settings, path, confidence_weights)
+    scope = Scope.of(namespace or active.namespace, user_id)
+    now = clock or system_clock
+    async with run(active, embedder=embedder, model=model, clock=now) as running:
+        store = MemoryStore(running.engine, scope, active, now, new_id)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+@asynccontextmanager
+async def run(
+    settings: Settings,
+    *,
+    embedder: EmbedderSpec | None = None,
+    model: str | Model | None = None,
+    clock: Clock = system_clock,
+) -> AsyncIterator[Running]:
+    """Own the data folder of the settings, or attach to its owner."""
+    folder = DataFolder(settings.data_dir)
+    async with AsyncExitStack() as stack:
+        attached = await stack.enter_async_context(own_or_attach(folder, settings))
+        if attached is not None:
+            if any(part is not None for part in (embedder, model)):
+                _log.warning("attached: the process that owns the folder decides about models")
+            yield Running(attached, folder.path, attached.ui_url, None, attached=True)
+            return
+        # Loads every part; a process that attaches needs none of them.
+        with needs_extra("embedded"):
+            from engram.embedded.parts import start_parts  # noqa: PLC0415 - see above
+
+        parts = await start_parts(
+            stack, folder, settings, embedder=embedder, model=model, clock=clock
+        )
+        yield Running(parts.engine, folder.path, parts.ui_url, parts.address, attached=False)
+
+
+def _settings(
+    settings: Settings | None,
+    path: str | Path | None,
+    confidence_weights: ConfidenceWeights | None,
+) -> Settings:
+    changes: dict[str, Any] = {}
+    if path is not None:
+        changes["data_dir"] = Path(path).expanduser()
+    if confidence_weights is not None:
+        changes["confidence_weights"] = confidence_weights
+    return (settings or Settings.load()).model_copy(update=changes)

@@ -1,0 +1,129 @@
+"""The parts of the embedded mode, started and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import structlog
+from pydantic_ai.models import Model
+
+from engram.agents.models import make_model
+from engram.client.assembly import EmbedderSpec, direct_engine
+from engram.client.engine import MemoryEngine
+from engram.client.system import new_id
+from engram.embedded.folder import DataFolder
+from engram.embedded.server import TemporalDevServer
+from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.extras import needs_extra
+from engram.ports import Clock, MemoryRepository
+from engram.settings import Settings
+from workflows.worker import running_workers
+
+_log = structlog.get_logger("engram.embedded")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What runs: the engine over it all, and where Temporal is."""
+
+    engine: MemoryEngine
+    ui_url: str | None
+    address: str
+
+
+async def start_parts(
+    stack: AsyncExitStack,
+    folder: DataFolder,
+    settings: Settings,
+    *,
+    embedder: EmbedderSpec | None,
+    model: str | Model | None,
+    clock: Clock,
+) -> Parts:
+    """Start the parts; the stack ends them in order: doors, worker, flush, store, server."""
+    vectors = make_embedder(embedder or settings.embedder)
+    thinker = model if isinstance(model, Model) else make_model(model or settings.model)
+    starting = asyncio.create_task(TemporalDevServer.start(folder, settings))
+    try:
+        repository = await _open_store(folder, settings, vectors)
+    except BaseException:
+        starting.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await (await starting).stop()
+        raise
+    server = await _kept(starting, stack, repository)
+    stack.push_async_callback(repository.close)
+    client = await server.connect()
+    await stack.enter_async_context(_flushing(repository, settings))
+    await stack.enter_async_context(
+        running_workers(client, repository, vectors, thinker, settings, new_write_id=new_id)
+    )
+    engine = direct_engine(
+        client, repository, vectors, settings, clock, ui_url=server.temporal_ui_url
+    )
+    stack.push_async_callback(engine.close)
+    await stack.enter_async_context(_serving(engine, folder, settings))
+    return Parts(engine, server.temporal_ui_url, server.address)
+
+
+async def _kept(
+    starting: asyncio.Task[TemporalDevServer],
+    stack: AsyncExitStack,
+    repository: MemoryRepository,
+) -> TemporalDevServer:
+    try:
+        server = await starting
+    except BaseException:
+        await repository.close()
+        raise
+    stack.push_async_callback(server.stop)
+    return server
+
+
+async def _open_store(
+    folder: DataFolder, settings: Settings, embedder: PydanticEmbedder
+) -> MemoryRepository:
+    from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
+
+    return await EdgeRepository.open(
+        folder.store,
+        embedder_identity=embedder.identity,
+        dimensions=await embedder.dimensions(),
+        settings=settings,
+    )
+
+
+@asynccontextmanager
+async def _flushing(repository: MemoryRepository, settings: Settings) -> AsyncIterator[None]:
+    """Flush every few seconds: what a power loss can take is bounded by the interval."""
+
+    async def flush_regularly() -> None:
+        while True:
+            await asyncio.sleep(settings.flush_interval.total_seconds())
+            try:
+                await repository.flush()
+            except Exception:  # noqa: BLE001 - one failed flush must not end flushing; it is logged
+                _log.exception("flushing the store failed; trying again")
+
+    flushing = asyncio.create_task(flush_regularly())
+    try:
+        yield
+    finally:
+        flushing.cancel()
+        with suppress(asyncio.CancelledError):
+            await flushing
+
+
+@asynccontextmanager
+async def _serving(
+    engine: MemoryEngine, folder: DataFolder, settings: Settings
+) -> AsyncIterator[None]:
+    """Answer processes that attach."""
+    with needs_extra("embedded"):
+        from engram.http.serve import serve_on_socket  # noqa: PLC0415 - an optional part
+
+    async with serve_on_socket(engine, folder.socket, settings=settings):
+        yield

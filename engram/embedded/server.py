@@ -1,0 +1,291 @@
+"""Temporal's development server as a part of this process: it starts and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
+
+from engram.embedded.binary import find_temporal
+from engram.embedded.folder import DataFolder
+from engram.embedded.launch import GuardedServer, end_leftover, marker, tail, wait_until
+from engram.embedded.namespace import SEARCH_ATTRIBUTES, prepare_namespace
+from engram.embedded.ports import LOOPBACK, free_ports, port_in_use, require_free
+from engram.embedded.processes import find_process
+from engram.embedded.records import ServerRecord
+from engram.errors import EmbeddedStartFailed, EngramError, TemporalUnavailable
+from engram.settings import Settings
+
+_log = structlog.get_logger("engram.embedded")
+
+_ATTEMPTS = 5
+_POLL_SECONDS = 0.02
+# How long the first try to reach it may hang: somebody else may listen there and say nothing.
+_PATIENCE_SECONDS = 1.0
+# Should another version of the program say it in other words: one without its port is gone by then.
+_SAYS_SO_SECONDS = 2.0
+# How soon its unasked end is noticed.
+_WATCH_SECONDS = 0.1
+_SERVES = "Temporal Server:"
+_PORT_SETTINGS = ("ENGRAM_TEMPORAL_PORT", "ENGRAM_TEMPORAL_UI_PORT")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    grpc: int
+    ui: int | None
+
+
+class _PortLost(Exception):
+    """Somebody else took a port between choosing and using it."""
+
+
+class TemporalDevServer:
+    """A development server that keeps its data in a folder.
+
+    If it ends without being asked to, it is started again at the same address;
+    clients and workers that are connected go on by themselves.
+
+    Get one from :meth:`start`. One per folder: the folder's lock, and a lock
+    that the server itself holds, see to it.
+    """
+
+    def __init__(self, folder: DataFolder, settings: Settings, binary: Path) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._binary = binary
+        self._ports = _Ports(0, None)
+        self._server: GuardedServer | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls, folder: DataFolder, settings: Settings, *, binary: Path | None = None
+    ) -> TemporalDevServer:
+        """Start it and wait until it answers; a server left behind is ended first.
+
+        Args:
+            folder: Locked by this process.
+            settings: Ports, web pages, retention, time to start.
+            binary: The ``temporal`` program; the installed one if None.
+
+        Raises:
+            EmbeddedPartMissing: the program is not installed.
+            PortInUse: a port that settings ask for is taken.
+            EmbeddedStartFailed: it does not start, or not in time; says why.
+            RuntimeError: the folder is not locked by this process.
+        """
+        if not folder.locked:
+            raise RuntimeError("lock the data folder before starting its server")
+        server = cls(folder, settings, binary or find_temporal())
+        try:
+            await server._launch()
+        except BaseException:
+            await server.stop()
+            raise
+        server._watching = asyncio.create_task(server._watch(), name="temporal-dev-server")
+        return server
+
+    @property
+    def address(self) -> str:
+        """host:port of its gRPC service."""
+        return f"{LOOPBACK}:{self._ports.grpc}"
+
+    @property
+    def temporal_ui_url(self) -> str | None:
+        """Where its web pages are; None without."""
+        return f"http://{LOOPBACK}:{self._ports.ui}" if self._ports.ui else None
+
+    @property
+    def pid(self) -> int:
+        """The server's process id.
+
+        Raises:
+            TemporalUnavailable: it was stopped.
+        """
+        return self._running().pid
+
+    async def connect(self) -> Client:
+        """A client that speaks pydantic.
+
+        Raises:
+            TemporalUnavailable: the server was stopped or does not answer.
+        """
+        self._running()
+        try:
+            return await self._client()
+        except (RPCError, RuntimeError, OSError) as error:
+            raise TemporalUnavailable(
+                f"Temporal's development server does not answer at {self.address}."
+            ) from error
+
+    async def stop(self) -> None:
+        """End it and wait until nothing of it is left. Idempotent."""
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            # Its errors were logged where they happened.
+            await asyncio.gather(watching, return_exceptions=True)
+        await self._end()
+
+    async def _end(self) -> None:
+        server = self._server
+        if server is not None:
+            await server.stop()
+            # Only now: whoever was interrupted before this line leaves it to the next to end it.
+            self._server = None
+
+    def _running(self) -> GuardedServer:
+        if self._server is None or not self._server.running:
+            raise TemporalUnavailable("Temporal's development server does not run.")
+        return self._server
+
+    async def _client(self) -> Client:
+        return await Client.connect(
+            self.address,
+            namespace=self._settings.temporal_namespace,
+            data_converter=pydantic_data_converter,
+        )
+
+    async def _launch(self) -> None:
+        await end_leftover(self._folder)
+        for _ in range(_ATTEMPTS):
+            self._ports = self._choose_ports()
+            try:
+                await self._launch_once()
+            except _PortLost:
+                await self._end()
+            else:
+                return
+        raise EmbeddedStartFailed(
+            f"Temporal's development server lost its ports {_ATTEMPTS} times to other programs."
+        )
+
+    async def _watch(self) -> None:
+        """Start it again, at the same address, whenever it ends without being asked to."""
+        failures = 0
+        while failures < _ATTEMPTS:
+            if self._server is not None and self._server.running:
+                await asyncio.sleep(_WATCH_SECONDS)
+                continue
+            _log.warning("Temporal's development server ended by itself; starting it again")
+            try:
+                await self._end()
+                await self._launch_once()
+            except (EngramError, OSError, _PortLost) as error:
+                failures += 1
+                _log.warning("it did not start", reason=type(error).__name__, failures=failures)
+                await asyncio.sleep(_WATCH_SECONDS * 2**failures)
+            else:
+                failures = 0
+                _log.warning("Temporal's development server runs again", address=self.address)
+        _log.error("gave up on Temporal's development server", log=str(self._folder.server_log))
+
+    async def _launch_once(self) -> None:
+        within = self._settings.start_timeout.total_seconds()
+        deadline = time.monotonic() + within
+        server = await GuardedServer.launch(self._folder, self._binary, self._arguments())
+        self._server = server
+        self._record(server)
+        try:
+            async with asyncio.timeout(within):
+                client = await self._answering(server, deadline)
+                await self._ours(server)
+                await prepare_namespace(client, self._settings.temporal_retention)
+        except TimeoutError as error:
+            raise self._late() from error
+        except RPCError as error:
+            raise self._died() from error
+
+    def _record(self, server: GuardedServer) -> None:
+        process = find_process(server.pid)
+        ServerRecord(
+            pid=server.pid,
+            started=process.started if process else None,
+            marker=marker(self._folder),
+            guard_pid=server.guard_pid,
+            port=self._ports.grpc,
+            ui_port=self._ports.ui,
+            db=str(self._folder.temporal_db),
+        ).write(self._folder.server_record)
+
+    async def _answering(self, server: GuardedServer, deadline: float) -> Client:
+        """Ask until somebody answers; early on it refuses connections, then calls."""
+        patience = _PATIENCE_SECONDS
+        while server.running and time.monotonic() < deadline:
+            try:
+                # Only when something listens: the client takes its time over a closed port.
+                _, writer = await asyncio.open_connection(LOOPBACK, self._ports.grpc)
+                writer.close()
+                async with asyncio.timeout(patience):
+                    return await self._client()
+            except TimeoutError:
+                patience *= 2
+            except (RPCError, RuntimeError, OSError):
+                await asyncio.sleep(_POLL_SECONDS)
+        raise self._late() if server.running else self._died()
+
+    async def _ours(self, server: GuardedServer) -> None:
+        """Make sure that the server that answers is this one, not one that took the port first.
+
+        One that cannot have its port ends; one that has it says so in its log.
+        """
+        log = self._folder.server_log
+        await wait_until(lambda: not server.running or _SERVES in tail(log), _SAYS_SO_SECONDS)
+        if not server.running:
+            raise self._died()
+
+    def _died(self) -> Exception:
+        said = tail(self._folder.server_log)
+        if "address already in use" in said:
+            asked = (self._settings.temporal_port, self._settings.temporal_ui_port)
+            for port, setting in zip(asked, _PORT_SETTINGS, strict=True):
+                if port is not None and str(port) in said:
+                    return port_in_use(port, setting)
+            return _PortLost()
+        return EmbeddedStartFailed(
+            "Temporal's development server ended while starting.",
+            hint=said,
+            details={"log": str(self._folder.server_log)},
+        )
+
+    def _late(self) -> EmbeddedStartFailed:
+        waited = self._settings.start_timeout.total_seconds()
+        return EmbeddedStartFailed(
+            f"Temporal's development server did not answer within {waited:g} seconds.",
+            hint=f"Raise ENGRAM_START_TIMEOUT. {tail(self._folder.server_log)}",
+        )
+
+    def _choose_ports(self) -> _Ports:
+        asked = self._settings
+        for port, setting in zip(
+            (asked.temporal_port, asked.temporal_ui_port if asked.temporal_ui else None),
+            _PORT_SETTINGS,
+            strict=True,
+        ):
+            if port is not None:
+                require_free(port, setting)
+        grpc, ui = free_ports(2)
+        return _Ports(
+            asked.temporal_port or grpc,
+            (asked.temporal_ui_port or ui) if asked.temporal_ui else None,
+        )
+
+    def _arguments(self) -> list[str]:
+        chosen = [
+            *("server", "start-dev", "--ip", LOOPBACK, "--port", str(self._ports.grpc)),
+            *("--db-filename", self._folder.temporal_db.name, "--log-level", "error"),
+            *("--namespace", self._settings.temporal_namespace),
+            *("--disable-config-env", "--disable-config-file"),
+        ]
+        for name in SEARCH_ATTRIBUTES:
+            chosen += ["--search-attribute", f"{name}=Keyword"]
+        if self._ports.ui is None:
+            return [*chosen, "--headless"]
+        return [*chosen, "--ui-port", str(self._ports.ui), "--ui-disable-news-fetch"]

@@ -1,0 +1,191 @@
+"""The embedder: any Pydantic AI embedding model for the dense side, BM25 for the other."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import pydantic_ai
+from pydantic_ai.embeddings import EmbeddingModel, WrapperEmbeddingModel, infer_embedding_model
+from pydantic_ai.embeddings.result import EmbedInputType
+from pydantic_ai.exceptions import UserError
+
+from engram.embedding.bm25 import ENCODING, encode_document, encode_query
+from engram.embedding.failures import translate
+from engram.embedding.fastembed_model import FastEmbedModel
+from engram.embedding.wordllama_model import WordLlamaModel
+from engram.errors import EmbeddingFailed, InvalidSettings, WrongVectorSize
+from engram.ports import SparseVector, TextVectors
+
+BATCH_TEXTS = 64
+BATCH_CHARACTERS = 64_000
+# Providers refuse a text past about 8,000 tokens. This much stays below in every
+# script; the BM25 side always covers the whole text.
+REMOTE_TEXT_BYTES = 16_000
+REQUEST_SECONDS = 30.0
+_CHARACTERS_ON_THE_LOOP = 3_000
+_PROBE = "A probe of the size of the vectors."
+_LOCAL = (WordLlamaModel, FastEmbedModel)
+
+
+def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> PydanticEmbedder:
+    """The embedder that a setting, a model or a Pydantic AI embedder stands for.
+
+    Args:
+        spec: ``wordllama``, ``fastembed:<model>``, any string Pydantic AI knows
+            (``openai:text-embedding-3-small``), or one of its objects.
+
+    Raises:
+        InvalidSettings: the string names no model, or its provider's package is missing.
+        ModelRejected: the provider is not set up, for example its key is missing.
+    """
+    if isinstance(spec, pydantic_ai.Embedder):
+        return PydanticEmbedder(spec)
+    if isinstance(spec, str):
+        spec = _model_named(spec)
+    return PydanticEmbedder(pydantic_ai.Embedder(spec))
+
+
+def _model_named(name: str) -> EmbeddingModel:
+    if name == "wordllama":
+        return WordLlamaModel()
+    provider, _, model = name.partition(":")
+    if provider == "fastembed" and model:
+        return FastEmbedModel(model)
+    return _inferred(name)
+
+
+def _inferred(model: EmbeddingModel | str) -> EmbeddingModel:
+    try:
+        return infer_embedding_model(model)
+    except UserError as error:
+        raise translate(error, str(model)) from error
+    except (ValueError, ImportError) as error:
+        raise InvalidSettings(
+            f"The embedding model {model!r} cannot be used: {error}.",
+            allowed="wordllama, fastembed:<model>, or <provider>:<model> as Pydantic AI names them",
+        ) from error
+
+
+class PydanticEmbedder:
+    """Implements :class:`engram.ports.Embedder` over ``pydantic_ai.Embedder``."""
+
+    def __init__(self, embedder: pydantic_ai.Embedder) -> None:
+        self._embedder = embedder
+        self._model = _inferred(embedder.model)
+        self._innermost = _unwrapped(self._model)
+        self._dimensions: int | None = getattr(self._innermost, "dimensions", None)
+
+    @property
+    def identity(self) -> str:
+        """Provider, model, version and size where known, and the encoding of the BM25 side."""
+        version = getattr(self._innermost, "version", None)
+        asked = (self._model.settings or {}).get("dimensions")
+        name = f"{self._model.system}:{self._model.model_name}"
+        name += f"/{asked}" if asked else ""
+        name += f"@{version}" if version else ""
+        return f"{name}+{ENCODING}"
+
+    async def dimensions(self) -> int:
+        """The length of the dense vectors; asks the model once where it is not known."""
+        if self._dimensions is None:
+            await self._dense([_PROBE], "query")
+        if self._dimensions is None:  # pragma: no cover - _dense has set it or raised
+            raise EmbeddingFailed(f"The embedding model {self.identity} gave no vector.")
+        return self._dimensions
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[TextVectors]:
+        """Vectors of texts to be stored, in order, asked for in bounded batches.
+
+        Raises:
+            EmbeddingFailed: the model gave no usable vectors; trying again may help.
+            ModelRejected: the provider refused for good.
+            WrongVectorSize: the model changed the size of its vectors.
+        """
+        return await self._embed(texts, "document", encode_document)
+
+    async def embed_query(self, text: str) -> TextVectors:
+        """Vectors of a question; raises as :meth:`embed_documents` does."""
+        return (await self._embed([text], "query", encode_query))[0]
+
+    def encode_terms(self, text: str) -> SparseVector:
+        """The BM25 side of a question alone; asks no model."""
+        return encode_query(text)
+
+    async def _embed(
+        self, texts: Sequence[str], side: EmbedInputType, encode: Callable[[str], SparseVector]
+    ) -> list[TextVectors]:
+        found: list[TextVectors] = []
+        for batch in batches(texts):
+            dense = await self._dense(batch, side)
+            if sum(map(len, batch)) > _CHARACTERS_ON_THE_LOOP:
+                sparse = await asyncio.to_thread(_encode_all, encode, batch)
+            else:
+                sparse = _encode_all(encode, batch)
+            found.extend(map(TextVectors, dense, sparse))
+        return found
+
+    async def _dense(self, texts: Sequence[str], side: EmbedInputType) -> list[tuple[float, ...]]:
+        if not isinstance(self._innermost, _LOCAL):
+            texts = [_shortened(text) for text in texts]
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                result = await self._embedder.embed(texts, input_type=side)
+        except Exception as error:
+            raise translate(error, self.identity) from error
+        vectors = [tuple(vector) for vector in result.embeddings]
+        self._check(vectors, len(texts))
+        return vectors
+
+    def _check(self, vectors: list[tuple[float, ...]], expected: int) -> None:
+        if len(vectors) != expected:
+            raise EmbeddingFailed(
+                f"The embedding model {self.identity} gave {len(vectors)} vectors "
+                f"for {expected} texts."
+            )
+        for vector in vectors:
+            if not vector or not all(map(math.isfinite, vector)):
+                raise EmbeddingFailed(
+                    f"The embedding model {self.identity} gave an empty or non-finite vector."
+                )
+            if self._dimensions is None:
+                self._dimensions = len(vector)
+            elif len(vector) != self._dimensions:
+                raise WrongVectorSize(
+                    f"The embedding model {self.identity} gave a vector of {len(vector)} values.",
+                    allowed=f"{self._dimensions}, as before",
+                    details={"size": len(vector), "expected": self._dimensions},
+                )
+
+
+def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """``texts`` in order, in runs of bounded number and length; a longer text runs alone."""
+    start, characters = 0, 0
+    for index, text in enumerate(texts):
+        full = index - start >= BATCH_TEXTS or characters + len(text) > BATCH_CHARACTERS
+        if full and index > start:
+            yield texts[start:index]
+            start, characters = index, 0
+        characters += len(text)
+    if start < len(texts):
+        yield texts[start:]
+
+
+def _encode_all(encode: Callable[[str], SparseVector], texts: Sequence[str]) -> list[SparseVector]:
+    return [encode(text) for text in texts]
+
+
+def _shortened(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    return (
+        text
+        if len(data) <= REMOTE_TEXT_BYTES
+        else data[:REMOTE_TEXT_BYTES].decode("utf-8", "ignore")
+    )
+
+
+def _unwrapped(model: EmbeddingModel) -> EmbeddingModel:
+    while isinstance(model, WrapperEmbeddingModel):
+        model = model.wrapped
+    return model

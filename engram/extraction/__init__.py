@@ -1,0 +1,1 @@
+"""Deterministic language rules: signals, pattern facts, negations."""

@@ -1,0 +1,61 @@
+"""What the language rules find in one turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.contracts.sessions import Signal
+from engram.domain.memories import FactCategory
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFact:
+    """Something that a pattern recognises by its form alone.
+
+    Attributes:
+        category: What kind of thing it is.
+        value: Canonical form: lower-cased address, E.164, absolute URL, ISO 8601
+            (day, minute, month, year or week), a name as written, or currency
+            code and amount ("USD 12.50").
+        evidence: The words of the turn, verbatim.
+        content: A short readable sentence, "email address: ada@example.org".
+        event_at: When the thing named lies in time, aware, in the zone of the
+            turn; the start of it where it is longer than a moment. None for
+            everything but dates.
+    """
+
+    category: FactCategory
+    value: str
+    evidence: str
+    content: str
+    event_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNegation:
+    """Something a turn says is not so.
+
+    Attributes:
+        negates_pattern: Lemma of the verb, then the object's words case-folded
+            and without leading article or preposition: "use mongo", "live lyon",
+            "be allergic to penicillin". Words are not stemmed here;
+            ``negation_cover.pattern_terms`` does that, in one place.
+        subject: "user" for the speaker (I, we), else the noun phrase, case-folded.
+        content: A readable sentence: "The user does not use Mongo."
+        evidence: The words of the turn, verbatim.
+    """
+
+    negates_pattern: str
+    subject: str
+    content: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that one turn yields without a language model."""
+
+    facts: tuple[PatternFact, ...] = ()
+    negations: tuple[FoundNegation, ...] = ()
+    signal: Signal = Signal.NONE

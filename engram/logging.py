@@ -1,0 +1,93 @@
+"""structlog, set up once by a program: console for people, JSON for machines.
+
+Temporal ids are bound by themselves wherever a line is logged inside a workflow
+or an activity, and a workflow that replays says nothing a second time. Memory
+content never goes into a line at info level or above.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Literal, TextIO
+
+import stamina
+import structlog
+from temporalio import activity, workflow
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, WrappedLogger
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def bind_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Processor: add the ids of the workflow or activity that is logging."""
+    if workflow.in_workflow():
+        if workflow.unsafe.is_replaying():
+            raise structlog.DropEvent
+        running = workflow.info()
+        event.setdefault("workflow_id", running.workflow_id)
+        event.setdefault("run_id", running.run_id)
+    elif activity.in_activity():
+        doing = activity.info()
+        event.setdefault("activity", doing.activity_type)
+        event.setdefault("attempt", doing.attempt)
+        event.setdefault("workflow_id", doing.workflow_id)
+        event.setdefault("run_id", doing.workflow_run_id)
+    return event
+
+
+def configure_logging(
+    *,
+    level: Literal["debug", "info", "warning", "error"] = "info",
+    style: Literal["console", "json"] = "console",
+    stream: TextIO | None = None,
+) -> None:
+    """Send structlog and standard logging to ``stream`` (standard error by default)."""
+    # Engram says itself, once, what it waits for; a line for each attempt is noise.
+    stamina.instrumentation.set_on_retry_hooks([])
+    out = stream or sys.stderr
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        bind_temporal_ids,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if style == "json"
+        # The default formatter prints local variables, and those hold memory content.
+        else structlog.dev.ConsoleRenderer(
+            colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    )
+    structlog.configure(
+        processors=[
+            *shared,
+            structlog.processors.StackInfoRenderer(),
+            structlog.processors.format_exc_info if style == "json" else _keep,
+            last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                last,
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    # Other libraries speak up only when something is wrong.
+    root.setLevel(max(_LEVELS[level], logging.WARNING))
+
+
+def _keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    return event

@@ -1,0 +1,287 @@
+"""What Engram's core asks of the outside world, as Protocols.
+
+Every storage method takes the scope first: an implementation confines each
+read and write to it in one place, so that no caller can forget to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.scope import Scope
+
+if TYPE_CHECKING:
+    from engram.extraction.models import Extraction
+
+FieldValue: TypeAlias = str | int | float | bool | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights by term id, indices ascending and unique."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextVectors:
+    """Both vectors of one text."""
+
+    dense: tuple[float, ...]
+    sparse: SparseVector
+
+
+class Embedder(Protocol):
+    """Turns text into vectors."""
+
+    @property
+    def identity(self) -> str:
+        """Names model and version; vectors of different identities never mix."""
+        ...
+
+    async def dimensions(self) -> int:
+        """The length of its dense vectors."""
+        ...
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[TextVectors]:
+        """Vectors of texts to be stored, in order."""
+        ...
+
+    async def embed_query(self, text: str) -> TextVectors:
+        """Vectors of a question."""
+        ...
+
+
+class TurnExtractor(Protocol):
+    """Finds, without a language model, what one turn plainly states."""
+
+    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+        """Pattern facts, negations and the signal; the same for the same turn, always."""
+        ...
+
+
+# --- the query vocabulary -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """The field holds this value (for a list: contains it)."""
+
+    field: str
+    value: str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The field holds one of these values (for a list: contains one of them)."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The field lies within the bounds that are given, both inclusive."""
+
+    field: str
+    at_least: datetime | float | None = None
+    at_most: datetime | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The field lies strictly after the bound."""
+
+    field: str
+    bound: datetime | float
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The field is absent, null or an empty list."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The condition does not hold."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one of the conditions holds."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HasId:
+    """The memory is one of these."""
+
+    ids: tuple[str, ...]
+
+
+Condition: TypeAlias = Equals | AnyOf | Between | After | Missing | Not | Either | HasId
+Filter: TypeAlias = tuple[Condition, ...]
+"""All conditions hold. Empty: everything within the scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory and the vectors it is to be found by."""
+
+    memory: AnyMemory
+    vectors: TextVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A memory's successor, to be written only if the stored revision is still the expected one."""
+
+    memory: AnyMemory
+    expected_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One hybrid search.
+
+    Attributes:
+        vectors: Of the question.
+        types: Which collections to look into.
+        where: Conditions by type; a type that is missing here has none.
+        limit: Candidates per type and vector kind.
+    """
+
+    vectors: TextVectors
+    types: tuple[MemoryType, ...]
+    limit: int
+    where: Mapping[MemoryType, Filter] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that a search brought up, with the scores of both sides.
+
+    ``dense`` is the cosine similarity, ``sparse`` the BM25 score with the IDF
+    of this scope's own memories; None where that side did not bring it up.
+    """
+
+    memory: AnyMemory
+    dense: float | None
+    sparse: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of an ordered listing; ``cursor`` continues it, None ends it."""
+
+    memories: tuple[AnyMemory, ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """What a store says of itself."""
+
+    engine: Literal["edge", "server", "local"]
+    schema_version: int
+    embedder: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class MemoryRepository(Protocol):
+    """Where memories are kept. Two implementations, one conformance suite."""
+
+    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+        """Store those that are not there yet; what is there stays untouched.
+
+        Raises:
+            WrongVectorSize: a vector does not fit its collection; nothing is written.
+            StorageUnavailable: the store cannot be reached.
+        """
+        ...
+
+    async def get(
+        self,
+        scope: Scope,
+        ids: Iterable[str],
+        types: Sequence[MemoryType] | None = None,
+        *,
+        fresh: bool = False,
+    ) -> dict[str, AnyMemory]:
+        """Those of the ids that exist in this scope, in one batched read per type.
+
+        ``fresh``: as most replicas agree, for whoever writes by what is read.
+        """
+        ...
+
+    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+        """Write successors of existing memories, each only at its expected revision.
+
+        Payload only: vectors stay. Never inserts. Reads back ``write_id``;
+        returns the ids whose write won.
+        """
+        ...
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
+        """Hybrid candidates of all asked types, ordered by type, then id; not fused.
+
+        Raises:
+            UnindexedField: a condition names a field without an index.
+        """
+        ...
+
+    async def scroll(
+        self,
+        scope: Scope,
+        memory_type: MemoryType,
+        *,
+        where: Filter = (),
+        order_by: str = "known_at",
+        descending: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page:
+        """A page in order of an indexed time field, ties by id; stable across pages."""
+        ...
+
+    async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
+        """How many there are, exactly."""
+        ...
+
+    async def delete(self, scope: Scope, memory_type: MemoryType, ids: Iterable[str]) -> None:
+        """Remove these for good; ids of other scopes are left alone."""
+        ...
+
+    async def erase(self, scope: Scope) -> dict[MemoryType, int]:
+        """Remove everything of this scope; how many of each type there were."""
+        ...
+
+    async def info(self) -> StoreInfo:
+        """Engine, schema version and embedder identity."""
+        ...
+
+    async def flush(self) -> None:
+        """Put on disk what is acknowledged, where the engine leaves that to us."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and let go of everything."""
+        ...
+
+
+class Clock(Protocol):
+    """Where ``now`` comes from; injectable on the client."""
+
+    def __call__(self) -> datetime:
+        """The present, aware, in UTC."""
+        ...

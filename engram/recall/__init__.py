@@ -1,0 +1,1 @@
+"""Finding the memories that answer."""

@@ -1,0 +1,1 @@
+"""Where memories are kept: one port, two engines."""

@@ -1,0 +1,310 @@
+"""What both engines share: everything but the engine calls themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Generic
+
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
+from engram.domain.scope import Scope
+from engram.errors import InvalidQuery, MemoryClosed
+from engram.ports import (
+    Candidate,
+    Equals,
+    Filter,
+    HasId,
+    NewMemory,
+    Page,
+    Replacement,
+    SearchRequest,
+)
+from engram.storage.filters import EngineFilter, Translator
+from engram.storage.paging import (
+    Listing,
+    Payload,
+    Position,
+    check_limit,
+    read_cursor,
+    read_page,
+    write_cursor,
+)
+from engram.storage.payload import decode, encode, is_memory_id
+from engram.storage.points import NewPoint, Overwrite, breathing, successor, unique_batches
+from engram.storage.ranking import MAX_LIMIT, Ranked, RankQuery, cut, sides, wider
+from engram.storage.schema import TENANT, check_order
+from engram.storage.vectors import check_vectors
+
+
+class EngineRepository(ABC, Generic[EngineFilter]):
+    """:class:`engram.ports.MemoryRepository` in terms of a few engine calls."""
+
+    batch: ClassVar[int] = 64
+    """Points per engine call."""
+
+    def __init__(self, translator: Translator[EngineFilter], *, dimensions: int) -> None:
+        self._filters = translator
+        self._dimensions = dimensions
+        self._closed = False
+
+    # --- the engine calls -----------------------------------------------------------
+
+    @abstractmethod
+    async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
+        """Insert those whose ids are not there."""
+
+    @abstractmethod
+    async def _overwrite(
+        self, memory_type: MemoryType, changes: list[Overwrite[EngineFilter]]
+    ) -> None:
+        """Put payloads in place of those that match, in order; never insert."""
+
+    @abstractmethod
+    async def _by_id(
+        self,
+        memory_type: MemoryType,
+        where: EngineFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+    ) -> list[Payload]:
+        """Payloads by ascending id, beyond ``after``."""
+
+    @abstractmethod
+    async def _retrieve(
+        self, memory_type: MemoryType, ids: list[str], *, fresh: bool = False
+    ) -> list[Payload]:
+        """Payloads of these ids, of any tenant; ``fresh``: as most replicas agree."""
+
+    @abstractmethod
+    async def _by_time(
+        self,
+        memory_type: MemoryType,
+        where: EngineFilter,
+        *,
+        field: str,
+        descending: bool,
+        limit: int,
+    ) -> list[Payload]:
+        """Payloads in order of an indexed time field, ties in any order."""
+
+    @abstractmethod
+    async def _rank(
+        self,
+        memory_type: MemoryType,
+        where: EngineFilter,
+        corpus: EngineFilter,
+        queries: list[RankQuery],
+    ) -> list[list[Ranked]]:
+        """Best first, one list per query; ``corpus``: where IDF is counted."""
+
+    @abstractmethod
+    async def _count(self, memory_type: MemoryType, where: EngineFilter) -> int:
+        """How many match, exactly."""
+
+    @abstractmethod
+    async def _delete(self, memory_type: MemoryType, where: EngineFilter) -> None:
+        """Remove what matches."""
+
+    # --- the port -------------------------------------------------------------------
+
+    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+        """See :meth:`engram.ports.MemoryRepository.insert`."""
+        self._check_open()
+        # All are checked before the first is written, so that bad input leaves nothing.
+        prepared: dict[MemoryType, list[NewPoint]] = {}
+        async for new in breathing(memories, self.batch):
+            check_vectors(new.vectors, self._dimensions)
+            point = NewPoint(new.memory.id, new.vectors, encode(scope, new.memory))
+            prepared.setdefault(new.memory.type, []).append(point)
+        for memory_type, points in prepared.items():
+            for start in range(0, len(points), self.batch):
+                await self._insert(memory_type, points[start : start + self.batch])
+
+    async def get(
+        self,
+        scope: Scope,
+        ids: Iterable[str],
+        types: Sequence[MemoryType] | None = None,
+        *,
+        fresh: bool = False,
+    ) -> dict[str, AnyMemory]:
+        """See :meth:`engram.ports.MemoryRepository.get`."""
+        self._check_open()
+        wanted = list(dict.fromkeys(ids))
+        found: dict[str, AnyMemory] = {}
+        for memory_type in STORED_TYPES if types is None else types:
+            for payload in await self._fetch(scope, memory_type, wanted, fresh=fresh):
+                memory = decode(payload)
+                found[memory.id] = memory
+        return {memory_id: found[memory_id] for memory_id in wanted if memory_id in found}
+
+    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+        """See :meth:`engram.ports.MemoryRepository.replace`.
+
+        Raises:
+            InvalidInput: a successor without ``write_id`` or without a higher revision:
+                nobody could tell whether it won.
+        """
+        self._check_open()
+        prepared = [(item, successor(scope, item)) for item in replacements]
+        won: set[str] = set()
+        for memory_type, batch in unique_batches(prepared, self.batch):
+            changes = [
+                Overwrite(
+                    self._filters.within(
+                        scope,
+                        memory_type,
+                        (HasId((item.memory.id,)), Equals("revision", item.expected_revision)),
+                    ),
+                    payload,
+                )
+                for item, payload in batch
+            ]
+            await self._overwrite(memory_type, changes)
+            ids = [item.memory.id for item, _ in batch]
+            now = await self._fetch(scope, memory_type, ids, fresh=True)
+            shown = {payload["id"]: payload.get("write_id") for payload in now}
+            won.update(
+                item.memory.id
+                for item, _ in batch
+                if shown.get(item.memory.id) == item.memory.write_id
+            )
+        return frozenset(won)
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
+        """See :meth:`engram.ports.MemoryRepository.search`."""
+        self._check_open()
+        check_vectors(request.vectors, self._dimensions)
+        if not 1 <= request.limit <= MAX_LIMIT:
+            raise InvalidQuery(
+                f"{request.limit} candidates were asked for.", allowed=f"1 to {MAX_LIMIT}"
+            )
+        types = [memory_type for memory_type in STORED_TYPES if memory_type in request.types]
+        filters = [
+            self._filters.within(scope, memory_type, request.where.get(memory_type, ()))
+            for memory_type in types
+        ]
+        answers = await asyncio.gather(
+            *(
+                self._candidates(scope, memory_type, where, request)
+                for memory_type, where in zip(types, filters, strict=True)
+            )
+        )
+        return [candidate for answer in answers for candidate in answer]
+
+    async def scroll(
+        self,
+        scope: Scope,
+        memory_type: MemoryType,
+        *,
+        where: Filter = (),
+        order_by: str = "known_at",
+        descending: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page:
+        """See :meth:`engram.ports.MemoryRepository.scroll`.
+
+        Memories without a value in ``order_by`` are not part of the listing.
+        Ties are by ascending id in both directions.
+        """
+        self._check_open()
+        check_order(memory_type, order_by)
+        check_limit(limit)
+        listing = Listing(memory_type, order_by, descending)
+        position = read_cursor(listing, cursor) if cursor is not None else None
+        # One more than asked for tells whether there is a next page.
+        payloads = await self._page(scope, listing, where, position, limit + 1)
+        page = tuple([decode(payload) async for payload in breathing(payloads[:limit], 256)])
+        if len(payloads) <= limit:
+            return Page(page, None)
+        last = payloads[limit - 1]
+        return Page(page, write_cursor(listing, Position(last[order_by], last["id"])))
+
+    async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
+        """See :meth:`engram.ports.MemoryRepository.count`."""
+        self._check_open()
+        return await self._count(memory_type, self._filters.within(scope, memory_type, where))
+
+    async def delete(self, scope: Scope, memory_type: MemoryType, ids: Iterable[str]) -> None:
+        """See :meth:`engram.ports.MemoryRepository.delete`."""
+        self._check_open()
+        wanted = list(dict.fromkeys(ids))
+        for start in range(0, len(wanted), self.batch):
+            these = HasId(tuple(wanted[start : start + self.batch]))
+            await self._delete(memory_type, self._filters.within(scope, memory_type, (these,)))
+
+    async def erase(self, scope: Scope) -> dict[MemoryType, int]:
+        """See :meth:`engram.ports.MemoryRepository.erase`."""
+        self._check_open()
+        erased: dict[MemoryType, int] = {}
+        for memory_type in STORED_TYPES:
+            everything = self._filters.within(scope, memory_type)
+            erased[memory_type] = await self._count(memory_type, everything)
+            await self._delete(memory_type, everything)
+        return erased
+
+    # --- shared steps ---------------------------------------------------------------
+
+    async def _fetch(
+        self, scope: Scope, memory_type: MemoryType, ids: Sequence[str], *, fresh: bool = False
+    ) -> list[Payload]:
+        # The one read that an engine does not confine itself.
+        usable = [memory_id for memory_id in ids if is_memory_id(memory_id)]
+        found: list[Payload] = []
+        for start in range(0, len(usable), self.batch):
+            part = usable[start : start + self.batch]
+            found += await self._retrieve(memory_type, part, fresh=fresh)
+        return [payload for payload in found if payload.get(TENANT) == scope.tenant]
+
+    async def _candidates(
+        self, scope: Scope, memory_type: MemoryType, where: EngineFilter, request: SearchRequest
+    ) -> list[Candidate]:
+        corpus = self._filters.tenant(scope)
+        scores: dict[str, dict[str, float]] = {}
+        queries = sides(request)
+        while queries:
+            answers = await self._rank(memory_type, where, corpus, queries)
+            again: list[RankQuery] = []
+            for query, answer in zip(queries, answers, strict=True):
+                more = wider(query, answer, request.limit)
+                if more is not None:
+                    again.append(more)
+                scores[query.side] = cut(answer, request.limit)
+            queries = again
+        dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
+        payloads = await self._fetch(scope, memory_type, sorted(dense.keys() | sparse.keys()))
+        memories = sorted(map(decode, payloads), key=lambda memory: memory.id)
+        return [
+            Candidate(memory, dense.get(memory.id), sparse.get(memory.id)) for memory in memories
+        ]
+
+    async def _page(
+        self,
+        scope: Scope,
+        listing: Listing,
+        where: Filter,
+        position: Position | None,
+        limit: int,
+    ) -> list[Payload]:
+        memory_type, field = listing.memory_type, listing.order_by
+
+        async def tie(moment: str, after: str | None, limit: int) -> list[Payload]:
+            same = self._filters.at(scope, memory_type, where, field, moment)
+            return await self._by_id(memory_type, same, limit=limit, after=after)
+
+        async def ordered(beyond: str | None, limit: int) -> list[Payload]:
+            rest = self._filters.beyond(
+                scope, memory_type, where, field, beyond, descending=listing.descending
+            )
+            return await self._by_time(
+                memory_type, rest, field=field, descending=listing.descending, limit=limit
+            )
+
+        return await read_page(field, position, limit, tie=tie, ordered=ordered)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise MemoryClosed("The memory store was closed.", hint="Open it again.")

@@ -1,0 +1,83 @@
+"""The in-process engine: its import, its errors, and its way of writing conditions down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from engram.errors import EmbeddedPartMissing, EngramError, StorageError
+from engram.storage.filters import Range
+
+try:
+    import qdrant_edge as engine
+except ImportError as missing:
+    raise EmbeddedPartMissing(
+        "The in-process store needs the package qdrant-edge-py, which is not installed.",
+        allowed="Linux and macOS on x86-64 and arm64",
+        hint="Install engram-memory[embedded], or use the connected mode with a Qdrant server "
+        "(engram.connect, ENGRAM_QDRANT_URL).",
+    ) from missing
+
+__all__ = ["EdgeDialect", "engine", "engine_errors"]
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn whatever the engine raises into a :class:`StorageError`; it has no classes of its own.
+
+    Args:
+        doing: What was being done, in words, for the message.
+    """
+    try:
+        yield
+    except EngramError:
+        raise
+    except Exception as error:
+        # The engine's text can quote a payload: it stays in the cause, out of the message.
+        raise StorageError(f"The in-process store failed while {doing}.") from error
+
+
+class EdgeDialect:
+    """Conditions as the engine's own classes."""
+
+    def equals(self, field: str, value: str | int) -> engine.Filter:
+        """The field holds the value."""
+        return _one(engine.FieldCondition(field, match=engine.MatchValue(value)))
+
+    def any_of(self, field: str, values: list[str]) -> engine.Filter:
+        """The field holds one of the values."""
+        return _one(engine.FieldCondition(field, match=engine.MatchAny(values)))
+
+    def within(self, field: str, bounds: Range, *, time: bool) -> engine.Filter:
+        """The field lies within the bounds."""
+        kind = engine.RangeDateTime if time else engine.RangeFloat
+        limits = kind(gte=bounds.gte, gt=bounds.gt, lte=bounds.lte, lt=bounds.lt)  # type: ignore[arg-type]  # texts for times, numbers for the rest
+        return _one(engine.FieldCondition(field, range=limits))
+
+    def missing(self, field: str) -> engine.Filter:
+        """The field is absent, null or empty."""
+        return _one(engine.IsEmptyCondition(field))
+
+    def ids(self, ids: list[str]) -> engine.Filter:
+        """The point is one of these."""
+        return _one(engine.HasIdCondition(set(ids)))
+
+    def every(self, filters: Sequence[engine.Filter]) -> engine.Filter:
+        """All of these hold; plain conjunctions are flattened, which the planner likes better."""
+        must: list[engine.ConditionType] = []
+        for inner in filters:
+            only_must = not (inner.should or inner.must_not or inner.min_should)
+            must.extend((inner.must or []) if only_must else [inner])
+        return engine.Filter(must=must)
+
+    def either(self, filters: Sequence[engine.Filter]) -> engine.Filter:
+        """At least one of these holds."""
+        return engine.Filter(should=list(filters))
+
+    def negation(self, inner: engine.Filter) -> engine.Filter:
+        """This does not hold."""
+        return engine.Filter(must_not=[inner])
+
+
+def _one(condition: engine.ConditionType) -> engine.Filter:
+    return engine.Filter(must=[condition])

@@ -1,0 +1,1 @@
+"""Storing turns and applying plans: insert-only, conditional, repeatable."""

@@ -1,0 +1,118 @@
+"""What is known and could matter to some statements: by content, by slot, by similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from engram.domain.identity import derived_id
+from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.normalisation import content_hash
+from engram.domain.scope import Scope
+from engram.domain.slots import related_predicates, slot_of
+from engram.domain.statements import Statement
+from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, SearchRequest
+
+_SEMANTIC = (MemoryType.SEMANTIC,)
+_GENERATIONS_AT_ONCE = 4
+_PAGE = 500
+# More entries than this under one subject and predicate are not looked through.
+_MOST_ENTRIES = 4 * _PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemories:
+    """Finds candidates for reconciliation and linking, always a bounded number.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Turns a statement into something to search with.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+
+    async def about(
+        self,
+        scope: Scope,
+        statements: Sequence[Statement],
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> list[SemanticMemory]:
+        """Every memory that could tell the same as a statement, or be replaced by it."""
+        found = await self._generations(scope, statements)
+        progress("generations")
+        for subject, predicates in _slots(statements):
+            where: Filter = (
+                Equals("slot.subject", subject),
+                AnyOf("slot.predicate", predicates),
+            )
+            found |= await self._all(scope, where)
+        return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def near(
+        self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int
+    ) -> list[SemanticMemory]:
+        """Active memories that resemble the given ones, best first, without them."""
+        vectors = await self.embedder.embed_documents([m.indexed_text for m in memories])
+        active: Filter = (Equals("status", MemoryStatus.ACTIVE.value),)
+        given = {memory.id for memory in memories}
+        found: dict[str, SemanticMemory] = {}
+        for vector in vectors:
+            request = SearchRequest(
+                vectors=vector,
+                types=_SEMANTIC,
+                limit=limit + 1,
+                where={MemoryType.SEMANTIC: active},
+            )
+            candidates = await self.repository.search(scope, request)
+            best = sorted(candidates, key=lambda c: (-(c.dense or 0.0), -(c.sparse or 0.0)))
+            others = _semantic(c.memory for c in best if c.memory.id not in given)
+            found |= dict(list(others.items())[:limit])
+        return list(found.values())
+
+    async def _generations(
+        self, scope: Scope, statements: Sequence[Statement]
+    ) -> dict[str, SemanticMemory]:
+        found: dict[str, SemanticMemory] = {}
+        open_identities = {content_hash(s.content) for s in statements}
+        first = 0
+        while open_identities:
+            ids = {
+                derived_id(scope, MemoryType.SEMANTIC, identity, generation): identity
+                for identity in open_identities
+                for generation in range(first, first + _GENERATIONS_AT_ONCE)
+            }
+            here = _semantic((await self.repository.get(scope, ids, _SEMANTIC)).values())
+            found |= here
+            # A forgotten generation leaves a hole; past a whole stretch of holes there is nothing.
+            open_identities = {ids[memory_id] for memory_id in here}
+            first += _GENERATIONS_AT_ONCE
+        return found
+
+    async def _all(self, scope: Scope, where: Filter) -> dict[str, SemanticMemory]:
+        found: dict[str, SemanticMemory] = {}
+        cursor: str | None = None
+        while True:
+            page = await self.repository.scroll(
+                scope,
+                MemoryType.SEMANTIC,
+                where=where,
+                order_by="known_at",
+                descending=True,
+                limit=_PAGE,
+                cursor=cursor,
+            )
+            found |= _semantic(page.memories)
+            cursor = page.cursor
+            if cursor is None or len(found) >= _MOST_ENTRIES:
+                return found
+
+
+def _slots(statements: Sequence[Statement]) -> list[tuple[str, tuple[str, ...]]]:
+    slots = (slot_of(s.subject, s.predicate, s.object, holds=s.holds) for s in statements)
+    wanted = {(slot.subject, related_predicates(slot)): None for slot in slots if slot is not None}
+    return list(wanted)
+
+
+def _semantic(memories: Iterable[AnyMemory]) -> dict[str, SemanticMemory]:
+    return {memory.id: memory for memory in memories if isinstance(memory, SemanticMemory)}

@@ -1,0 +1,155 @@
+"""Applying plans: first what is new, read back; then, and only then, what it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.contracts.consolidation import PlanOutput
+from engram.domain.amendments import amended, retired
+from engram.domain.links import linked
+from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
+from engram.domain.plan import ConsolidationPlan, LinkGraph, UpdateNote
+from engram.domain.scope import Scope
+from engram.errors import StorageUnavailable
+from engram.ports import Embedder, MemoryRepository, NewMemory
+from engram.writing.updates import NewWriteId, update_memories
+
+_SEMANTIC = (MemoryType.SEMANTIC,)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWriter:
+    """Applies plans for the consolidation activities. Every method may run twice.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives new memories their vectors.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+    new_write_id: NewWriteId
+
+    async def write(
+        self,
+        scope: Scope,
+        plan: ConsolidationPlan,
+        now: datetime,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> PlanOutput:
+        """Store what is new and read it back; confirm, count and link what exists.
+
+        Raises:
+            StorageUnavailable: something written was not there when it was read back.
+        """
+        stored = await self._store(scope, plan.new_memories())
+        progress("stored")
+        amendments = {update.memory_id: update for update in plan.amendments()}
+        episodes = await self._episodes(scope, amendments.values())
+        updated = await update_memories(
+            self.repository,
+            scope,
+            amendments,
+            _on_semantic(lambda memory: amended(memory, amendments[memory.id], episodes)),
+            new_write_id=self.new_write_id,
+            types=_SEMANTIC,
+        )
+        progress("confirmed")
+        links, lost = await self._link(scope, plan.links(), now)
+        return PlanOutput(
+            stored=stored,
+            updated=tuple(sorted(updated.changed)),
+            links=links,
+            missing=tuple(sorted(updated.missing | lost)),
+        )
+
+    async def retire(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
+        """Mark what the plan replaces, each memory naming its successor."""
+        endings = {
+            update.memory_id: update.supersession
+            for update in plan.retirements()
+            if update.supersession is not None
+        }
+        updated = await update_memories(
+            self.repository,
+            scope,
+            endings,
+            _on_semantic(lambda memory: retired(memory, endings[memory.id])),
+            new_write_id=self.new_write_id,
+            types=_SEMANTIC,
+        )
+        return PlanOutput(
+            updated=tuple(sorted(updated.changed)), missing=tuple(sorted(updated.missing))
+        )
+
+    async def _store(self, scope: Scope, memories: tuple[SemanticMemory, ...]) -> tuple[str, ...]:
+        if not memories:
+            return ()
+        ids = [memory.id for memory in memories]
+        there = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
+        missing = [memory for memory in memories if memory.id not in there]
+        if missing:
+            vectors = await self.embedder.embed_documents([m.indexed_text for m in missing])
+            written = [m.model_copy(update={"write_id": self.new_write_id()}) for m in missing]
+            pairs = zip(written, vectors, strict=True)
+            await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            there = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
+        lost = [memory_id for memory_id in ids if memory_id not in there]
+        if lost:
+            raise StorageUnavailable(
+                f"{len(lost)} of {len(ids)} new memories were not there when read back.",
+                hint="Nothing was retired. Writing them again can succeed later.",
+                details={"ids": lost[:10]},
+            )
+        return tuple(memory.id for memory in missing)
+
+    async def _episodes(self, scope: Scope, updates: Iterable[UpdateNote]) -> dict[str, Episode]:
+        wanted = {source for update in updates for source in update.add_sources}
+        if not wanted:
+            return {}
+        found = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,))
+        return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+
+    async def _link(
+        self, scope: Scope, links: tuple[LinkGraph, ...], now: datetime
+    ) -> tuple[int, frozenset[str]]:
+        if not links:
+            return 0, frozenset()
+        ends = {end for link in links for end in (link.first_id, link.second_id)}
+        there = (await self.repository.get(scope, ends)).keys()
+        edges: dict[str, list[LinkGraph]] = {}
+        for link in links:
+            # An edge to what was forgotten meanwhile would lead nowhere.
+            if {link.first_id, link.second_id} <= there:
+                edges.setdefault(link.first_id, []).append(link)
+                edges.setdefault(link.second_id, []).append(link)
+        made: set[tuple[str, str]] = set()
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, DerivedMemory):
+                return None
+            after: DerivedMemory = memory
+            for link in edges[memory.id]:
+                other = link.second_id if link.first_id == memory.id else link.first_id
+                further = linked(after, other, link.kind, link.confidence, now)
+                if further is not None:
+                    after = further
+                    made.add((min(memory.id, other), max(memory.id, other)))
+            return after if after is not memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+        updated = await update_memories(
+            self.repository, scope, edges, change, new_write_id=self.new_write_id
+        )
+        return len(made), frozenset(ends - there) | updated.missing
+
+
+def _on_semantic(
+    change: Callable[[SemanticMemory], SemanticMemory | None],
+) -> Callable[[AnyMemory], AnyMemory | None]:
+    def checked(memory: AnyMemory) -> AnyMemory | None:
+        return change(memory) if isinstance(memory, SemanticMemory) else None
+
+    return checked

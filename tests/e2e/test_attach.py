@@ -1,0 +1,420 @@
+"""Working through another process: the same answers, the same errors, whatever breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from engram.client.attached import AttachedEngine
+from engram.client.engine import MemoryEngine
+from engram.contracts.sessions import AcceptedTurn, EncodeCall
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
+from engram.domain.scope import Scope
+from engram.embedded.attach import own_or_attach
+from engram.embedded.folder import DataFolder
+from engram.errors import (
+    ConflictingMessage,
+    DataFolderInUse,
+    EngramError,
+    InvalidInput,
+    InvalidQuery,
+    InvalidScope,
+    InvalidTurn,
+    MemoryClosed,
+    MemoryNotFound,
+    ModelRejected,
+    OwnerUnavailable,
+    SessionBusy,
+    StorageUnavailable,
+    UnknownFailure,
+)
+from engram.http.app import create_app
+from engram.http.serve import serve_on_socket
+from engram.recall.request import RecallRequest
+from engram.settings import Settings
+from tests.e2e.fakes import MOMENT, FakeEngine
+
+SETTINGS = Settings.load()
+ADA = Scope.of("default", "ada@example.org:1+2|x~y=z")
+HOLD_LOCK = """
+import sys
+from engram.embedded.folder import DataFolder
+folder = DataFolder(sys.argv[1])
+assert folder.try_lock()
+if sys.argv[2] == "with socket":
+    import socket
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(str(folder.socket))
+    s.listen()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def turn(content: str, message_id: str = "m1", **more: Any) -> EncodeCall:
+    """A call with one turn."""
+    accepted = AcceptedTurn(
+        message_id=message_id, role="user", content=content, timestamp=MOMENT, **more
+    )
+    return EncodeCall(turns=(accepted,))
+
+
+@pytest.fixture
+def fake() -> FakeEngine:
+    """The engine behind."""
+    return FakeEngine()
+
+
+@pytest.fixture(params=["in memory", "socket"])
+async def attached(
+    request: pytest.FixtureRequest, fake: FakeEngine, tmp_path: Path
+) -> AsyncIterator[AttachedEngine]:
+    """An engine that works through HTTP: the application called directly, or a real socket."""
+    if request.param == "socket":
+        async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
+            engine = AttachedEngine.over_socket(tmp_path / "s")
+            yield engine
+            await engine.close()
+        return
+    transport = httpx.ASGITransport(create_app(lambda: fake, settings=SETTINGS))
+    engine = AttachedEngine(httpx.AsyncClient(transport=transport, base_url="http://engram"))
+    yield engine
+    await engine.close()
+
+
+async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: FakeEngine) -> None:
+    """Every operation gives the very values that the engine gives when asked directly."""
+    engine: MemoryEngine = attached
+    call = turn("Zürich 🏔 \u2028 <b>", metadata={"a": [1, None, {"b": 0.1}]}, tags=("t",))
+    receipt = await engine.encode(ADA, "s1", call)
+    assert receipt == await fake.encode(ADA, "s1", call)
+    (key,) = receipt.episode_ids
+    memory = await fake.get(ADA, key)
+    assert await engine.get(ADA, key) == memory
+    assert await engine.history(ADA, key) == [memory]
+    request = RecallRequest("where?")
+    assert await engine.recall(ADA, request) == await fake.recall(ADA, request)
+    assert await engine.stats(ADA) == await fake.stats(ADA)
+    assert await engine.consolidate(ADA) == await fake.consolidate(ADA)
+    assert await engine.working_memory(ADA, "s1") == await fake.working_memory(ADA, "s1")
+    ended = await engine.end_session(ADA, "s1")
+    assert ended is not None
+    assert (ended.session_id, ended.turns_accepted) == ("s1", 1)
+    assert await engine.end_session(ADA, "s1") is None
+    assert await engine.working_memory(ADA, "s1") == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        RecallRequest("where?"),
+        RecallRequest(
+            query="wo? \u0000 é",
+            limit=3,
+            types=(MemoryType.FACTUAL, MemoryType.NEGATION),
+            min_confidence=0.25,
+            min_selectivity=1.0,
+            include_sources=True,
+            follow_links=True,
+            as_of=MOMENT,
+            valid_at=MOMENT + timedelta(days=1),
+            include_archived=True,
+            include_test=True,
+            session_id="s",
+            tags=("a", "b,c"),
+            explain=True,
+        ),
+    ],
+    ids=["plain", "everything set"],
+)
+async def test_requests_arrive_whole(
+    attached: AttachedEngine, fake: FakeEngine, request_: RecallRequest
+) -> None:
+    """What is asked is what the engine is asked, in every field, for the same scope."""
+    await attached.recall(ADA, request_)
+    assert fake.asked == [(ADA, request_)]
+
+
+async def test_pages_through_a_listing(attached: AttachedEngine, fake: FakeEngine) -> None:
+    """Types, status and cursor arrive; the pages together are the whole."""
+    for number in range(5):
+        await attached.encode(ADA, "s", turn(f"turn {number}", f"m{number}"))
+    seen: list[AnyMemory] = []
+    cursor: str | None = None
+    while True:
+        page = await attached.list_memories(
+            ADA, memory_types=STORED_TYPES, status=MemoryStatus.ACTIVE, limit=2, cursor=cursor
+        )
+        seen += page.memories
+        if (cursor := page.cursor) is None:
+            break
+    assert seen == list(fake.kept[ADA].values())
+    await attached.list_memories(
+        ADA, memory_types=[MemoryType.FACTUAL], status=None, limit=2, cursor=None
+    )
+    assert fake.listed[-2:] == [
+        (STORED_TYPES, MemoryStatus.ACTIVE, "4"),
+        ((MemoryType.FACTUAL,), None, None),
+    ]
+
+
+async def test_users_stay_apart(attached: AttachedEngine) -> None:
+    """The scope of every request is its own."""
+    await attached.encode(ADA, "s", turn("mine"))
+    bob = Scope.of("default", "bob")
+    assert await attached.working_memory(bob, "s") == []
+    assert (await attached.stats(bob)).waiting == 0
+    assert (await attached.stats(ADA)).waiting == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConflictingMessage("c", allowed="a", hint="h", details={"message_id": "m"}),
+        MemoryNotFound("n"),
+        InvalidQuery("q", allowed="1 to 9"),
+        SessionBusy("b"),
+        StorageUnavailable("u", hint="wait"),
+        ModelRejected("r", details={"n": 1.5}),
+        EngramError("plain"),
+    ],
+    ids=lambda error: error.code,
+)
+async def test_typed_errors_cross(
+    attached: AttachedEngine, fake: FakeEngine, error: EngramError
+) -> None:
+    """A typed error arrives as the same type with everything it says."""
+    fake.failure = error
+    with pytest.raises(type(error)) as caught:
+        await attached.stats(ADA)
+    assert type(caught.value) is type(error)
+    assert caught.value.as_dict() == error.as_dict()
+
+
+async def test_unforeseen_errors_say_nothing_of_their_content(
+    attached: AttachedEngine, fake: FakeEngine
+) -> None:
+    """A bug behind is a typed failure that names its type and keeps its text to the log."""
+    fake.failure = ZeroDivisionError("Ada's secret")
+    with pytest.raises(UnknownFailure, match="ZeroDivisionError") as caught:
+        await attached.stats(ADA)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", ["", "..", ".", "a/b", "a?b", "#", "%2e", "x" * 500, "ä", "a b"])
+async def test_odd_ids_are_not_found(attached: AttachedEngine, odd: str) -> None:
+    """No string reaches another address when given as an id: it is simply not found."""
+    with pytest.raises(MemoryNotFound):
+        await attached.get(ADA, odd)
+    with pytest.raises(MemoryNotFound):
+        await attached.history(ADA, odd)
+
+
+async def test_many_at_once(attached: AttachedEngine, fake: FakeEngine) -> None:
+    """Fifty requests run side by side, and each gets its own answer."""
+    fake.delay = 0.2
+    calls = [attached.encode(ADA, f"s{n}", turn(f"turn {n}", f"m{n}")) for n in range(50)]
+    receipts = await asyncio.gather(*calls)
+    assert fake.most_at_once > 25
+    assert [r.workflow_id for r in receipts] == [f"session/{ADA.tenant}/s{n}" for n in range(50)]
+    assert len(fake.kept[ADA]) == 50
+
+
+async def test_links_to_the_owners_ui(attached: AttachedEngine) -> None:
+    """After the greeting, addresses of runs are those of the owner, with ids quoted."""
+    assert attached.run_url("w") is None
+    await attached.greet()
+    base = "http://ui.test:1/namespaces/default/workflows"
+    assert attached.run_url("session/a b") == f"{base}/session%2Fa%20b"
+    assert attached.run_url("w", "r/1") == f"{base}/w/r%2F1/history"
+    assert attached.ui_url == "http://ui.test:1"
+    assert attached.owner_pid == os.getpid()
+
+
+async def test_closed_is_closed(attached: AttachedEngine) -> None:
+    """Use after closing is a typed error."""
+    await attached.close()
+    with pytest.raises(MemoryClosed):
+        await attached.stats(ADA)
+
+
+@pytest.fixture
+async def raw(fake: FakeEngine) -> AsyncIterator[httpx.AsyncClient]:
+    """The application as a foreign client meets it; bodies up to 4 KB."""
+    app = create_app(lambda: fake, settings=SETTINGS, max_body_bytes=4096)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://engram") as client:
+        yield client
+
+
+TURNS = "/v1/namespaces/default/users/ada/sessions/s/turns"
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    """A request to encode one turn."""
+    plain = turn("hello").model_dump(mode="json")
+    plain["turns"][0] |= changes
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "status", "kind"),
+    [
+        (TURNS, body(content=" "), 422, InvalidTurn),
+        (TURNS, body(content="a\0b"), 422, InvalidTurn),
+        (TURNS, body(role="boss"), 422, InvalidTurn),
+        (TURNS, body(timestamp="1492-10-12T00:00:00Z"), 422, InvalidTurn),
+        (TURNS, body(timestamp="2020-01-01T00:00:00"), 422, InvalidTurn),
+        (TURNS, body(timestamp="secret"), 422, InvalidInput),
+        (TURNS, {"turns": []}, 422, InvalidInput),
+        (TURNS, {}, 422, InvalidInput),
+        (TURNS.replace("ada", "%20"), body(), 422, InvalidScope),
+        (TURNS.replace("/s/", "/-s/"), body(), 422, InvalidScope),
+        (TURNS, body(content="x" * 5000), 413, InvalidInput),
+        ("/v1/namespaces/default/users/ada/recall", {"query": ""}, 422, InvalidQuery),
+        ("/v1/namespaces/default/users/ada/recall", {"query": "q", "limit": 0}, 422, InvalidQuery),
+        ("/v1/namespaces/default/users/ada/recall", {"q": "secret"}, 422, InvalidInput),
+        ("/v1/nothing", {}, 404, UnknownFailure),
+    ],
+)
+async def test_bad_requests_are_problems(
+    raw: httpx.AsyncClient, fake: FakeEngine, path: str, sent: Any, status: int, kind: type
+) -> None:
+    """Whatever is wrong is answered as a problem of the right type; nothing is kept."""
+    answer = await raw.post(path, json=sent)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == kind.code  # type: ignore[attr-defined] # an EngramError
+    assert answer.json()["status"] == status
+    assert "secret" not in answer.text
+    assert fake.kept == {}
+
+
+@pytest.mark.parametrize("sent", [b"", b"{", b"\xff\xfe", b'{"turns": "\\ud800"}', b"[" * 2000])
+async def test_broken_bodies_are_problems(raw: httpx.AsyncClient, sent: bytes) -> None:
+    """What is not JSON is a problem too, never a failure of the server."""
+    answer = await raw.post(TURNS, content=sent, headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["code"] == "invalid_input"
+
+
+async def test_bodies_without_length_are_bounded(raw: httpx.AsyncClient, fake: FakeEngine) -> None:
+    """A body that does not say its size is cut off where the bound is."""
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 1000
+        yield json.dumps(body()).encode()
+
+    answer = await raw.post(TURNS, content=endless())
+    assert answer.status_code == 413
+    assert fake.kept == {}
+
+
+async def test_the_socket_is_private_and_goes(fake: FakeEngine, tmp_path: Path) -> None:
+    """Only its user may connect; a dead one's file is replaced; at the end nothing is left."""
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    async with serve_on_socket(fake, path, settings=SETTINGS):
+        assert path.stat().st_mode & 0o777 == 0o600
+        engine = AttachedEngine.over_socket(path)
+        assert (await engine.stats(ADA)).waiting == 0
+    assert not path.exists()
+    with pytest.raises(OwnerUnavailable, match="does not answer"):
+        await engine.stats(ADA)
+    await engine.close()
+
+
+async def test_leaving_waits_for_running_requests(fake: FakeEngine, tmp_path: Path) -> None:
+    """A request that runs when the owner leaves is still answered."""
+    fake.delay = 0.5
+    async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
+        engine = AttachedEngine.over_socket(tmp_path / "s")
+        running = asyncio.create_task(engine.encode(ADA, "s", turn("hello")))
+        await fake.working.wait()
+    assert len((await running).episode_ids) == 1
+    await engine.close()
+
+
+async def test_two_servers_one_after_the_other(fake: FakeEngine, tmp_path: Path) -> None:
+    """An attached engine goes on when its owner was replaced: broken connections are made anew."""
+    engine = AttachedEngine.over_socket(tmp_path / "s")
+    for _ in range(3):
+        async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
+            assert (await engine.stats(ADA)).waiting == 0
+    await engine.close()
+
+
+def hold(path: Path, how: str) -> subprocess.Popen[bytes]:
+    """Another process that owns the folder and does not answer."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD_LOCK, str(path), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"locked\n"
+    return process
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and close its pipes."""
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("how", ["without socket", "with socket"])
+async def test_a_silent_owner_is_named(tmp_path: Path, how: str) -> None:
+    """An owner that never answers, or accepts and is silent, is a typed error after the wait."""
+    chosen = SETTINGS.model_copy(update={"attach_timeout": timedelta(seconds=0.4)})
+    owner = hold(tmp_path, how)
+    try:
+        with pytest.raises(DataFolderInUse, match=f"in use by process {owner.pid}"):
+            async with own_or_attach(DataFolder(tmp_path), chosen):
+                pytest.fail("nobody answers")
+    finally:
+        end(owner)
+
+
+async def test_takes_over_when_the_owner_dies(tmp_path: Path) -> None:
+    """Killed while it is waited for, or long before, the owner leaves the folder to the next."""
+    owner = hold(tmp_path, "with socket")
+    folder = DataFolder(tmp_path)
+    opening = own_or_attach(folder, SETTINGS)
+    entering = asyncio.create_task(opening.__aenter__())
+    await asyncio.sleep(0.2)
+    assert not entering.done()
+    end(owner)
+    assert await asyncio.wait_for(entering, 5) is None
+    assert (folder.locked, folder.socket.exists()) == (True, False)
+    await opening.__aexit__(None, None, None)
+    assert not folder.has_owner()
+
+
+async def test_waits_for_an_owner_that_starts(tmp_path: Path, fake: FakeEngine) -> None:
+    """The second opener attaches as soon as the first answers, and gets its answers."""
+    first, second = DataFolder(tmp_path), DataFolder(tmp_path)
+    async with own_or_attach(first, SETTINGS) as owned:
+        assert owned is None
+        opening = own_or_attach(second, SETTINGS)
+        entering = asyncio.create_task(opening.__aenter__())
+        await asyncio.sleep(0.1)
+        assert not entering.done()
+        async with serve_on_socket(fake, first.socket, settings=SETTINGS):
+            attached = await asyncio.wait_for(entering, 5)
+            assert attached is not None
+            await attached.encode(ADA, "s", turn("hello"))
+            assert len(fake.kept[ADA]) == 1
+            await opening.__aexit__(None, None, None)

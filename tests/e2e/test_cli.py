@@ -1,0 +1,158 @@
+"""The command line beside a running `engram up`, and what it says and does not say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CONTENT = "the marmalade is hidden behind the blue teapot"
+
+
+@dataclass
+class Up:
+    """A running `engram up`."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    log: Path
+
+    def engram(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command against the folder."""
+        return subprocess.run(
+            [sys.executable, "-m", "engram.cli", *arguments, "-d", str(self.folder)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            input=stdin,
+            env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": "ada"},
+        )
+
+    def json(self, *arguments: str) -> object:
+        """What a command prints as JSON."""
+        done = self.engram(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """`engram up` on a fresh folder, stopped with SIGTERM afterwards."""
+    folder = tmp_path_factory.mktemp("cli") / "data"
+    log = folder.parent / "up.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engram.cli", "up", "-d", str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, "ENGRAM_LOG_FORMAT": "json", "ENGRAM_LOG_LEVEL": "info"},
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl-C stops" in line:
+                break
+        yield Up(folder, process, log)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        process.stdout.close()
+
+
+def test_encode_recall_consolidate_and_end(up: Up) -> None:
+    """The commands do their work in another process, and print what programs can read."""
+    receipt = up.json("encode", "I live in Porto. Mail ada@example.org", "-s", "s1")
+    assert isinstance(receipt, dict)
+    assert len(receipt["episode_ids"]) == 1
+    report = up.json("consolidate")
+    assert isinstance(report, dict)
+    assert report["remaining"] is False
+    hits = up.json("recall", "Where does the user live?", "-n", "1", "-t", "semantic", "--sources")
+    assert isinstance(hits, list)
+    assert "Porto" in hits[0]["memory"]["content"]
+    assert hits[0]["sources"][0]["id"] == receipt["episode_ids"][0]
+    ended = up.json("end-session", "s1")
+    assert isinstance(ended, dict)
+    assert ended["turns_accepted"] == 1
+
+
+def test_output_for_people_is_readable(up: Up) -> None:
+    """Without --json the answer is a table with the words in it."""
+    up.engram("encode", "-", stdin="My bicycle is green.")
+    done = up.engram("recall", "bicycle")
+    assert "user: My bicycle is green." in done.stdout
+    assert "episodic" in done.stdout
+    empty = up.engram("recall", "zeppelin timetable", "-t", "procedural")
+    assert "Nothing that answers this is remembered." in empty.stdout
+
+
+def test_a_message_id_makes_sending_again_safe(up: Up) -> None:
+    """The same message id twice gives the same receipt; other words give exit code 1."""
+    first = up.json("encode", "I like tea.", "-s", "s2", "--message-id", "m1")
+    again = up.json("encode", "I like tea.", "-s", "s2", "--message-id", "m1")
+    assert isinstance(first, dict)
+    assert isinstance(again, dict)
+    assert first["episode_ids"] == again["episode_ids"]
+    other = up.engram("encode", "I like coffee.", "-s", "s2", "--message-id", "m1")
+    assert other.returncode == 1
+    assert "used before in this session" in other.stderr
+    assert "coffee" not in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["encode", ""], 1, "content of a turn is empty"),
+        (["encode", "x", "--at", "yesterday"], 1, "ISO 8601"),
+        (["recall", "x", "-n", "0"], 1, "limit is out of range"),
+        (["recall", "x", "-t", "imaginary"], 1, "memory type is unknown"),
+        (["encode", "x", "-u", "a/b"], 1, "user id is not usable"),
+        (["recall"], 2, "Missing argument"),
+        (["imagine"], 2, "No such command"),
+    ],
+)
+def test_mistakes_are_explained(up: Up, arguments: list[str], code: int, said: str) -> None:
+    """Wrong input exits 1 with what is allowed, wrong usage exits 2; never a traceback."""
+    done = up.engram(*arguments)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_memory_content_stays_out_of_the_logs(up: Up) -> None:
+    """What is encoded, consolidated and recalled appears in no line of the server's log."""
+    up.engram("encode", f"Remember that {CONTENT}.")
+    up.engram("consolidate")
+    assert CONTENT in up.engram("recall", "marmalade").stdout
+    assert "marmalade" not in up.log.read_text("utf-8")
+
+
+def test_a_second_up_says_that_one_runs(up: Up) -> None:
+    """Starting on a folder that is served is no error, and changes nothing."""
+    done = up.engram("up")
+    assert done.returncode == 0
+    assert "already runs" in done.stdout
+    assert up.process.poll() is None
+
+
+def test_help_names_every_command() -> None:
+    """`engram --help` lists what there is, and --version the version."""
+    help_text = subprocess.run(
+        [sys.executable, "-m", "engram.cli", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for command in ("demo", "up", "worker", "encode", "recall", "consolidate", "end-session"):
+        assert command in help_text
+    version = subprocess.run(
+        [sys.executable, "-m", "engram.cli", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert version.startswith("engram 0.")

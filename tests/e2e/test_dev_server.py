@@ -1,0 +1,393 @@
+"""The real development server: starts, keeps its data, and never outlives its owner."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from temporalio import workflow
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.worker import Worker
+
+from engram.embedded.folder import DataFolder, FileLock
+from engram.embedded.launch import end_leftover, marker
+from engram.embedded.processes import find_by_marker, find_process
+from engram.embedded.records import ServerRecord
+from engram.embedded.server import TemporalDevServer
+from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
+from engram.settings import Settings
+
+QUIET = Settings.load(temporal_ui=False)
+OWNER = """
+import asyncio, sys
+from engram.embedded.folder import DataFolder
+from engram.embedded.server import TemporalDevServer
+from engram.settings import Settings
+
+async def main():
+    folder = DataFolder(sys.argv[1])
+    assert folder.try_lock()
+    server = await TemporalDevServer.start(folder, Settings.load(temporal_ui=False))
+    print(server.pid, flush=True)
+    if sys.argv[2] == "stay":
+        await asyncio.sleep(600)
+    if sys.argv[2] == "leave":
+        # Not at once: an SDK thread that still returns from the last call would
+        # meet a Python that is being taken down.
+        await asyncio.sleep(0.2)
+        raise SystemExit(0)
+    await server.stop()
+
+asyncio.run(main())
+"""
+
+
+@workflow.defn(name="test.echo", sandboxed=False)
+class Echo:
+    """Answers with its input."""
+
+    @workflow.run
+    async def run(self, text: str) -> str:
+        """The workflow."""
+        return text
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> AsyncIterator[DataFolder]:
+    """A locked data folder; whatever a failed test left running is ended."""
+    data = DataFolder(tmp_path / "data")
+    assert data.try_lock()
+    yield data
+    await end_leftover(data)
+    data.release()
+
+
+def start_owner(path: Path, then: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A process that owns the folder and its server; and the server's pid."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(path), then], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    process.stdout.close()
+    return process, pid
+
+
+def only_entry(path: Path) -> Path:
+    """The one thing that a folder holds."""
+    (entry,) = path.iterdir()
+    return entry
+
+
+def bystander() -> subprocess.Popen[bytes]:
+    """A process that has nothing to do with anything."""
+    return subprocess.Popen(["sleep", "60"], process_group=0)
+
+
+async def eventually(holds: Callable[[], bool], seconds: float) -> bool:
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def nothing_left(data: DataFolder) -> bool:
+    """Neither server nor guard of this folder lives: by its lock, and by looking for it."""
+    lock = FileLock(data.server_lock)
+    free = lock.try_acquire()
+    lock.release()
+    return free and not find_by_marker(marker(data))
+
+
+async def test_runs_workflows_and_keeps_them(folder: DataFolder) -> None:
+    """A run's result is there after a restart on the same folder."""
+    server = await TemporalDevServer.start(folder, QUIET)
+    client = await server.connect()
+    async with Worker(client, task_queue="q", workflows=[Echo]):
+        said = await client.execute_workflow(Echo.run, "hello", id="w", task_queue="q")
+    await server.stop()
+    assert nothing_left(folder)
+    server = await TemporalDevServer.start(folder, QUIET)
+    client = await server.connect()
+    kept = await client.get_workflow_handle("w").describe()
+    await server.stop()
+    assert (said, kept.status) == ("hello", WorkflowExecutionStatus.COMPLETED)
+
+
+async def test_prepares_the_namespace(folder: DataFolder) -> None:
+    """Retention and search attributes are as asked, also when settings change later."""
+    for days in (90, 30):
+        chosen = Settings.load(temporal_ui=False, temporal_retention=timedelta(days=days))
+        server = await TemporalDevServer.start(folder, chosen)
+        client = await server.connect()
+        described = await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace="default")
+        )
+        listed = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace="default")
+        )
+        await server.stop()
+        kept = described.config.workflow_execution_retention_ttl.ToTimedelta()
+        assert kept == timedelta(days=days)
+        assert {"EngramUser", "EngramSession", "EngramStage"} <= set(listed.custom_attributes)
+
+
+async def test_registers_attributes_on_an_older_folder(
+    folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder made without an attribute, by an earlier version, gets it at the next start."""
+    with monkeypatch.context() as older:
+        for module in ("server", "namespace"):
+            older.setattr(f"engram.embedded.{module}.SEARCH_ATTRIBUTES", ("EngramUser",))
+        await (await TemporalDevServer.start(folder, QUIET)).stop()
+    server = await TemporalDevServer.start(folder, QUIET)
+    client = await server.connect()
+    listed = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace="default")
+    )
+    await server.stop()
+    assert "EngramStage" in listed.custom_attributes
+
+
+async def test_serves_its_pages_on_request(folder: DataFolder) -> None:
+    """With the UI there is a URL that answers on the asked port; without, there is none."""
+    server = await TemporalDevServer.start(folder, Settings.load())
+    url = server.temporal_ui_url
+    assert url is not None
+    port = int(url.rpartition(":")[2])
+    assert await eventually(lambda: _listens(port), 5)
+    await server.stop()
+    server = await TemporalDevServer.start(folder, QUIET)
+    assert server.temporal_ui_url is None
+    await server.stop()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def test_starts_within_two_seconds(folder: DataFolder) -> None:
+    """From nothing to a prepared namespace; the best of three, for busy machines."""
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        server = await TemporalDevServer.start(folder, Settings.load())
+        took.append(time.perf_counter() - began)
+        await server.stop()
+    assert min(took) < 2
+
+
+async def test_folder_names_mean_nothing_to_it(tmp_path: Path) -> None:
+    """A folder with URL characters in its name holds the database, and nothing lies beside it."""
+    data = DataFolder(tmp_path / "o dd#a?b%20é;c")
+    data.try_lock()
+    for _ in range(2):
+        await (await TemporalDevServer.start(data, QUIET)).stop()
+    data.release()
+    assert data.temporal_db.stat().st_size > 100_000
+    assert only_entry(tmp_path) == data.path
+
+
+async def test_dies_with_a_killed_parent(tmp_path: Path) -> None:
+    """Two seconds after kill -9 of the owner, neither server nor guard is left."""
+    data = DataFolder(tmp_path)
+    owner, server = start_owner(tmp_path, "stay")
+    assert find_process(server) is not None
+    owner.kill()
+    owner.wait()
+    assert await eventually(lambda: nothing_left(data), 2)
+
+
+async def test_the_next_owner_ends_an_orphan(tmp_path: Path) -> None:
+    """With parent and guard killed the server lives on, until the next start ends it."""
+    data = DataFolder(tmp_path)
+    owner, orphan = start_owner(tmp_path, "stay")
+    record = ServerRecord.read(data.server_record)
+    assert record is not None
+    assert record.pid == orphan
+    os.kill(record.guard_pid, signal.SIGSTOP)
+    owner.kill()
+    os.kill(record.guard_pid, signal.SIGKILL)
+    owner.wait()
+    assert await eventually(lambda: find_process(record.guard_pid) is None, 2)
+    assert find_process(orphan) is not None
+    assert data.try_lock()
+    server = await TemporalDevServer.start(data, QUIET)
+    assert find_process(orphan) is None
+    assert [process.pid for process in find_by_marker(marker(data))] == [server.pid]
+    await server.stop()
+    assert nothing_left(data)
+    data.release()
+
+
+@pytest.mark.parametrize("damage", ["missing", "another process"])
+async def test_an_orphan_is_found_without_its_record(tmp_path: Path, damage: str) -> None:
+    """A lost or wrong record neither hides an orphan nor gets an innocent process killed."""
+    data = DataFolder(tmp_path)
+    owner, orphan = start_owner(tmp_path, "stay")
+    text = json.loads(data.server_record.read_text())
+    os.kill(text["guard_pid"], signal.SIGSTOP)
+    owner.kill()
+    os.kill(text["guard_pid"], signal.SIGKILL)
+    owner.wait()
+    with bystander() as innocent:
+        text |= {"pid": innocent.pid, "guard_pid": innocent.pid}
+        data.server_record.write_text(json.dumps(text))
+        if damage == "missing":
+            data.server_record.unlink()
+        assert data.try_lock()
+        assert await end_leftover(data)
+        assert find_process(orphan) is None
+        assert innocent.poll() is None
+        innocent.kill()
+    assert not await end_leftover(data)
+    data.release()
+
+
+@pytest.mark.parametrize("then", ["stop", "leave"])
+async def test_leaves_nothing_at_clean_exits(tmp_path: Path, then: str) -> None:
+    """Four exits, with and without stopping first: exit code 0, nothing left running."""
+    data = DataFolder(tmp_path)
+    for _ in range(2):
+        owner, _ = start_owner(tmp_path, then)
+        assert await asyncio.to_thread(owner.wait, 20) == 0
+        assert await eventually(lambda: nothing_left(data), 2)
+
+
+@pytest.mark.parametrize("victims", [["server"], ["guard"], ["server", "guard"]], ids="+".join)
+async def test_comes_back_when_killed(folder: DataFolder, victims: list[str]) -> None:
+    """Server or guard killed: one server runs again, and connected clients and workers go on."""
+    server = await TemporalDevServer.start(folder, QUIET)
+    client = await server.connect()
+    async with Worker(client, task_queue="q", workflows=[Echo]):
+        await client.execute_workflow(Echo.run, "before", id="w1", task_queue="q")
+        record = ServerRecord.read(folder.server_record)
+        assert record is not None
+        pids = {"server": record.pid, "guard": record.guard_pid}
+        for victim in victims:
+            os.kill(pids[victim], signal.SIGKILL)
+        assert await eventually(lambda: _replaced(folder, record), 20)
+        said = await client.execute_workflow(Echo.run, "after", id="w2", task_queue="q")
+    assert said == "after"
+    assert [process.pid for process in find_by_marker(marker(folder))] == [server.pid]
+    await server.stop()
+    assert nothing_left(folder)
+
+
+def _replaced(folder: DataFolder, before: ServerRecord) -> bool:
+    """Whether another server, and another guard, are on record."""
+    now = ServerRecord.read(folder.server_record)
+    return now is not None and now.pid != before.pid and now.guard_pid != before.guard_pid
+
+
+async def test_stops_while_it_comes_back(folder: DataFolder) -> None:
+    """Stopped at any moment after a kill, nothing is left and nothing starts again."""
+    for delay in (0.0, 0.1, 0.2, 0.4):
+        server = await TemporalDevServer.start(folder, QUIET)
+        os.kill(server.pid, signal.SIGKILL)
+        await asyncio.sleep(delay)
+        await server.stop()
+        assert nothing_left(folder)
+
+
+async def test_stopping_twice_is_stopping(folder: DataFolder) -> None:
+    """A second stop does nothing; a stopped server says so."""
+    server = await TemporalDevServer.start(folder, QUIET)
+    await asyncio.gather(server.stop(), server.stop())
+    await server.stop()
+    with pytest.raises(TemporalUnavailable):
+        await server.connect()
+    assert not folder.server_record.exists()
+
+
+async def test_an_aborted_start_leaves_nothing(folder: DataFolder) -> None:
+    """Cancelled at any moment of its start, the server is gone when the cancellation arrives."""
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.2):
+        starting = asyncio.create_task(TemporalDevServer.start(folder, QUIET))
+        await asyncio.sleep(delay)
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        if not starting.cancelled():
+            await starting.result().stop()
+        assert nothing_left(folder)
+
+
+@pytest.mark.parametrize("setting", ["temporal_port", "temporal_ui_port"])
+async def test_a_taken_port_is_refused(folder: DataFolder, setting: str) -> None:
+    """A port that settings ask for and another program has is named; nothing is started."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUse, match=f"{port}.*ENGRAM_{setting.upper()}"):
+            await TemporalDevServer.start(folder, Settings.load(**{setting: port}))
+    assert nothing_left(folder)
+
+
+async def test_a_lost_port_is_replaced(folder: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another program takes a free port first, others are tried; an asked one is refused."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        answers = iter([(port, 1), (port, 1)])
+
+        def lost_twice(count: int) -> tuple[int, ...]:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                return next(answers, (free.getsockname()[1], 1))[:count]
+
+        with monkeypatch.context() as races:
+            races.setattr("engram.embedded.server.free_ports", lost_twice)
+            server = await TemporalDevServer.start(folder, QUIET)
+        assert server.address != f"127.0.0.1:{port}"
+        await server.stop()
+        monkeypatch.setattr("engram.embedded.server.require_free", lambda *_: None)
+        with pytest.raises(PortInUse, match="ENGRAM_TEMPORAL_PORT"):
+            await TemporalDevServer.start(
+                folder, Settings.load(temporal_ui=False, temporal_port=port)
+            )
+
+
+async def test_says_why_it_did_not_start(folder: DataFolder, tmp_path: Path) -> None:
+    """A program that ends at once, and one that cannot be run, are reported with their reason."""
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho 'the disk is on fire' >&2\nexit 3\n")
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    with pytest.raises(EmbeddedStartFailed, match="disk is on fire"):
+        await TemporalDevServer.start(folder, QUIET, binary=broken)
+    with pytest.raises(EmbeddedStartFailed, match=r"cannot run .*nowhere"):
+        await TemporalDevServer.start(folder, QUIET, binary=tmp_path / "nowhere")
+    assert nothing_left(folder)
+
+
+async def test_gives_up_on_one_that_stays_silent(folder: DataFolder, tmp_path: Path) -> None:
+    """A program that never answers, and ignores SIGTERM, is given up and ended for sure."""
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\ntrap '' TERM\nwhile true; do sleep 0.1; done\n")
+    silent.chmod(silent.stat().st_mode | stat.S_IXUSR)
+    chosen = Settings.load(temporal_ui=False, start_timeout=timedelta(seconds=0.3))
+    with pytest.raises(EmbeddedStartFailed, match=r"within 0\.3 seconds"):
+        await TemporalDevServer.start(folder, chosen, binary=silent)
+    assert nothing_left(folder)
+
+
+async def test_needs_the_lock(tmp_path: Path) -> None:
+    """Starting a server on a folder that is not ours is refused."""
+    with pytest.raises(RuntimeError, match="lock the data folder"):
+        await TemporalDevServer.start(DataFolder(tmp_path), QUIET)

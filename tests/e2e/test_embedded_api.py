@@ -1,0 +1,204 @@
+"""The public API as a program uses it, in the embedded mode."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+import engram
+from engram.client.store import MemoryStore
+from engram.domain.memories import AnyMemory, DerivedMemory, Fact, MemoryType
+from engram.errors import (
+    ConflictingMessage,
+    InvalidQuery,
+    InvalidScope,
+    InvalidTurn,
+    MemoryClosed,
+    MemoryNotFound,
+)
+
+MARCH = datetime(2026, 3, 2, 10, tzinfo=UTC)
+MAY = datetime(2026, 5, 20, 10, tzinfo=UTC)
+
+
+# One Engram for all tests here, each with a user of its own.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MemoryStore]:
+    """An embedded Engram on a fresh folder."""
+    async with engram.open(tmp_path_factory.mktemp("api") / "data", user_id="nobody") as store:
+        yield store
+
+
+@pytest.fixture
+def memory(running: MemoryStore) -> MemoryStore:
+    """The memory of a user who has said nothing yet."""
+    return running.for_user(f"user-{uuid4().hex[:8]}")
+
+
+async def test_a_life_in_memory(memory: MemoryStore) -> None:
+    """Encode, consolidate, recall now and as of then, with sources, history and stats."""
+    first = await memory.encode(
+        engram.Turn(content="I live in Porto. Mail ada@example.org.", timestamp=MARCH),
+        session_id="s1",
+    )
+    assert (len(first.episode_ids), len(first.fact_ids)) == (1, 1)
+    await memory.encode(engram.Turn(content="I moved to Lisbon.", timestamp=MAY), session_id="s2")
+    await memory.end_session("s2")
+    report = await memory.consolidate()
+    assert not report.remaining
+    assert (await memory.stats()).waiting == 0
+
+    semantic = [MemoryType.SEMANTIC]
+    now = await memory.recall("Where does the user live?", memory_types=semantic, limit=1)
+    assert "Lisbon" in now[0].memory.content
+    then = await memory.recall_at(
+        "Where does the user live?",
+        as_of=MARCH + timedelta(days=1),
+        memory_types=semantic,
+        include_sources=True,
+        limit=1,
+    )
+    assert "Porto" in then[0].memory.content
+    assert [source.id for source in then[0].sources] == list(first.episode_ids)
+
+    history = await memory.history(now[0].memory.id)
+    assert [m.content for m in history] == [then[0].memory.content, now[0].memory.content]
+    old = await memory.get(then[0].memory.id)
+    assert isinstance(old, DerivedMemory)
+    assert old.superseded_by == now[0].memory.id
+
+    mail = await memory.recall("email address", memory_types=["factual"], limit=1)
+    assert isinstance(mail[0].memory, Fact)
+    assert mail[0].memory.value == "ada@example.org"
+
+    kept = await memory.list(memory_types=["episodic"])
+    assert [m.content for m in kept.memories] == [
+        "I live in Porto. Mail ada@example.org.",
+        "I moved to Lisbon.",
+    ]
+    assert memory.run_url(now[0].memory) is not None
+
+
+async def test_a_consolidation_run_again_changes_nothing(memory: MemoryStore) -> None:
+    """The second pass finds nothing to do and leaves every memory as it was."""
+    await memory.encode(["I live in Porto.", "I use Postgres."], session_id="s1")
+    await memory.consolidate()
+    before = (await memory.list()).memories
+    await memory.consolidate()
+    assert (await memory.list()).memories == before
+
+
+async def test_listing_pages_through_everything_once(memory: MemoryStore) -> None:
+    """Pages of any size put together are the whole list, each memory once, in order."""
+    await memory.encode([f"Turn {n}, mail u{n}@example.org" for n in range(7)], session_id="s1")
+    whole = (await memory.list()).memories
+    for size in (1, 2, 5):
+        found: list[AnyMemory] = []
+        cursor = None
+        while True:
+            page = await memory.list(limit=size, cursor=cursor)
+            found.extend(page.memories)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert found == list(whole)
+
+
+async def test_users_share_connections_and_nothing_else(memory: MemoryStore) -> None:
+    """for_user sees its own memories only, by every way of reading."""
+    receipt = await memory.encode("My cat is called Miso.", session_id="s1")
+    bob = memory.for_user(f"bob-{uuid4().hex[:8]}")
+    assert await bob.recall("cat") == []
+    assert (await bob.list()).memories == ()
+    assert await bob.working_memory("s1") == []
+    for key in receipt.episode_ids:
+        with pytest.raises(MemoryNotFound):
+            await bob.get(key)
+    await bob.encode("My dog is called Rex.", session_id="s1")
+    owners = {hit.memory.user_id for hit in await memory.recall("called")}
+    assert owners == {memory.scope.user_id}
+
+
+async def test_the_same_message_again_is_acknowledged_alike(memory: MemoryStore) -> None:
+    """Same id and words: the first receipt; same id, other words: refused, nothing stored."""
+    turn = engram.Turn(content="I like tea.", message_id="m1")
+    first = await memory.encode(turn, session_id="s1")
+    again = await memory.encode(turn, session_id="s1")
+    assert again.episode_ids == first.episode_ids
+    with pytest.raises(ConflictingMessage):
+        await memory.encode(
+            [engram.Turn(content="beside"), engram.Turn(content="other", message_id="m1")],
+            session_id="s1",
+        )
+    assert (await memory.stats()).counts[MemoryType.EPISODIC] == 1
+
+
+async def test_bad_input_stores_nothing(memory: MemoryStore) -> None:
+    """Whatever is wrong in a call, nothing of the call is kept."""
+    good = engram.Turn(content="fine")
+    for bad in ("", "\x00", "x" * 33_000, engram.Turn(content="x", role="boss"), 7, "a\ud800"):
+        with pytest.raises(InvalidTurn):
+            await memory.encode([good, bad], session_id="s1")  # type: ignore[list-item]  # wrong on purpose
+    with pytest.raises(InvalidTurn):
+        await memory.encode([], session_id="s1")
+    with pytest.raises(InvalidScope):
+        await memory.encode("fine", session_id="a/b")
+    with pytest.raises(InvalidQuery):
+        await memory.recall("x", limit=0)
+    with pytest.raises(InvalidQuery):
+        await memory.list(memory_types=["imaginary"])
+    assert (await memory.stats()).counts[MemoryType.EPISODIC] == 0
+
+
+async def test_turns_of_one_call_keep_their_order(memory: MemoryStore) -> None:
+    """Without timestamps, the order of a call is the order in memory."""
+    said = [f"line {n}" for n in range(40)]
+    await memory.encode(said, session_id="s1")
+    kept = await memory.list(memory_types=["episodic"])
+    assert [m.content for m in kept.memories] == said
+
+
+async def test_parallel_encodes_are_all_acknowledged(memory: MemoryStore) -> None:
+    """A hundred encodes at once into one session: a hundred turns."""
+    receipts = await asyncio.gather(
+        *(memory.encode(f"message {n}", session_id="s1") for n in range(100))
+    )
+    assert len({key for receipt in receipts for key in receipt.episode_ids}) == 100
+    assert (await memory.stats()).counts[MemoryType.EPISODIC] == 100
+
+
+async def test_test_memories_stay_out_of_answers(memory: MemoryStore) -> None:
+    """What is encoded as a test comes back only when tests are asked for."""
+    await memory.encode("Zebra crossing exercise", session_id="s1", is_test=True)
+    assert await memory.recall("zebra") == []
+    assert len(await memory.recall("zebra", include_test=True)) == 1
+
+
+async def test_what_is_closed_says_so(tmp_path: Path) -> None:
+    """Use after the block is a typed error; everything said before is there at reopening."""
+    async with engram.open(tmp_path / "data", user_id="ada") as memory:
+        await memory.encode("I like tea.", session_id="s1")
+    with pytest.raises(MemoryClosed):
+        await memory.recall("tea")
+    async with engram.open(tmp_path / "data", user_id="ada") as memory:
+        assert (await memory.recall("tea"))[0].memory.content == "I like tea."
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_stores_of_other_users_close_with_the_first(tmp_path: Path) -> None:
+    """What for_user gave is closed when the block ends, and gives nothing new."""
+    async with engram.open(tmp_path / "data", user_id="ada") as memory:
+        bob = memory.for_user("bob")
+    with pytest.raises(MemoryClosed):
+        await bob.encode("too late", session_id="s1")
+    with pytest.raises(MemoryClosed):
+        memory.for_user("eve")

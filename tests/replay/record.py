@@ -1,0 +1,290 @@
+"""Record new histories for the replay tests: uv run python -m tests.replay.record NAME.
+
+Plays the scenario against a development server and writes its histories to
+tests/replay/histories/NAME-*.json. A history that is there is never written
+again: it stands for workflows that run somewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.exceptions import ModelHTTPError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+from engram.agents.rules.model import RulesModel
+from engram.client.temporal import WorkflowGateway
+from engram.contracts import names
+from engram.contracts.sessions import (
+    AcceptedTurn,
+    ConsolidationRequest,
+    EncodeCall,
+    EncodeRequest,
+    StoreTurnsInput,
+)
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.errors import StorageUnavailable
+from engram.ports import MemoryRepository
+from engram.settings import Settings
+from engram.writing.episodes import TurnStore
+from tests.conftest import NOW
+from tests.workflows.consolidation_support import Picky
+from tests.workflows.support import open_edge, time_skipping, turn_store, worker_settings
+from workflows.worker import running_workers
+
+HISTORIES = Path(__file__).parent / "histories"
+_MACHINE = re.compile(r"\d+@")
+SCOPE = Scope.of("default", "ada")
+
+
+class Stage:
+    """A server, a worker and a gateway for one scenario."""
+
+    def __init__(
+        self, environment: WorkflowEnvironment, settings: Settings, repository: MemoryRepository
+    ) -> None:
+        self.environment = environment
+        self.client = environment.client
+        self.gateway = WorkflowGateway(self.client, settings)
+        self.store = turn_store(repository, settings)
+        self.said = 0
+
+    def _turn(self, text: str, days: int = 0) -> AcceptedTurn:
+        self.said += 1
+        return AcceptedTurn(
+            message_id=f"m{self.said}",
+            role="user",
+            content=text,
+            timestamp=NOW + timedelta(days=days, minutes=self.said),
+        )
+
+    async def remember(self, *texts: str) -> None:
+        """Store turns without a session running."""
+        await self.store.store(
+            StoreTurnsInput(
+                scope=SCOPE,
+                now=NOW,
+                session_id="s1",
+                calls=(EncodeCall(turns=tuple(self._turn(text) for text in texts)),),
+                first_sequence=0,
+                workflow_id="recorded",
+                run_id="recorded",
+            )
+        )
+
+    async def say(self, *texts: str, days: int = 0) -> None:
+        """Encode each text as an update of its own."""
+        for text in texts:
+            turn = self._turn(text, days)
+            await self.gateway.encode(
+                SCOPE, "s1", EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
+            )
+
+    async def end(self) -> None:
+        """End the session and wait for it and for consolidation."""
+        await self.gateway.end_session(SCOPE, "s1")
+        await self.client.get_workflow_handle(names.session_workflow_id(SCOPE, "s1")).result()
+        await self.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
+async def conversation(stage: Stage) -> None:
+    """Facts, a correction, a negation, and the end of a session."""
+    await stage.say("I live in Paris and I use Mongo.", "My email is ada@example.org.")
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+    await stage.say("I moved to London.", "I don't use Mongo any more.", days=30)
+    await stage.end()
+
+
+async def long_session(stage: Stage) -> None:
+    """A session of several runs, with urgent turns between quiet ones."""
+    await stage.say(*(f"Quiet turn number {n}." for n in range(6)))
+    await stage.say("Remember that I am allergic to peanuts!")
+    await stage.say(*(f"Another quiet turn, {n}." for n in range(6)))
+    await stage.end()
+
+
+async def idle_session(stage: Stage) -> None:
+    """A session whose turn waits long enough, and which then goes idle."""
+    await stage.say("I like tea.")
+    await stage.client.get_workflow_handle(names.session_workflow_id(SCOPE, "s1")).result()
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
+async def outage(stage: Stage) -> None:
+    """Storing that fails past the local attempts and goes on as a regular activity."""
+    await stage.say("I have a dog called Rex.")
+    await stage.end()
+
+
+async def busy_session(stage: Stage) -> None:
+    """A session in which every turn makes something due, also the one that fills a run."""
+    await stage.say(*(f"Quiet turn number {n}." for n in range(7)))
+    await stage.end()
+
+
+async def refusal(stage: Stage) -> None:
+    """A pass in which the model refuses one turn of several, and a pass after it."""
+    await stage.say("I use Bombs.", "I use Trello.", "I live in Paris.")
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+    await stage.say("I moved to London.", days=30)
+    await stage.gateway.end_session(SCOPE, "s1")
+    await stage.client.get_workflow_handle(names.session_workflow_id(SCOPE, "s1")).result()
+    await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
+
+
+async def model_outage(stage: Stage) -> None:
+    """A pass that an outage stops, tried again by the timer (on a server that skips time)."""
+    await stage.remember("I work at Rise.", "I use Rise to buy flour.")
+    await stage.gateway.request_consolidation(SCOPE, ConsolidationRequest(reason="session ended"))
+    handle = stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE))
+    while (await handle.describe()).status is WorkflowExecutionStatus.RUNNING:
+        await stage.environment.sleep(timedelta(minutes=1))
+
+
+async def cancellation(stage: Stage) -> None:
+    """A consolidation that is cancelled while it waits for the model."""
+    await stage.remember("I work at Rise.")
+    await stage.gateway.request_consolidation(SCOPE, ConsolidationRequest(reason="session ended"))
+    handle = stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE))
+    while not (await handle.describe()).raw_description.pending_activities:  # noqa: ASYNC110 - a script
+        await asyncio.sleep(0.05)
+    await handle.cancel()
+    with contextlib.suppress(WorkflowFailureError):
+        await handle.result()
+
+
+SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
+    "conversation": (conversation, {}),
+    "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
+    "idle_session": (idle_session, {"buffer_minutes": 0.01, "session_idle_minutes": 0.03}),
+    "outage": (outage, {}),
+    "busy_session": (busy_session, {"updates_per_run": 3, "buffer_turns": 1}),
+    "refusal": (refusal, {}),
+    "model_outage": (model_outage, {}),
+    "cancellation": (cancellation, {}),
+}
+TIME_SKIPPING = frozenset({"model_outage"})
+MODELS: dict[str, Picky] = {
+    "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
+    "model_outage": Picky({}, [ModelHTTPError(503, "staged") for _ in range(20)]),
+    "cancellation": Picky({"content": ModelHTTPError(503, "staged")}),
+}
+
+
+def _failing_at_first(failures: int) -> None:
+    """Make the first attempts to store fail, as during an outage."""
+    real, left = TurnStore.store, [failures]
+
+    async def store(self: TurnStore, request: StoreTurnsInput) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise StorageUnavailable("The store is down.")
+        return await real(self, request)
+
+    TurnStore.store = store  # type: ignore[method-assign]  # staged in a process of its own
+
+
+async def record(name: str, settings: Settings) -> list[Path]:
+    """Play a scenario and write each of its runs."""
+    scenario, _ = SCENARIOS[name]
+    if name == "outage":
+        _failing_at_first(3)
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        environment = await stack.enter_async_context(_server(name))
+        client = environment.client
+        repository = await stack.enter_async_context(open_edge(folder, settings))
+        counter = iter(range(1_000_000))
+        await stack.enter_async_context(
+            running_workers(
+                client,
+                repository,
+                make_embedder("wordllama"),
+                MODELS.get(name) or RulesModel(),
+                settings,
+                new_write_id=lambda: f"write-{next(counter)}",
+            )
+        )
+        await scenario(Stage(environment, settings, repository))
+        ids: list[tuple[str, str | None]]
+        if name in TIME_SKIPPING:  # That server cannot list; it ran nothing but this.
+            ids = [(names.consolidation_workflow_id(SCOPE), None)]
+        else:
+            ids = [(run.id, run.run_id) async for run in client.list_workflows()]
+        return [await _write(client, name, *run) for run in ids]
+
+
+@asynccontextmanager
+async def _server(name: str) -> AsyncIterator[WorkflowEnvironment]:
+    attributes = [names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE]
+    if name in TIME_SKIPPING:
+        async with time_skipping(attributes) as environment:
+            yield environment
+        return
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=str(Path(sys.executable).parent / "temporal"),
+        data_converter=pydantic_data_converter,
+        search_attributes=[],
+        dev_server_extra_args=[
+            part
+            for attribute in attributes
+            for part in ("--search-attribute", f"{attribute}=Keyword")
+        ],
+    ) as environment:
+        yield environment
+
+
+async def _write(client: Client, name: str, workflow_id: str, run_id: str | None) -> Path:
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    kind = workflow_id.partition("/")[0]
+    path = next(
+        path
+        for path in (HISTORIES / f"{name}-{kind}-{n}.json" for n in range(1, 100))
+        if not path.exists()
+    )
+    history = json.loads((await handle.fetch_history()).to_json())
+    # Not every server repeats the id there, and replaying needs it.
+    started = history["events"][0]["workflowExecutionStartedEventAttributes"]
+    started.setdefault("workflowId", workflow_id)
+    path.write_text(json.dumps(_anonymous(history), indent=1), "utf-8")
+    return path
+
+
+def _anonymous(value: Any, key: str = "") -> Any:
+    """A history without what only says on which machine it was recorded."""
+    if isinstance(value, dict):
+        return {name: _anonymous(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_anonymous(inner) for inner in value]
+    if key == "stackTrace":
+        return ""
+    # A worker's own queue is named after its process and machine.
+    machine = isinstance(value, str) and _MACHINE.match(value) is not None
+    return "recorded" if key == "identity" or machine else value
+
+
+def main() -> None:
+    """Record what is named on the command line."""
+    for name in sys.argv[1:]:
+        if any(HISTORIES.glob(f"{name}-*.json")):
+            print(f"{name} is recorded already; give a new scenario a new name.")  # noqa: T201 - a script
+            continue
+        written = asyncio.run(record(name, worker_settings(**SCENARIOS[name][1])))
+        print(*(path.name for path in written))  # noqa: T201 - a script
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Row W4: when a session's buffer is due, and what working memory holds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.domain.buffer import Buffer, BufferPolicy, RememberedTurn, Signal
+from tests.conftest import NOW
+
+POLICY = BufferPolicy(
+    turns=3,
+    time=timedelta(minutes=5),
+    idle_time=timedelta(minutes=30),
+    working_memory_turns=4,
+    working_memory_bytes=100,
+)
+
+
+def turn(name: str, content: str = "hello") -> RememberedTurn:
+    """A turn with this id."""
+    return RememberedTurn(episode_id=name, role="user", content=content, timestamp=NOW)
+
+
+def test_an_urgent_turn_is_due_at_once() -> None:
+    """HIGH asks for extraction now; MEDIUM, LOW and NONE keep buffering."""
+    for signal in Signal:
+        buffer = Buffer().absorbed([turn("a")], signal, now=NOW, policy=POLICY)
+        assert (buffer.due is not None) == (signal is Signal.HIGH)
+        assert buffer.waiting == (0 if signal is Signal.HIGH else 1)
+
+
+def test_a_full_buffer_is_due() -> None:
+    """The N-th waiting turn asks for extraction, and nothing waits after it."""
+    buffer = Buffer()
+    for count, name in enumerate("abc", start=1):
+        buffer = buffer.absorbed([turn(name)], Signal.LOW, now=NOW, policy=POLICY)
+        assert (buffer.due is None) == (count < 3)
+    assert buffer.waiting == 0
+
+
+def test_waiting_is_counted_from_the_first_turn() -> None:
+    """The buffer is overdue T after the first waiting turn, however many follow."""
+    buffer = Buffer().absorbed([turn("a")], Signal.LOW, now=NOW, policy=POLICY)
+    later = NOW + timedelta(minutes=4)
+    buffer = buffer.absorbed([turn("b")], Signal.LOW, now=later, policy=POLICY)
+    assert buffer.deadline(POLICY) == NOW + POLICY.time
+    assert not buffer.overdue(later, POLICY)
+    assert buffer.overdue(NOW + POLICY.time, POLICY)
+
+
+def test_a_turn_sent_again_waits_once() -> None:
+    """A turn that working memory holds already changes nothing but the idle clock."""
+    buffer = Buffer().absorbed([turn("a")], Signal.LOW, now=NOW, policy=POLICY)
+    later = NOW + timedelta(minutes=1)
+    again = buffer.absorbed([turn("a")], Signal.HIGH, now=later, policy=POLICY)
+    assert again == buffer.touched(later)
+
+
+def test_closing_asks_once_per_conversation() -> None:
+    """A session's end asks for consolidation even if nothing waits, but not twice."""
+    assert Buffer().closing("session ended").due is None
+    spoken = Buffer().absorbed([turn("a")], Signal.HIGH, now=NOW, policy=POLICY).dispatched()
+    closed = spoken.closing("session ended")
+    assert closed.due == "session ended"
+    assert closed.dispatched().closing("session idle").due is None
+
+
+def test_idle_counts_from_the_last_touch() -> None:
+    """A session is idle when nothing touched it for the idle time."""
+    buffer = Buffer().touched(NOW)
+    assert not buffer.idle(NOW + timedelta(minutes=29), POLICY)
+    assert buffer.idle(NOW + timedelta(minutes=30), POLICY)
+    assert buffer.deadline(POLICY) == NOW + POLICY.idle_time
+    assert Buffer().deadline(POLICY) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.text(max_size=60)), max_size=40))
+def test_working_memory_is_bounded_and_keeps_the_latest(said: list[tuple[int, str]]) -> None:
+    """Whatever is said, working memory stays in its bounds and ends with the last fresh turn."""
+    buffer = Buffer()
+    for number, content in said:
+        before = {t.episode_id for t in buffer.working_memory}
+        buffer = buffer.absorbed([turn(str(number), content)], Signal.NONE, now=NOW, policy=POLICY)
+        held = buffer.working_memory
+        assert len(held) <= POLICY.working_memory_turns
+        size = sum(len(t.content.encode()) for t in held)
+        assert size <= POLICY.working_memory_bytes or len(held) == 1
+        if str(number) not in before:
+            assert held[-1].episode_id == str(number)

@@ -1,0 +1,97 @@
+"""Bad input is refused before anything is sent, by name, and without repeating it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.domain.scope import Scope, check_identifier
+from engram.domain.turns import Turn, check_turn
+from engram.errors import InvalidScope, InvalidTurn
+from tests.conftest import NOW
+
+CONTENT = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"content": ""}, "empty"),
+        ({"content": " \n\t\u00a0 "}, "empty"),
+        ({"content": f"{CONTENT}\x00"}, "NUL"),
+        ({"content": CONTENT * 5000}, "35000 bytes"),
+        ({"content": CONTENT, "role": "boss"}, "role"),
+        ({"content": CONTENT, "timestamp": NOW.replace(tzinfo=None)}, "timezone"),
+        ({"content": CONTENT, "timestamp": NOW + timedelta(days=2)}, "believable"),
+        ({"content": CONTENT, "timestamp": NOW.replace(year=1776)}, "believable"),
+        ({"content": CONTENT, "speaker": "  "}, "speaker"),
+        ({"content": CONTENT, "speaker": "x" * 300}, "speaker"),
+        ({"content": CONTENT, "message_id": ""}, "message id"),
+        ({"content": CONTENT, "tags": ("",)}, "tag"),
+        ({"content": CONTENT, "tags": ("t",) * 100}, "tags"),
+        ({"content": CONTENT, "importance": 1.5}, "importance"),
+        ({"content": CONTENT, "importance": float("nan")}, "importance"),
+        ({"content": CONTENT, "metadata": {"a": object()}}, "metadata"),
+        ({"content": CONTENT, "metadata": {"a": "x" * 9000}}, "metadata"),
+        ({"content": CONTENT, "metadata": {"a": ["\x00"]}}, "NUL"),
+    ],
+)
+def test_a_bad_turn_is_refused_with_what_is_wrong(fields: dict[str, Any], said: str) -> None:
+    """Each kind of bad turn has its own words, what is allowed, and no content in it."""
+    turn = Turn.model_construct(**{**Turn(content="x").__dict__, **fields})
+    with pytest.raises(InvalidTurn, match=said) as caught:
+        check_turn(turn, now=NOW, max_bytes=32 * 1024)
+    assert caught.value.allowed
+    assert CONTENT not in str(caught.value)
+    assert not caught.value.retryable
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    """Text that cannot be encoded is refused rather than stored differently."""
+    turn = Turn.model_construct(**{**Turn(content="x").__dict__, "content": "a\ud800b"})
+    with pytest.raises(InvalidTurn, match="surrogate"):
+        check_turn(turn, now=NOW, max_bytes=1024)
+
+
+@given(st.text(min_size=1, max_size=200).filter(lambda t: t.strip() and "\x00" not in t))
+def test_any_other_text_is_accepted(content: str) -> None:
+    """Whatever Unicode people write is kept: only NUL, surrogates and emptiness are refused."""
+    check_turn(Turn(content=content), now=NOW, max_bytes=1024)
+
+
+@given(st.integers(1, 100), st.integers(1, 100))
+def test_the_limit_counts_bytes(length: int, limit: int) -> None:
+    """A turn passes exactly when its UTF-8 form fits the limit."""
+    turn = Turn(content="ß" * length)
+    if 2 * length <= limit:
+        check_turn(turn, now=NOW, max_bytes=limit)
+    else:
+        with pytest.raises(InvalidTurn):
+            check_turn(turn, now=NOW, max_bytes=limit)
+
+
+@pytest.mark.parametrize(
+    "odd", ["", " ", "a/b", "a b", "ü", "\x00", "x" * 81, ".hidden", "a\n", None, 7, "-x"]
+)
+def test_odd_identifiers_are_refused(odd: Any) -> None:
+    """A name that could escape its place in an id is refused, everywhere alike."""
+    with pytest.raises(InvalidScope, match="Allowed"):
+        check_identifier(odd, "user id")
+    with pytest.raises(InvalidScope):
+        Scope.of("default", odd)
+
+
+@pytest.mark.parametrize("good", ["ada", "ada@example.org", "auth0|5f7c8ec7", "a" * 80, "7"])
+def test_usual_identifiers_are_accepted(good: str) -> None:
+    """E-mail addresses and identity providers' ids work as user ids."""
+    assert Scope.of("default", good).user_id == good
+
+
+def test_timestamps_of_any_zone_are_one_moment() -> None:
+    """A timestamp within bounds is accepted whatever its offset."""
+    zoned = datetime.fromisoformat("2026-03-11T18:00:00+14:00")
+    check_turn(Turn(content="x", timestamp=zoned), now=NOW, max_bytes=10)

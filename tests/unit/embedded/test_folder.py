@@ -1,0 +1,181 @@
+"""The data folder: who may use it, who owns it, what it leaves behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram.embedded.folder import DataFolder
+from engram.embedded.records import ServerRecord
+from engram.errors import DataFolderInUse, DataFolderUnusable
+
+HOLD_LOCK = """
+import sys
+from engram.embedded.folder import DataFolder
+assert DataFolder(sys.argv[1]).try_lock()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_creates_the_folder_for_its_user_only(tmp_path: Path) -> None:
+    """A new data folder, and its store, can be read by nobody else."""
+    folder = DataFolder(tmp_path / "deep" / "data")
+    assert folder.try_lock()
+    modes = {path.stat().st_mode & 0o777 for path in (folder.path, folder.store)}
+    folder.release()
+    assert modes == {0o700}
+
+
+def test_expands_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tilde means the user's home, not a folder of that name."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert DataFolder("~/memory").path == tmp_path / "memory"
+
+
+@pytest.mark.parametrize("below", ["", "data"])
+def test_refuses_a_file(tmp_path: Path, below: str) -> None:
+    """A file, or a path through one, is refused with an error that names it."""
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    with pytest.raises(DataFolderUnusable, match=r"notes\.txt.* a file"):
+        DataFolder(file / below)
+    assert file.read_text() == "mine"
+
+
+def test_refuses_a_path_that_cannot_exist() -> None:
+    """A path with a NUL, or under a place nobody can write to, is a typed error."""
+    for path in ("/tmp/a\0b", "/proc/engram"):  # noqa: S108 - nothing is created there
+        with pytest.raises(DataFolderUnusable, match="cannot be created"):
+            DataFolder(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_refuses_a_folder_it_cannot_write_to(tmp_path: Path) -> None:
+    """A read-only folder is refused when it is to be owned, and stays unlocked."""
+    tmp_path.chmod(0o500)
+    folder = DataFolder(tmp_path)
+    with pytest.raises(DataFolderUnusable, match="cannot be written"):
+        folder.try_lock()
+    assert not folder.locked
+    tmp_path.chmod(0o700)
+
+
+def test_refuses_a_folder_whose_store_is_a_file(tmp_path: Path) -> None:
+    """When the layout cannot be made, the error is typed and the lock is let go."""
+    (tmp_path / "store").write_text("")
+    folder = DataFolder(tmp_path)
+    with pytest.raises(DataFolderUnusable, match="cannot be written"):
+        folder.try_lock()
+    (tmp_path / "store").unlink()
+    assert DataFolder(tmp_path).try_lock()
+
+
+def test_has_one_owner(tmp_path: Path) -> None:
+    """A second opener, even in the same process, is refused until the first lets go."""
+    first, second = DataFolder(tmp_path), DataFolder(tmp_path)
+    assert first.try_lock()
+    assert not second.try_lock()
+    assert first.try_lock()
+    first.release()
+    assert second.try_lock()
+    second.release()
+
+
+def test_says_who_owns_it(tmp_path: Path) -> None:
+    """The record names the process and its socket, and goes when the folder is released."""
+    folder, other = DataFolder(tmp_path), DataFolder(tmp_path)
+    assert other.owner() is None
+    folder.try_lock()
+    owner = other.owner()
+    assert owner is not None
+    assert (owner.pid, owner.socket) == (os.getpid(), folder.socket)
+    error = other.in_use()
+    assert isinstance(error, DataFolderInUse)
+    assert f"in use by process {os.getpid()}" in str(error)
+    folder.release()
+    assert other.owner() is None
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", "store"}
+
+
+def test_lock_dies_with_its_process(tmp_path: Path) -> None:
+    """After kill -9 of the owner the folder can be locked at once, and its record is replaced."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_LOCK, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        folder = DataFolder(tmp_path)
+        assert not folder.try_lock()
+        assert f"process {holder.pid}" in str(folder.in_use())
+        holder.kill()
+        holder.wait()
+    assert folder.try_lock()
+    owner = folder.owner()
+    assert owner is not None
+    assert owner.pid == os.getpid()
+    folder.release()
+
+
+def test_long_paths_get_a_short_socket(tmp_path: Path) -> None:
+    """Where the kernel would refuse the socket's path, a private folder serves, and goes again."""
+    folder = DataFolder(tmp_path / ("long" * 30))
+    folder.try_lock()
+    socket = folder.socket
+    assert len(os.fsencode(socket)) <= 100
+    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    owner = DataFolder(folder.path).owner()
+    assert owner is not None
+    assert owner.socket == socket
+    folder.release()
+    assert not socket.parent.exists()
+
+
+def test_takes_away_what_a_dead_owner_left(tmp_path: Path) -> None:
+    """The socket of an owner that was killed, and its private folder, go with the next owner."""
+    path = tmp_path / ("long" * 30)
+    script = HOLD_LOCK.replace(
+        "assert DataFolder(sys.argv[1])", "f=DataFolder(sys.argv[1])\nassert f"
+    )
+    script = script.replace('print("locked"', "f.socket.touch(); print(f.socket")
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        left = Path(holder.stdout.readline().decode().strip())
+        holder.kill()
+    assert left.exists()
+    folder = DataFolder(path)
+    assert folder.try_lock()
+    assert not left.parent.exists()
+    folder.release()
+
+
+def test_socket_belongs_to_the_owner(tmp_path: Path) -> None:
+    """Asking for the socket without owning the folder is a mistake of the caller."""
+    with pytest.raises(RuntimeError, match="not locked"):
+        _ = DataFolder(tmp_path).socket
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"pid": "x", "socket": "s"}', "{}"])
+def test_broken_records_are_no_records(tmp_path: Path, text: str) -> None:
+    """Whatever a crash or a person left in the records, reading them does not fail."""
+    for name in ("owner.json", "server.json"):
+        (tmp_path / name).write_text(text)
+    folder = DataFolder(tmp_path)
+    assert folder.owner() is None
+    assert ServerRecord.read(folder.server_record) is None
+    assert "another process" in str(folder.in_use())
+
+
+def test_server_record_survives_the_disk(tmp_path: Path) -> None:
+    """What is written about a server is what is read."""
+    record = ServerRecord(
+        pid=12, started="99", marker="m", guard_pid=11, port=1, ui_port=None, db="a b"
+    )
+    record.write(tmp_path / "server.json")
+    assert ServerRecord.read(tmp_path / "server.json") == record

@@ -1,0 +1,149 @@
+"""Whatever is asked, nothing comes back that should not."""
+
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engram.domain.confidence import ConfidenceWeights, ExtractionMethod
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    MemoryStatus,
+    MemoryType,
+    NegationFact,
+    SemanticMemory,
+)
+from engram.domain.normalisation import normalise
+from engram.domain.visibility import Visibility
+from tests.unit.recall.builders import (
+    ADA,
+    EVERYBODY,
+    NOW,
+    Memories,
+    covers_by_words,
+    day,
+    episode,
+    negation,
+    semantic,
+)
+
+SCOPES = st.sampled_from(EVERYBODY)
+DAYS = st.sampled_from([0.0, 1.0, 2.0, 3.0])
+MOMENTS = st.none() | DAYS.map(day)
+FLAGS = st.booleans()
+THINGS = st.sampled_from(["mongodb", "postgresql", "tea", "the piano", "a bicycle"])
+SESSIONS = st.sampled_from(["s1", "s2"])
+TAGS = st.sampled_from([(), ("a",), ("a", "b"), ("c",)])
+
+
+@st.composite
+def any_memory(draw: st.DrawFn) -> AnyMemory:
+    """Any type, whoever's, known, replaced, expired and flagged in any way."""
+    thing, number = draw(THINGS), draw(st.integers(0, 3))
+    fields: dict[str, Any] = {
+        "scope": draw(SCOPES),
+        "status": draw(st.sampled_from([MemoryStatus.ACTIVE, *MemoryStatus])),
+        "superseded_known_at": draw(MOMENTS),
+        "expires_at": draw(st.none() | MOMENTS),
+        "is_test": draw(FLAGS),
+        "session_id": draw(SESSIONS),
+        "tags": draw(TAGS),
+    }
+    at = draw(DAYS)
+    kind = draw(st.sampled_from(["episode", "semantic", "negation"]))
+    if kind == "episode":
+        return episode(f"We use {thing} {number}", at, **fields)
+    fields["method"] = draw(st.sampled_from(ExtractionMethod))
+    fields["generation"] = draw(st.integers(0, 5))
+    fields["valid_to"] = draw(MOMENTS)
+    if kind == "negation":
+        return negation(f"They do not use {thing} {number}", f"use {thing}", at, **fields)
+    selectivity = draw(st.sampled_from([0.0, 0.5, 1.0]))
+    return semantic(f"They use {thing} {number}", at, selectivity=selectivity, **fields)
+
+
+QUESTIONS = st.fixed_dictionaries(
+    {
+        "query": THINGS.map(lambda thing: f"Do we use {thing}?"),
+        "limit": st.integers(1, 20),
+        "as_of": MOMENTS,
+        "valid_at": MOMENTS,
+        "min_confidence": st.sampled_from([None, 0.5, 0.65, 0.8]),
+        "min_selectivity": st.sampled_from([None, 0.4]),
+        "include_archived": FLAGS,
+        "include_test": FLAGS,
+        "session_id": st.none() | SESSIONS,
+        "tags": st.sampled_from([None, ["a"], ["b", "c"]]),
+        "memory_types": st.sampled_from([None, ["semantic"], ["episodic", "negation"]]),
+        "include_sources": FLAGS,
+        "follow_links": FLAGS,
+    }
+)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(any_memory(), min_size=5, max_size=40), st.lists(QUESTIONS, min_size=5, max_size=8))
+async def test_no_answer_is_one_that_should_not_be(
+    memories: Memories, drawn: list[AnyMemory], questions: list[dict[str, Any]]
+) -> None:
+    """No other user, namespace or test flag; nothing later, replaced, unsure, denied or twice."""
+    stored = list({one.id: one for one in drawn}.values())
+    for scope in EVERYBODY:
+        await memories.repository.erase(scope)
+    await memories.keep(*stored)
+    denials = [one for one in stored if isinstance(one, NegationFact) and one.scope == ADA]
+    for question in questions:
+        hits = await memories.ask(**question)
+        assert len(hits) <= question["limit"]
+        for hit in hits:
+            assert_allowed(hit.memory, question)
+            against = in_force_against(hit.memory, denials, question)
+            assert set(hit.negated_by) == against
+            assert not against or hit.memory.type is MemoryType.EPISODIC
+        said = [normalise(hit.memory.content) for hit in hits]
+        assert len(said) == len(set(said))
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def assert_allowed(memory: AnyMemory, question: dict[str, Any]) -> None:
+    """Each bound of the question, said once more and separately."""
+    assert memory.scope == ADA
+    assert question["include_test"] or not memory.is_test
+    as_of, valid_at = question["as_of"], question["valid_at"]
+    if as_of is not None:
+        assert memory.known_at <= as_of
+        replaced = memory.superseded_known_at
+        assert replaced is None or replaced > as_of or valid_at is not None
+    else:
+        allowed = {MemoryStatus.ACTIVE}
+        allowed |= {MemoryStatus.ARCHIVED} if question["include_archived"] else set()
+        allowed |= {MemoryStatus.SUPERSEDED} if valid_at is not None else set()
+        assert memory.status in allowed
+    assert memory.expires_at is None or memory.expires_at > (as_of or NOW)
+    assert question["session_id"] in {None, memory.session_id}
+    assert question["tags"] is None or set(question["tags"]) & set(memory.tags)
+    assert question["memory_types"] is None or memory.type in question["memory_types"]
+    if isinstance(memory, DerivedMemory) and question["min_confidence"] is not None:
+        confidence = memory.confidence.score(NOW, ConfidenceWeights())
+        assert confidence >= question["min_confidence"]
+    if isinstance(memory, SemanticMemory) and question["min_selectivity"] is not None:
+        assert memory.selectivity >= question["min_selectivity"]
+
+
+def in_force_against(
+    memory: AnyMemory, denials: list[NegationFact], question: dict[str, Any]
+) -> set[str]:
+    """The negations that deny this memory, found by looking at every one."""
+    if memory.type is MemoryType.NEGATION:
+        return set()
+    view = Visibility(now=NOW, as_of=question["as_of"], include_test=question["include_test"])
+    return {
+        denial.id
+        for denial in denials
+        if view.counts(denial)
+        and denial.known_at > memory.known_at
+        and covers_by_words(denial, memory)
+    }

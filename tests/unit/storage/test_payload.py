@@ -1,0 +1,95 @@
+"""The form in which memories are stored."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.domain.memories import Episode
+from engram.domain.scope import Scope
+from engram.errors import InvalidInput, StorageError
+from engram.storage.payload import decode, encode, format_time, is_memory_id
+
+SCOPE = Scope.of("default", "ada")
+ID = "7d444840-9dc0-51d1-b245-5ffdce74fad2"
+TIMES = st.datetimes(
+    min_value=datetime(1900, 1, 2),  # noqa: DTZ001  # hypothesis adds the zone
+    max_value=datetime(2200, 1, 1),  # noqa: DTZ001  # same
+    timezones=st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m))),
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def turn(**values: Any) -> Episode:
+    """A turn with the fields that matter to a test."""
+    at = datetime(2025, 6, 1, tzinfo=UTC)
+    basic = {"content": "x", "known_at": at, "created_at": at, "timestamp": at}
+    names = {"id": ID, "namespace": "default", "user_id": "ada", "role": "user", "message_id": "m"}
+    return Episode(**{**basic, **names, **values})
+
+
+@given(content=TEXT, at=TIMES, metadata=st.dictionaries(st.text(), JSON), tags=st.lists(TEXT))
+def test_a_memory_survives_the_way_through_json(
+    content: str, at: datetime, metadata: dict[str, Any], tags: list[str]
+) -> None:
+    """Any text, moment and metadata comes back equal, also when the payload passes as JSON."""
+    memory = turn(content=content, timestamp=at, metadata=metadata, tags=tuple(tags))
+    assert decode(json.loads(json.dumps(encode(SCOPE, memory)))) == memory
+
+
+@given(one=TIMES, other=TIMES)
+def test_times_compare_as_text_as_they_do_as_moments(one: datetime, other: datetime) -> None:
+    """One width, one zone: the order of the texts is the order of the moments."""
+    assert len(format_time(one)) == len("2025-06-01T00:00:00.000000Z")
+    assert (format_time(one) < format_time(other)) == (one < other)
+    assert (format_time(one) == format_time(other)) == (one == other)
+
+
+def test_a_time_without_zone_is_refused() -> None:
+    """Nobody could say which moment it is."""
+    with pytest.raises(InvalidInput, match="timezone"):
+        format_time(datetime(2025, 6, 1))  # noqa: DTZ001  # the mistake under test
+
+
+def test_a_payload_of_a_newer_version_is_a_typed_error() -> None:
+    """It names the memory, and quotes neither content nor the reader's internals."""
+    payload = {**encode(SCOPE, turn(content="secret words")), "mood": "new in 2.0"}
+    with pytest.raises(StorageError) as refused:
+        decode(payload)
+    assert refused.value.details["id"] == ID
+    assert "secret" not in repr(refused.value.as_dict())
+    assert refused.value.__cause__ is None
+
+
+def test_empty_fields_are_left_out() -> None:
+    """What says nothing is not stored, and reads back as its default."""
+    payload = encode(SCOPE, turn())
+    assert {"tags", "metadata", "operation_ids", "provenance", "summary"}.isdisjoint(payload)
+    assert payload["tenant"] == "default/ada"
+
+
+@pytest.mark.parametrize(
+    ("value", "usable"),
+    [
+        (ID, True),
+        (ID.upper(), False),
+        (ID.replace("-", ""), False),
+        (f"{{{ID}}}", False),
+        (f"urn:uuid:{ID}", False),
+        ("", False),
+        ("1", False),
+    ],
+)
+def test_ids_have_one_spelling(value: str, usable: bool) -> None:
+    """Engines take several spellings for one point; the store knows one."""
+    assert is_memory_id(value) is usable

@@ -1,0 +1,251 @@
+"""How the server's refusals and silences reach the caller, and what is asked of it on writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from qdrant_client import AsyncQdrantClient
+
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.revisions import next_revision
+from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
+from engram.ports import Replacement
+from engram.settings import Settings
+from engram.storage.schema import TENANT, identity_record, indexed_fields
+from engram.storage.server import ServerRepository, connect_qdrant
+from tests.conformance.stores import ADA, DIMENSIONS, EMBEDDER, episode, new
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def client_of(answer: Answer) -> AsyncQdrantClient:
+    """A client whose server is a function."""
+    return AsyncQdrantClient(
+        url="http://qdrant.test",
+        check_compatibility=False,
+        transport=httpx.MockTransport(answer),
+    )
+
+
+async def open_with(answer: Answer) -> ServerRepository:
+    """Open a store on a server that is a function."""
+    return await ServerRepository.open(
+        client_of(answer),
+        embedder_identity=EMBEDDER,
+        dimensions=DIMENSIONS,
+        settings=Settings.load(),
+    )
+
+
+class FakeServer:
+    """Keeps no memories: it knows collections, and notes what it was asked."""
+
+    def __init__(self, *, version: str = "1.20.0") -> None:
+        self.version = version
+        self.collections: dict[str, dict[str, Any]] = {}
+        self.indexes: dict[str, set[str]] = {}
+        self.asked: list[httpx.Request] = []
+        self.made_by_another: dict[str, Any] | None = None
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        path = request.url.path.strip("/").split("/")
+        if path == [""]:
+            return httpx.Response(200, json={"title": "qdrant", "version": self.version})
+        return self._on_collection(request, path[1], path[2:])
+
+    def _on_collection(self, request: httpx.Request, name: str, rest: list[str]) -> httpx.Response:
+        match request.method, rest:
+            case "PUT", []:
+                return self._create(name, json.loads(request.content))
+            case "GET", ["exists"]:
+                return _ok({"exists": name in self.collections})
+            case "GET", []:
+                return _ok(self._describe(name))
+            case "PUT", ["index"]:
+                self.indexes[name].add(json.loads(request.content)["field_name"])
+        done = {"operation_id": 1, "status": "completed"}
+        results: dict[tuple[str, ...], Any] = {("points", "batch"): [done]}
+        if request.method == "POST":
+            results["points",] = []
+        return _ok(results.get(tuple(rest), done))
+
+    def _create(self, name: str, body: dict[str, Any]) -> httpx.Response:
+        if self.made_by_another is not None:
+            self.collections[name] = {**body, "metadata": {"engram": self.made_by_another}}
+        if name in self.collections:
+            self.indexes.setdefault(name, set())
+            return httpx.Response(409, json={"status": {"error": "already exists"}})
+        self.collections[name] = body
+        self.indexes[name] = set()
+        return _ok(result=True)
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        body = self.collections[name]
+        return {
+            "status": "green",
+            "optimizer_status": "ok",
+            "segments_count": 1,
+            "config": {
+                "params": {"vectors": body["vectors"], "sparse_vectors": body["sparse_vectors"]},
+                "hnsw_config": {"m": 0, "ef_construct": 1, "full_scan_threshold": 1},
+                "optimizer_config": {
+                    "deleted_threshold": 0.2,
+                    "vacuum_min_vector_number": 1,
+                    "default_segment_number": 0,
+                    "flush_interval_sec": 5,
+                },
+                "metadata": body.get("metadata"),
+            },
+            "payload_schema": {
+                field: {"data_type": "keyword", "points": 0} for field in self.indexes[name]
+            },
+        }
+
+
+def _ok(result: Any) -> httpx.Response:
+    return httpx.Response(200, json={"result": result, "status": "ok", "time": 0.0})
+
+
+async def test_opening_makes_collections_with_their_record_and_indexes() -> None:
+    """Five collections, the record inside the request that makes each, every index made once."""
+    server = FakeServer()
+    await (await open_with(server)).close()
+    assert set(server.collections) == {f"engram_{kind.value}" for kind in STORED_TYPES}
+    record = identity_record(embedder=EMBEDDER, dimensions=DIMENSIONS)
+    for kind in STORED_TYPES:
+        name = f"engram_{kind.value}"
+        assert server.collections[name]["metadata"] == {"engram": record}
+        assert server.indexes[name] == {TENANT, *indexed_fields(kind)}
+    before = len(server.asked)
+    await (await open_with(server)).close()
+    assert {request.method for request in server.asked[before:]} == {"GET"}
+
+
+async def test_a_collection_made_by_another_process_meanwhile_is_used() -> None:
+    """Two processes opening at once: the later one checks what the earlier one recorded."""
+    server = FakeServer()
+    server.made_by_another = identity_record(embedder=EMBEDDER, dimensions=DIMENSIONS)
+    await (await open_with(server)).close()
+    server = FakeServer()
+    server.made_by_another = identity_record(embedder="other", dimensions=DIMENSIONS)
+    with pytest.raises(SchemaMismatch, match="other"):
+        await open_with(server)
+
+
+async def test_a_strangers_collection_is_left_alone() -> None:
+    """A collection of that name without Engram's record is refused."""
+    server = FakeServer()
+    await (await open_with(server)).close()
+    server.collections["engram_episodic"]["metadata"] = None
+    with pytest.raises(SchemaMismatch, match="ENGRAM_COLLECTION_PREFIX"):
+        await open_with(server)
+
+
+async def test_writes_wait_and_are_strongly_ordered() -> None:
+    """Every write names wait=true and strong ordering; inserts never update."""
+    server = FakeServer()
+    repository = await open_with(server)
+    before = len(server.asked)
+    memory = episode(ADA, "turn")
+    await repository.insert(ADA, [new(memory)])
+    replacement = Replacement(next_revision(memory, memory, write_id="w"), 0)
+    await repository.replace(ADA, [replacement])
+    await repository.delete(ADA, MemoryType.EPISODIC, [memory.id])
+    asked = server.asked[before:]
+    writes = [request for request in asked if "wait" in request.url.params]
+    assert len(writes) == 3
+    for request in writes:
+        assert request.url.params["wait"] == "true"
+        assert request.url.params["ordering"] == "strong"
+    insert, overwrite, delete = (json.loads(request.content) for request in writes)
+    assert insert["update_mode"] == "insert_only"
+    (operation,) = overwrite["operations"]
+    condition = json.dumps(operation["overwrite_payload"]["filter"])
+    for part in (memory.id, ADA.tenant, '"revision"'):
+        assert part in condition
+    assert ADA.tenant in json.dumps(delete["filter"])
+    await repository.close()
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
+async def test_a_failing_server_is_worth_another_try(status: int) -> None:
+    """Overload and failure are StorageUnavailable, which says that trying again helps."""
+    with pytest.raises(StorageUnavailable) as refused:
+        await open_with(lambda _: httpx.Response(status, text="no"))
+    assert refused.value.retryable
+    assert refused.value.details["status"] == status
+
+
+async def test_a_rate_limit_says_how_long_to_wait() -> None:
+    """The server's Retry-After is passed on."""
+    answer = httpx.Response(429, headers={"Retry-After": "7"}, json={"status": {"error": "slow"}})
+    with pytest.raises(StorageUnavailable) as refused:
+        await open_with(lambda _: answer)
+    assert refused.value.details["retry_after"] == 7
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_wrong_key_is_not_worth_another_try(status: int) -> None:
+    """The error names the setting that holds the key, and is not retryable."""
+    with pytest.raises(StorageError, match="ENGRAM_QDRANT_API_KEY") as refused:
+        await open_with(lambda _: httpx.Response(status, text="no"))
+    assert not refused.value.retryable
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_a_refusal_for_good_is_not_worth_another_try(status: int) -> None:
+    """Other refusals are plain storage errors, without the server's text."""
+    with pytest.raises(StorageError) as refused:
+        await open_with(lambda _: httpx.Response(status, text="quoting a secret"))
+    assert not refused.value.retryable
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "failure", [httpx.ConnectError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError]
+)
+async def test_a_silent_server_is_worth_another_try(failure: type[httpx.TransportError]) -> None:
+    """No connection, a broken one, or no answer in time."""
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise failure("nothing there")
+
+    with pytest.raises(StorageUnavailable, match="ENGRAM_QDRANT_URL"):
+        await open_with(answer)
+
+
+async def test_a_refused_connection_is_worth_another_try(unused_tcp_port: int) -> None:
+    """The same through the real client and a port where nobody listens."""
+    settings = Settings.load(qdrant_url=f"http://127.0.0.1:{unused_tcp_port}", qdrant_timeout=2.0)
+    client = connect_qdrant(settings)
+    with pytest.raises(StorageUnavailable):
+        await ServerRepository.open(
+            client, embedder_identity=EMBEDDER, dimensions=DIMENSIONS, settings=settings
+        )
+    await client.close()
+
+
+async def test_something_else_at_that_address_is_not_worth_another_try() -> None:
+    """A server that is no Qdrant: a typed error that asks about the address."""
+    with pytest.raises(StorageError, match="ENGRAM_QDRANT_URL") as refused:
+        await open_with(lambda _: httpx.Response(200, json=["not", "qdrant"]))
+    assert not refused.value.retryable
+
+
+@pytest.mark.parametrize("version", ["1.18.3", "1.9.0", "0.11.1"])
+async def test_an_old_server_is_refused(version: str) -> None:
+    """It would ignore the wish to count words per user, silently: scores would mix."""
+    with pytest.raises(StorageError, match=r"1\.19") as refused:
+        await open_with(FakeServer(version=version))
+    assert version in str(refused.value)
+
+
+@pytest.mark.parametrize("version", ["1.19.0", "1.20.3", "2.0.0", "1.21.0-dev", "dev"])
+async def test_new_and_own_builds_are_accepted(version: str) -> None:
+    """Later versions, and builds whose version is none, are taken at their word."""
+    await (await open_with(FakeServer(version=version))).close()

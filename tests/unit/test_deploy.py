@@ -1,0 +1,380 @@
+"""The deployment files agree with the code: settings, names, versions, ports, times."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from temporalio import activity, workflow
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from engram import __version__
+from engram.contracts import names
+from engram.embedded.namespace import SEARCH_ATTRIBUTES
+from engram.settings import Settings
+from engram.storage.server_client import OLDEST_SERVER
+from workflows.worker import _GRACE
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+YAML_FILES = sorted([*DEPLOY.glob("*.yaml"), *DEPLOY.glob("kubernetes/*.yaml")])
+IMAGE_WITH_TAG = re.compile(r"[a-z0-9./-]+:(?P<tag>v?\d[A-Za-z0-9._-]*)")
+QUEUES_OF_A_WORKER = 2
+
+
+def read(name: str) -> str:
+    """A file of deploy/."""
+    return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """The compose file."""
+    parsed: dict[str, Any] = yaml.safe_load(read("compose.yaml"))
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The compose file's services."""
+    found: dict[str, dict[str, Any]] = compose["services"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def deployment() -> dict[str, Any]:
+    """The Kubernetes Deployment of the worker."""
+    parsed: dict[str, Any] = yaml.safe_load(read("kubernetes/worker.yaml"))
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def extras() -> dict[str, list[str]]:
+    """The extras of pyproject.toml."""
+    parsed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = parsed["project"]["optional-dependencies"]
+    return found
+
+
+def assigned_variables() -> set[str]:
+    """Every ENGRAM_ variable that a file of deploy/ names."""
+    texts = [path.read_text(encoding="utf-8") for path in DEPLOY.rglob("*") if path.is_file()]
+    return set(re.findall(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b", "\n".join(texts)))
+
+
+def test_every_variable_is_a_setting() -> None:
+    """Each ENGRAM_ variable of the deployment files is a setting; a typo would go unnoticed."""
+    settings = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
+    assert len(assigned_variables()) > 10
+    assert assigned_variables() - settings == {"ENGRAM_TEST_QDRANT_URL"}
+
+
+def test_values_of_the_config_map_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker with the ConfigMap as its environment starts with these settings."""
+    data: dict[str, str] = yaml.safe_load(read("kubernetes/configmap.yaml"))["data"]
+    for variable, value in data.items():
+        assert isinstance(value, str), f"{variable}: Kubernetes takes strings only"
+        monkeypatch.setenv(variable, value)
+    settings = Settings.load()
+    assert settings.temporal_address == data["ENGRAM_TEMPORAL_ADDRESS"]
+    assert settings.temporal_tls is False
+    assert settings.log_format == "json"
+
+
+@pytest.mark.parametrize("path", YAML_FILES, ids=lambda path: path.name)
+def test_images_are_pinned(path: Path) -> None:
+    """Every image has a version as its tag."""
+    images = re.findall(r"^\s*(?:- )?image:\s*(\S+)", path.read_text(encoding="utf-8"), re.M)
+    assert [image for image in images if not IMAGE_WITH_TAG.fullmatch(image)] == []
+
+
+def test_base_images_are_pinned() -> None:
+    """The Dockerfile's bases have versions as tags, and the same Python and system."""
+    bases = re.findall(r"^FROM (\S+)", read("Dockerfile"), re.M)
+    assert len(bases) == 2
+    assert all(IMAGE_WITH_TAG.fullmatch(base) for base in bases)
+    build, run = bases
+    assert "python3.11-trixie-slim" in build
+    assert run == "python:3.11-slim-trixie"
+
+
+def test_worker_image_has_the_version_of_the_package(
+    services: dict[str, dict[str, Any]], deployment: dict[str, Any]
+) -> None:
+    """Compose and Kubernetes run the image of this version."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert services["worker"]["image"] == container["image"] == f"engram-worker:{__version__}"
+
+
+def test_dockerfile_installs_what_exists(extras: dict[str, list[str]]) -> None:
+    """Extras and left-out packages of the Dockerfile are those of pyproject.toml."""
+    text = read("Dockerfile")
+    assert set(re.findall(r"--extra ([\w-]+)", text)) <= extras.keys()
+    embedded = {Requirement(line).name for line in extras["embedded"]}
+    left_out = set(re.findall(r"--no-install-package ([\w-]+)", text))
+    assert left_out <= embedded
+    # The offline embedder, which ENGRAM_EMBEDDER defaults to, is not among them.
+    assert "wordllama" in embedded - left_out
+    assert Settings.model_fields["embedder"].default == "wordllama"
+
+
+def test_dockerfile_copies_every_package(extras: dict[str, list[str]]) -> None:
+    """What the wheel is built from is copied into the image, and not ignored before."""
+    parsed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = parsed["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    needed = {*packages, parsed["project"]["readme"], *parsed["project"]["license-files"]}
+    copied = set(" ".join(re.findall(r"^COPY (?!--)(.+) \S+$", read("Dockerfile"), re.M)).split())
+    sent = set(re.findall(r"^!(\S+)$", read("Dockerfile.dockerignore"), re.M))
+    assert needed <= copied
+    assert copied <= sent
+    assert all((ROOT / name).exists() for name in sent)
+
+
+def test_worker_is_not_root(deployment: dict[str, Any]) -> None:
+    """The image names a user by number, and Kubernetes insists on it."""
+    assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", read("Dockerfile"), re.M)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"]["runAsNonRoot"] is True
+
+
+def test_search_attributes_are_those_of_the_code() -> None:
+    """The setup script, and the command for Temporal Cloud, register exactly what workflows set."""
+    of_the_code = {names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE}
+    assert set(SEARCH_ATTRIBUTES) == of_the_code
+    listed = re.search(r'^attributes="(.*)"$', read("temporal/namespace.sh"), re.M)
+    assert listed is not None
+    assert set(listed.group(1).split()) == of_the_code
+    on_cloud = set(re.findall(r"--search-attribute (\w+)=Keyword", read("README.md")))
+    assert on_cloud == of_the_code
+
+
+def test_worker_finds_the_others(services: dict[str, dict[str, Any]]) -> None:
+    """The worker's addresses are services, at the ports that these have."""
+    environment = services["worker"]["environment"]
+    host, port = environment["ENGRAM_TEMPORAL_ADDRESS"].split(":")
+    assert f"127.0.0.1:{port}:{port}" in services[host]["ports"]
+    assert port in services[host]["healthcheck"]["test"]
+    url = re.fullmatch(r"http://(\w+):(\d+)", environment["ENGRAM_QDRANT_URL"])
+    assert url is not None
+    assert f"127.0.0.1:{url[2]}:{url[2]}" in services[url[1]]["ports"]
+    for name in ("temporal-namespace", "temporal-ui"):
+        assert services[name]["environment"]["TEMPORAL_ADDRESS"] == f"{host}:{port}"
+
+
+def test_defaults_of_a_client_reach_compose(services: dict[str, dict[str, Any]]) -> None:
+    """A client on the host that sets nothing but the key finds Temporal, namespace and Qdrant."""
+    fields = Settings.model_fields
+    published = {
+        port.removeprefix("127.0.0.1:") for s in services.values() for port in s.get("ports", ())
+    }
+    assert {"7233:7233", "6333:6333"} <= published
+    assert fields["temporal_address"].default == "localhost:7233"
+    assert fields["qdrant_url"].default == "http://localhost:6333"
+    made = services["temporal-namespace"]["environment"]["TEMPORAL_NAMESPACE"]
+    used = services["worker"]["environment"]["ENGRAM_TEMPORAL_NAMESPACE"]
+    assert made == used == fields["temporal_namespace"].default
+
+
+def test_nothing_is_published_to_the_network(services: dict[str, dict[str, Any]]) -> None:
+    """Every published port is bound to the loopback interface."""
+    ports = [port for service in services.values() for port in service.get("ports", ())]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_services_and_volumes_that_are_named_exist(compose: dict[str, Any]) -> None:
+    """Dependencies, volumes and mounted files of the compose file are there."""
+    services = compose["services"]
+    for service in services.values():
+        assert set(service.get("depends_on", {})) <= services.keys()
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            if source.startswith("."):
+                assert (DEPLOY / source).exists()
+            else:
+                assert source in compose["volumes"]
+
+
+def test_dependencies_can_become_true(services: dict[str, dict[str, Any]]) -> None:
+    """Who is waited for to be healthy has a health check; who is waited for to end may end."""
+    for service in services.values():
+        for name, wait in service.get("depends_on", {}).items():
+            awaited = services[name]
+            if wait["condition"] == "service_healthy":
+                assert "healthcheck" in awaited
+            if wait["condition"] == "service_completed_successfully":
+                assert awaited["restart"].startswith("on-failure")
+
+
+def test_stores_agree_on_the_key(services: dict[str, dict[str, Any]]) -> None:
+    """Qdrant asks for the key that the worker sends."""
+    asked = services["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"]
+    assert asked == services["worker"]["environment"]["ENGRAM_QDRANT_API_KEY"]
+
+
+def test_qdrant_is_new_enough(services: dict[str, dict[str, Any]]) -> None:
+    """The pinned Qdrant is one that the store accepts."""
+    tag = services["qdrant"]["image"].rpartition(":")[2]
+    assert tuple(int(part) for part in tag.removeprefix("v").split(".")[:2]) >= OLDEST_SERVER
+
+
+def test_temporal_parts_have_one_version(services: dict[str, dict[str, Any]]) -> None:
+    """Server and tools, which carry the database schema, are of the same version."""
+    versions = {
+        service["image"].rpartition(":")[2]
+        for service in services.values()
+        if service["image"].startswith(("temporalio/server:", "temporalio/admin-tools:"))
+    }
+    assert len(versions) == 1
+
+
+def test_workers_get_the_time_they_take(
+    services: dict[str, dict[str, Any]], deployment: dict[str, Any]
+) -> None:
+    """A worker is killed only after both of its queues had their grace, with some to spare."""
+    needed = QUEUES_OF_A_WORKER * _GRACE + timedelta(seconds=10)
+    seconds = re.fullmatch(r"(\d+)s", services["worker"]["stop_grace_period"])
+    assert seconds is not None
+    assert timedelta(seconds=int(seconds[1])) >= needed
+    pod = deployment["spec"]["template"]["spec"]
+    assert timedelta(seconds=pod["terminationGracePeriodSeconds"]) >= needed
+
+
+def test_probes_run_what_the_image_holds(
+    services: dict[str, dict[str, Any]], deployment: dict[str, Any]
+) -> None:
+    """Compose and Kubernetes call the health check where the Dockerfile puts it."""
+    copied = re.search(r"^COPY deploy/healthcheck\.py (\S+)$", read("Dockerfile"), re.M)
+    assert copied is not None
+    assert services["worker"]["healthcheck"]["test"] == ["CMD", "python", copied[1]]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["exec"]["command"] == ["python", copied[1]]
+
+
+def test_kubernetes_names_meet(deployment: dict[str, Any]) -> None:
+    """The Deployment refers to the ConfigMap and the Secret by their names, and to its own pods."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    refers = {next(iter(one)): next(iter(one.values()))["name"] for one in container["envFrom"]}
+    config = yaml.safe_load(read("kubernetes/configmap.yaml"))
+    secret = yaml.safe_load(read("kubernetes/secret.example.yaml"))
+    assert refers == {
+        "configMapRef": config["metadata"]["name"],
+        "secretRef": secret["metadata"]["name"],
+    }
+    spec = deployment["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+
+
+def test_example_environment_names_every_secret(services: dict[str, dict[str, Any]]) -> None:
+    """What compose refuses to start without stands in .env.example."""
+    required = set(re.findall(r"\$\{(\w+):\?", read("compose.yaml")))
+    assert required
+    assert required == set(re.findall(r"^(\w+)=$", read(".env.example"), re.M))
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program of deploy/, with the tools of this environment and no settings but these."""
+    tools = Path(sys.executable).parent
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("ENGRAM_", "TEMPORAL_"))
+    }
+    path = f"{tools}{os.pathsep}{kept.get('PATH', '')}"
+    return subprocess.run(
+        command,
+        env={**kept, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+async def test_namespace_script_prepares_a_namespace(
+    temporal_address: str, temporal_client: Client
+) -> None:
+    """The script makes the namespace with its retention and attributes, and may run again."""
+    namespace = "made-by-script"
+    for _ in range(2):
+        ran = await asyncio.to_thread(
+            run,
+            ["sh", str(DEPLOY / "temporal" / "namespace.sh")],
+            TEMPORAL_ADDRESS=temporal_address,
+            TEMPORAL_NAMESPACE=namespace,
+            RETENTION="90d",
+        )
+        assert ran.returncode == 0, ran.stderr
+    described = await temporal_client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace=namespace)
+    )
+    kept = described.config.workflow_execution_retention_ttl.ToTimedelta()
+    assert kept == timedelta(days=90) == Settings.model_fields["temporal_retention"].default
+    listed = await temporal_client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=namespace)
+    )
+    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    assert {name: listed.custom_attributes[name] for name in SEARCH_ATTRIBUTES} == dict.fromkeys(
+        SEARCH_ATTRIBUTES, keyword
+    )
+
+
+@workflow.defn(name="test.deploy.nothing", sandboxed=False)
+class Nothing:
+    """Does nothing: a worker needs a workflow to poll for any."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Do nothing."""
+
+
+@activity.defn(name="test.deploy.nothing")
+async def nothing() -> None:
+    """Do nothing: a worker needs an activity to poll for any."""
+
+
+async def test_health_check_tells_whether_a_worker_polls(
+    temporal_address: str, temporal_client: Client
+) -> None:
+    """Exit status 1 without Temporal or without a worker on both queues, else 0."""
+
+    async def check(address: str = temporal_address) -> subprocess.CompletedProcess[str]:
+        return await asyncio.to_thread(
+            run,
+            [sys.executable, str(DEPLOY / "healthcheck.py")],
+            ENGRAM_TEMPORAL_ADDRESS=address,
+            ENGRAM_STORE_QUEUE="health-store",
+            ENGRAM_MODEL_QUEUE="health-model",
+        )
+
+    unreachable = await check("127.0.0.1:1")
+    assert unreachable.returncode == 1
+    assert "No Temporal server answers" in unreachable.stderr
+
+    store = Worker(
+        temporal_client, task_queue="health-store", workflows=[Nothing], activities=[nothing]
+    )
+    model = Worker(temporal_client, task_queue="health-model", activities=[nothing])
+    async with store:
+        half = await check()
+        assert half.returncode == 1
+        assert "health-model" in half.stderr
+        async with model:
+            # A worker's first poll arrives when it arrives.
+            async with asyncio.timeout(30):
+                while (await check()).returncode != 0:
+                    pass

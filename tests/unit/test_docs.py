@@ -1,0 +1,151 @@
+"""The documentation is true: examples run, the settings page is current, links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engram.contracts import names
+from engram.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
+EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+# In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
+VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
+SETTINGS_OF_THE_TESTS = {"ENGRAM_USER", "ENGRAM_TEST_QDRANT_URL", "ENGRAM_CHAOS_ROUNDS"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program in a page."""
+
+    page: Path
+    line: int
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page.stem}:{self.line}"
+
+
+def examples() -> Iterator[Example]:
+    """Every marked example of the docs."""
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for found in EXAMPLE.finditer(text):
+            yield Example(page, text[: found.start()].count("\n") + 1, found.group(1))
+
+
+EXAMPLES = list(examples())
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    """docs/generate_settings.py, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location(
+        "generate_settings", DOCS / "generate_settings.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_example_runs(example: Example, tmp_path: Path) -> None:
+    """Each marked example runs as it stands, in an empty folder, without warnings."""
+    program = tmp_path / "example.py"
+    program.write_text(example.code, encoding="utf-8")
+    # Nothing of the surroundings: no settings, no Temporal client configuration, no home.
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("ENGRAM_", "TEMPORAL_"))
+    }
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", program],
+        cwd=tmp_path,
+        env={**environment, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+
+
+def test_every_page_with_programs_has_them_run() -> None:
+    """No python block of the docs goes unmarked, and there are examples at all."""
+    blocks = sum(
+        len(re.findall(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE))
+        for page in DOCS.rglob("*.md")
+    )
+    assert blocks == len(EXAMPLES) > 0
+
+
+def test_settings_page_is_current(generator: ModuleType) -> None:
+    """docs/settings.md is what the settings say."""
+    committed = (DOCS / "settings.md").read_text(encoding="utf-8")
+    assert committed == generator.page(), "run: uv run python docs/generate_settings.py"
+
+
+def test_every_setting_has_a_meaning(generator: ModuleType) -> None:
+    """Each setting says what it is for, and no explanation has lost its setting."""
+    settings = dict(generator.settings_of())
+    silent = [name for name, field in settings.items() if not generator.meaning(name, field)]
+    assert silent == []
+    assert set(generator.MEANINGS) <= set(settings)
+    assert set(generator.SECTIONS) <= set(settings)
+    assert {name.split(".")[0] for name in settings} == set(Settings.model_fields)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page names a file that exists."""
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_variables_exist(page: Path, generator: ModuleType) -> None:
+    """Every ENGRAM_ variable that a page names is a setting."""
+    known = {generator.variable(name) for name, _ in generator.settings_of()}
+    known |= {generator.variable(name) for name in Settings.model_fields}
+    named = set(VARIABLE.findall(page.read_text(encoding="utf-8")))
+    assert named - known - SETTINGS_OF_THE_TESTS == set()
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    """Decision pages are numbered without gaps, titled by their number, and all in the list."""
+    pages = sorted(page for page in (DOCS / "decisions").glob("*.md") if page.stem != "README")
+    listed = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    for number, page in enumerate(pages, start=1):
+        assert page.name.startswith(f"{number:04d}-")
+        assert page.read_text(encoding="utf-8").startswith(f"# {number:04d} ")
+        assert f"({page.name})" in listed
+
+
+def test_operations_page_names_what_the_temporal_ui_shows() -> None:
+    """The page on debugging knows every search attribute, activity and query by its real name."""
+    text = (DOCS / "operations.md").read_text(encoding="utf-8")
+    shown = [
+        *(names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE),
+        *(value for name, value in vars(names).items() if name.endswith("_ACTIVITY")),
+        *(names.WORKING_MEMORY_QUERY, names.CONSOLIDATION_PROGRESS_QUERY),
+    ]
+    # Storing turns shows as its summary, because it is a local activity.
+    missing = [name for name in shown if name not in text and name != names.STORE_TURNS_ACTIVITY]
+    assert missing == []

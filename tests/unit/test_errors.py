@@ -1,0 +1,77 @@
+"""Typed errors: their words, their way across process borders, their codes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.errors import to_application_error
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    InvalidTurn,
+    ModelUnavailable,
+    StorageUnavailable,
+    UnknownFailure,
+    error_from_dict,
+)
+
+
+def every_error() -> list[type[EngramError]]:
+    """All typed errors."""
+    found: list[type[EngramError]] = []
+    waiting = [EngramError]
+    while waiting:
+        kind = waiting.pop()
+        found.append(kind)
+        waiting.extend(kind.__subclasses__())
+    return found
+
+
+@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+def test_an_error_survives_the_border(kind: type[EngramError]) -> None:
+    """As data, and pickled, an error comes back as the same type with the same words."""
+    error = kind("It broke.", allowed="whole things", hint="Mend it.", details={"limit": 3})
+    for back in (error_from_dict(error.as_dict()), pickle.loads(pickle.dumps(error))):  # noqa: S301 - our own bytes
+        assert type(back) is kind
+        assert str(back) == "It broke. Allowed: whole things. Mend it."
+        assert back.details == {"limit": 3}
+
+
+def test_codes_are_unique() -> None:
+    """No two errors share a code: it is what rebuilds them."""
+    codes = [kind.code for kind in every_error()]
+    assert len(codes) == len(set(codes))
+
+
+def test_an_unknown_code_is_not_lost() -> None:
+    """An error of a newer version keeps its words."""
+    back = error_from_dict({"code": "from_the_future", "message": "It broke."})
+    assert isinstance(back, UnknownFailure)
+    assert "It broke." in str(back)
+
+
+@pytest.mark.parametrize(
+    ("error", "retries"),
+    [
+        (InvalidTurn("no"), False),
+        (ConflictingMessage("no"), False),
+        (StorageUnavailable("later"), True),
+        (ModelUnavailable("later"), True),
+    ],
+)
+def test_temporal_retries_what_a_retry_helps(error: EngramError, retries: bool) -> None:
+    """The one translation marks as non-retryable what cannot get better."""
+    failure = to_application_error(error)
+    assert isinstance(failure, ApplicationError)
+    assert failure.non_retryable is not retries
+    assert failure.type == error.code
+
+
+def test_a_provider_that_asks_for_patience_gets_it() -> None:
+    """Retry-after becomes the delay of Temporal's next attempt."""
+    failure = to_application_error(ModelUnavailable("busy", details={"retry_after": 7}))
+    assert failure.next_retry_delay is not None
+    assert failure.next_retry_delay.total_seconds() == 7

@@ -1,0 +1,52 @@
+"""A small installation says what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "extra"),
+    [
+        ("dateparser", ["up"], "embedded"),
+        ("phonenumbers", ["up"], "embedded"),
+        ("fastapi", ["up"], "embedded"),
+        ("dateparser", ["worker"], "worker"),
+    ],
+)
+def test_a_missing_package_names_its_extra(
+    tmp_path: Path, package: str, command: list[str], extra: str
+) -> None:
+    """Without the package the command exits 1 with the line to type, not with a traceback."""
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['engram', *{command!r}]; "
+        "from engram.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+    )
+    assert done.returncode == 1
+    assert f"engram-memory[{extra}]" in done.stderr
+    assert package in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_client_needs_no_extra() -> None:
+    """The connected client imports without any package of the extras."""
+    code = (
+        "import sys\n"
+        "for name in ('dateparser', 'phonenumbers', 'qdrant_edge', 'wordllama', 'fastapi', "
+        "'uvicorn'):\n"
+        "    sys.modules[name] = None\n"
+        "import engram.client.connect\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,107 @@
+"""Logs: readable or JSON, with Temporal's ids, silent on replay, never with memory content."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+import structlog
+from temporalio import activity, workflow
+from temporalio.client import Client
+from temporalio.worker import Replayer, Worker
+
+from engram.logging import configure_logging
+from workflows.sandbox import sandbox_runner
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """Logging as it was, afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers, root.level = handlers, level
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("restored")
+def test_json_is_one_document_a_line() -> None:
+    """Every line parses, with level, time and fields; debug is left out at info."""
+    out = io.StringIO()
+    configure_logging(level="info", style="json", stream=out)
+    log = structlog.get_logger("engram.test")
+    log.debug("hidden")
+    log.info("stored", turns=3)
+    logging.getLogger("other").warning("from a library")
+    first, second = (json.loads(line) for line in out.getvalue().splitlines())
+    assert (first["event"], first["level"], first["turns"]) == ("stored", "info", 3)
+    assert "timestamp" in first
+    assert second["event"] == "from a library"
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_a_traceback_shows_no_local_variables(style: str) -> None:
+    """An exception is logged with frames, and without what the variables held."""
+    out = io.StringIO()
+    configure_logging(style="json" if style == "json" else "console", stream=out)
+    content = "my secret " + "diary"
+    try:
+        raise RuntimeError(f"failed after {len(content)} characters")  # noqa: TRY301 - it is what is logged
+    except RuntimeError:
+        structlog.get_logger("engram.test").exception("went wrong")
+    assert "failed after 15 characters" in out.getvalue()
+    assert content not in out.getvalue()
+
+
+@activity.defn(name="logging-activity")
+async def log_in_activity() -> None:
+    """Log a line."""
+    structlog.get_logger("engram.test").info("from the activity")
+
+
+@workflow.defn(name="logging-workflow", sandboxed=False)
+class LoggingWorkflow:
+    """Logs, and has an activity log."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Log a line on both sides."""
+        structlog.get_logger("engram.test").info("from the workflow")
+        await workflow.execute_activity(
+            log_in_activity, start_to_close_timeout=timedelta(seconds=5)
+        )
+
+
+@pytest.mark.usefixtures("restored")
+async def test_temporal_ids_are_bound_and_replays_are_silent(temporal_client: Client) -> None:
+    """Lines name their workflow, run and activity by themselves; a replay logs nothing."""
+    out = io.StringIO()
+    configure_logging(style="json", stream=out)
+    async with Worker(
+        temporal_client,
+        task_queue="logging",
+        workflows=[LoggingWorkflow],
+        activities=[log_in_activity],
+        workflow_runner=sandbox_runner(),
+    ):
+        handle = await temporal_client.start_workflow(
+            "logging-workflow", id="logging", task_queue="logging"
+        )
+        await handle.result()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    from_workflow, from_activity = (
+        next(line for line in lines if line["event"] == f"from the {where}")
+        for where in ("workflow", "activity")
+    )
+    assert from_workflow["workflow_id"] == from_activity["workflow_id"] == "logging"
+    assert from_workflow["run_id"] == handle.result_run_id
+    assert (from_activity["activity"], from_activity["attempt"]) == ("logging-activity", 1)
+    before = out.getvalue()
+    replayer = Replayer(workflows=[LoggingWorkflow], workflow_runner=sandbox_runner())
+    await replayer.replay_workflow(await handle.fetch_history())
+    assert out.getvalue() == before

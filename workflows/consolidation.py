@@ -1,0 +1,249 @@
+"""One consolidation per user: what was said becomes what is known.
+
+Order of effects: extract, reconcile to a plan, write what is new and read it
+back, retire what it replaces, mark the episodes. Whatever stops it in between,
+doing it again leads to the same memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
+
+from engram.contracts import names
+from engram.contracts.consolidation import (
+    CLOSING_REASONS,
+    ConsolidationReport,
+    ConsolidationState,
+    Failure,
+)
+from engram.contracts.sessions import ConsolidationRequest
+from engram.errors import RunEnded
+from workflows.consolidation_pass import ConsolidationPass
+from workflows.failures import is_outage, outlives_failures
+from workflows.retries import after_outage
+
+_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+# Past this a pass ends early even while a caller waits for it: a history that
+# reaches the server's limit (51,200 events, 50 MB) could not go on at all.
+_FULL_EVENTS = 30_000
+_FULL_BYTES = 30 * 1024 * 1024
+_MORE_WAS_DUE = "more was due"
+
+
+@dataclass
+class _Waiter:
+    """A caller that waits for a pass that begins after it asked."""
+
+    after: int
+    report: ConsolidationReport | None = None
+    failure: Failure | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether its pass has ended."""
+        return self.report is not None or self.failure is not None
+
+
+@workflow.defn(name=names.CONSOLIDATION_WORKFLOW)
+class ConsolidationWorkflow:
+    """Runs while there is something to consolidate; ends when nothing is asked any more."""
+
+    @workflow.init
+    def __init__(self, state: ConsolidationState) -> None:
+        self._state = state
+        self._begun = 0
+        self._waiters: list[_Waiter] = []
+        self._progress = ""
+        self._stage = ""
+
+    @workflow.run
+    async def run(self, state: ConsolidationState) -> ConsolidationReport:
+        """Passes, until nothing is asked; then what they did, summed."""
+        try:
+            return await self._work()
+        except BaseException as error:
+            if is_cancelled_exception(error):
+                await self._dismiss()
+            raise
+
+    async def _work(self) -> ConsolidationReport:
+        # A fresh start is a request in itself, whoever made it.
+        asked = self._state.runs == 1 or self._is_asked()
+        while True:
+            if self._history_is_full() and workflow.all_handlers_finished():
+                self._continue_as_new()
+            elif asked:
+                await self._pass()
+            elif self._state.outages:
+                await self._try_again_later()
+            elif self._state.unlinked:
+                await self._link_when_quiet()
+            else:
+                self._enter("done")
+                return self._state.totals
+            await workflow.wait_condition(
+                lambda: self._is_asked() or workflow.all_handlers_finished()
+            )
+            asked = self._is_asked()
+
+    @workflow.signal(name=names.REQUEST_CONSOLIDATION_SIGNAL)
+    def request(self, request: ConsolidationRequest) -> None:
+        """Ask for a pass; a running one goes round again."""
+        self._ask_anew(request, linking=request.reason in CLOSING_REASONS)
+
+    @workflow.update(name=names.CONSOLIDATE_UPDATE)
+    async def consolidate(self, request: ConsolidationRequest) -> ConsolidationReport:
+        """Ask for a pass that begins from now on, and wait for its report.
+
+        Fails when the pass was stopped, or when every turn it read was refused.
+        """
+        waiter = _Waiter(after=self._begun)
+        self._waiters.append(waiter)
+        self._ask_anew(request, linking=True)
+        await workflow.wait_condition(lambda: waiter.answered)
+        if waiter.failure is not None:
+            raise _as_update_failure(waiter.failure)
+        return waiter.report or ConsolidationReport()
+
+    @workflow.query(name=names.CONSOLIDATION_PROGRESS_QUERY)
+    def progress(self) -> ConsolidationState:
+        """All that the workflow knows."""
+        return self._state
+
+    def _ask_anew(self, request: ConsolidationRequest, *, linking: bool) -> None:
+        """Somebody asks: what was given up before is worth trying again."""
+        self._update(outages=0)
+        self._ask(request, linking=linking)
+
+    def _ask(self, request: ConsolidationRequest, *, linking: bool) -> None:
+        self._update(
+            # What was asked only says that something was; the last few say why.
+            requests=(*self._state.requests[-9:], request),
+            linking_due=self._state.linking_due or linking,
+        )
+
+    def _is_asked(self) -> bool:
+        return bool(self._state.requests)
+
+    async def _pass(self) -> ConsolidationPass:
+        """One pass over everything that is due, for everyone who has asked so far."""
+        self._begun += 1
+        number, served = self._begun, self._state.requests
+        linking = self._state.linking_due
+        self._update(requests=(), linking_due=False)
+        if any(request.reason != _MORE_WAS_DUE for request in served):
+            self._update(refused=())
+        self._enter("consolidating")
+        reasons = ", ".join(dict.fromkeys(request.reason for request in served)) or "started"
+        work = ConsolidationPass(self._state, reasons, self._describe, self._must_stop)
+        report = await work.run(linking=linking)
+        failure = work.stopped_by
+        self._state = work.state.model_copy(
+            # Signals that came in meanwhile went to the workflow, not to the pass.
+            update={
+                "requests": self._state.requests,
+                "linking_due": self._state.linking_due or (linking and failure is not None),
+                "outages": self._outages_after(failure),
+                "totals": self._state.totals.plus(report),
+            }
+        )
+        if work.ended_early and failure is None:
+            self._ask(ConsolidationRequest(reason=_MORE_WAS_DUE), linking=linking)
+        if failure is None and report.failures and not report.episodes:
+            failure = report.failures[-1]
+        self._answer(number, report, failure)
+        return work
+
+    def _outages_after(self, failure: Failure | None) -> int:
+        """How many outages in a row there were; 0 as well when they have lasted too long."""
+        if failure is None or not is_outage(failure) or not outlives_failures():
+            return 0
+        outages = self._state.outages + 1
+        return outages if after_outage(outages) is not None else 0
+
+    def _answer(self, number: int, report: ConsolidationReport, failure: Failure | None) -> None:
+        for waiter in self._waiters:
+            if waiter.after < number:
+                waiter.report, waiter.failure = report, failure
+        self._waiters = [waiter for waiter in self._waiters if not waiter.answered]
+
+    async def _dismiss(self) -> None:
+        """Send callers to the next run, because this one is cancelled."""
+        ended = RunEnded("The consolidation was cancelled before it could answer.")
+        for waiter in self._waiters:
+            waiter.failure = Failure(code=ended.code, message=ended.message, error=ended.as_dict())
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+    async def _try_again_later(self) -> None:
+        """Wait out an outage, longer each time, so that no turn waits for its user to speak."""
+        self._enter("waiting")
+        try:
+            await workflow.wait_condition(
+                self._is_asked,
+                timeout=after_outage(self._state.outages),
+                timeout_summary="try again after an outage",
+            )
+        except TimeoutError:
+            work = await self._pass()
+            if work.stopped_by is not None and not self._state.outages:
+                self._give_up_linking()
+
+    async def _link_when_quiet(self) -> None:
+        """Link what is left over, once no session is likely to add to it."""
+        self._enter("waiting")
+        quiet = timedelta(minutes=self._state.policy.session_idle_minutes)
+        try:
+            await workflow.wait_condition(
+                self._is_asked, timeout=quiet, timeout_summary="link when quiet"
+            )
+        except TimeoutError:
+            self._update(linking_due=True)
+            work = await self._pass()
+            unfinished = self._state.outages or (work.ended_early and outlives_failures())
+            if not unfinished:
+                self._give_up_linking()
+
+    def _give_up_linking(self) -> None:
+        """What could not be linked now is linked with what comes next."""
+        self._update(unlinked=(), fresh=(), extractions=0)
+
+    def _must_stop(self) -> bool:
+        info = workflow.info()
+        if not self._waiters and info.is_continue_as_new_suggested():
+            return True
+        return (
+            info.get_current_history_length() >= _FULL_EVENTS
+            or info.get_current_history_size() >= _FULL_BYTES
+        )
+
+    def _history_is_full(self) -> bool:
+        return workflow.info().is_continue_as_new_suggested()
+
+    def _continue_as_new(self) -> None:
+        workflow.continue_as_new(self._state.model_copy(update={"runs": self._state.runs + 1}))
+
+    def _update(self, **changes: object) -> None:
+        self._state = self._state.model_copy(update=changes)
+
+    def _enter(self, stage: str) -> None:
+        if stage != self._stage:
+            self._stage = stage
+            workflow.upsert_search_attributes([_STAGE.value_set(stage)])
+
+    def _describe(self, doing: str) -> None:
+        totals = self._state.totals
+        workflow.set_current_details(
+            f"**{doing}**\n\n"
+            f"So far: {totals.passes} passes, {totals.episodes} episodes, {totals.stored} stored, "
+            f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
+            f"{totals.links} links."
+        )
+
+
+def _as_update_failure(failure: Failure) -> ApplicationError:
+    return ApplicationError(failure.message, failure.error, type=failure.code, non_retryable=True)

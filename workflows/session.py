@@ -1,0 +1,275 @@
+"""One workflow per conversation session: it acknowledges turns and knows what waits.
+
+Design notes: docs/decisions/0003-writing-through-updates.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+from engram.contracts import names
+from engram.contracts.sessions import (
+    ConsolidationRequest,
+    EncodeCall,
+    EncodeReply,
+    EncodeRequest,
+    EndSession,
+    RememberedTurn,
+    RequestConsolidationInput,
+    SessionState,
+    SessionSummary,
+    StoreTurnsInput,
+    StoreTurnsOutput,
+)
+from engram.domain.buffer import Buffer, Signal
+from workflows.retries import LOCAL_STORE, STORE_LONG
+
+# A local activity that takes longer than this is not local any more.
+_LOCAL_LIMIT = timedelta(seconds=3)
+_DISPATCH_AGAIN = timedelta(minutes=5)
+# Turns that come without a pause make something due at every turn. Runs of before
+# dispatched that first, and so never came to continue as new.
+_FULL_GOES_FIRST = "full-goes-first"
+
+
+@workflow.defn(name=names.SESSION_WORKFLOW)
+class SessionWorkflow:
+    """Runs while a session is used; ends when it is idle or ended."""
+
+    @workflow.init
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._updates = 0
+
+    @workflow.run
+    async def run(self, state: SessionState) -> SessionSummary:
+        """Dispatch what is due, until the session ends or its history is full."""
+        if self._state.buffer.touched_at is None:
+            self._set_buffer(self._state.buffer.touched(workflow.now()))
+        while True:
+            await self._wait_for_attention()
+            due = self._state.buffer.due is not None
+            if self._history_is_full() and (not due or workflow.patched(_FULL_GOES_FIRST)):
+                await self._continue_as_new()
+            elif due:
+                await self._dispatch_due()
+            elif self._ended_because() is not None and await self._has_settled():
+                return self._summary()
+
+    @workflow.update(name=names.ENCODE_UPDATE)
+    async def encode(self, request: EncodeRequest) -> EncodeReply:
+        """Store turns; the reply is the acknowledgement."""
+        self._updates += 1
+        first = self._state.turns_accepted
+        count = sum(len(call.turns) for call in request.calls)
+        # Claimed before the first await, so that no other handler numbers its turns alike.
+        self._state = self._state.model_copy(update={"turns_accepted": first + count})
+        self._set_buffer(self._state.buffer.touched(workflow.now()))
+        stored = await self._store(request, first)
+        self._absorb(request, stored)
+        return EncodeReply(outcomes=stored.outcomes, buffered=self._state.buffer.waiting)
+
+    @encode.validator
+    def _check_encode(self, request: EncodeRequest) -> None:
+        if any(_is_blank(call) for call in request.calls):
+            raise ApplicationError(
+                "A turn without content reached the session.",
+                type="invalid_turn",
+                non_retryable=True,
+            )
+
+    @workflow.update(name=names.END_SESSION_UPDATE)
+    def end_session(self, request: EndSession) -> SessionSummary:
+        """End the session; what waits is consolidated in the background."""
+        self._set_buffer(self._state.buffer.closing("session ended"))
+        self._state = self._state.model_copy(update={"ending": request.reason})
+        return self._summary()
+
+    @workflow.query(name=names.WORKING_MEMORY_QUERY)
+    def working_memory(self) -> tuple[RememberedTurn, ...]:
+        """The recent turns, oldest first."""
+        return self._state.buffer.working_memory
+
+    def _set_buffer(self, buffer: Buffer) -> None:
+        self._state = self._state.model_copy(update={"buffer": buffer})
+
+    def _absorb(self, request: EncodeRequest, stored: StoreTurnsOutput) -> None:
+        turns: list[RememberedTurn] = []
+        strongest = Signal.NONE
+        for call, outcome in zip(request.calls, stored.outcomes, strict=True):
+            # A refused call has no receipts.
+            for sent, receipt in zip(call.turns, outcome.turns, strict=False):
+                strongest = max(strongest, receipt.signal, key=lambda signal: signal.rank)
+                turns.append(
+                    RememberedTurn(
+                        episode_id=receipt.episode_id,
+                        role=sent.role,
+                        speaker=sent.speaker,
+                        content=sent.content,
+                        timestamp=receipt.timestamp,
+                    )
+                )
+        self._set_buffer(
+            self._state.buffer.absorbed(
+                turns, strongest, now=workflow.now(), policy=self._state.policy.buffer
+            )
+        )
+        self._describe()
+
+    async def _store(self, request: EncodeRequest, first: int) -> StoreTurnsOutput:
+        info = workflow.info()
+        work = StoreTurnsInput(
+            scope=self._state.scope,
+            now=workflow.now(),
+            session_id=self._state.session_id,
+            calls=request.calls,
+            first_sequence=first,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+        )
+        try:
+            stored: StoreTurnsOutput = await workflow.execute_local_activity(
+                names.STORE_TURNS_ACTIVITY,
+                work,
+                result_type=StoreTurnsOutput,
+                start_to_close_timeout=_LOCAL_LIMIT,
+                retry_policy=LOCAL_STORE,
+                summary="store turns",
+            )
+        except (ActivityError, ApplicationError) as error:
+            # A failed local activity raises its own error unwrapped.
+            if _is_final(error):
+                raise _as_update_failure(error) from None
+            workflow.logger.warning("storing takes longer; going on as a regular activity")
+        else:
+            return stored
+        # An outage delays the acknowledgement, not the session.
+        try:
+            stored = await workflow.execute_activity(
+                names.STORE_TURNS_ACTIVITY,
+                work,
+                result_type=StoreTurnsOutput,
+                start_to_close_timeout=self._state.policy.store_timeout,
+                retry_policy=STORE_LONG,
+                summary="store turns, after an outage",
+            )
+        except ActivityError as error:
+            raise _as_update_failure(error) from None
+        return stored
+
+    async def _wait_for_attention(self) -> None:
+        """Wait until something is due, or the deadline that held when waiting began."""
+        policy = self._state.policy.buffer
+        armed = self._state.buffer.deadline(policy)
+        timeout = None if armed is None else max(armed - workflow.now(), timedelta(0))
+
+        def attention() -> bool:
+            deadline = self._state.buffer.deadline(policy)
+            earlier = deadline is not None and (armed is None or deadline < armed)
+            ending = self._state.ending is not None and workflow.all_handlers_finished()
+            due = self._state.buffer.due is not None
+            return due or ending or earlier or self._history_is_full()
+
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(
+                attention, timeout=timeout, timeout_summary="buffer or idle"
+            )
+        if self._state.buffer.overdue(workflow.now(), policy):
+            self._set_buffer(self._state.buffer.drained("turns waited long enough"))
+
+    async def _dispatch_due(self) -> None:
+        reason = self._state.buffer.due or ""
+        self._set_buffer(self._state.buffer.dispatched())
+        try:
+            await workflow.execute_activity(
+                names.REQUEST_CONSOLIDATION_ACTIVITY,
+                RequestConsolidationInput(
+                    scope=self._state.scope,
+                    request=ConsolidationRequest(reason=reason, session_id=self._state.session_id),
+                ),
+                start_to_close_timeout=self._state.policy.store_timeout,
+                retry_policy=STORE_LONG,
+                summary=reason,
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            # A trigger is never lost: it is due again, after a pause.
+            workflow.logger.warning("asking for consolidation failed; it is tried again later")
+            await workflow.sleep(_DISPATCH_AGAIN)
+            if self._state.buffer.due is None:
+                self._set_buffer(self._state.buffer.model_copy(update={"due": reason}))
+
+    def _history_is_full(self) -> bool:
+        return (
+            self._updates >= self._state.policy.updates_per_run
+            or workflow.info().is_continue_as_new_suggested()
+        )
+
+    async def _continue_as_new(self) -> None:
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._state.buffer.due is not None and not workflow.patched(_FULL_GOES_FIRST):
+            return
+        # What is due is part of the state; the next run begins with it.
+        workflow.continue_as_new(self._state.model_copy(update={"runs": self._state.runs + 1}))
+
+    def _ended_because(self) -> str | None:
+        """Why the session is over; None while it is not. A new turn ends idleness."""
+        if self._state.ending is not None:
+            return self._state.ending
+        idle = self._state.buffer.idle(workflow.now(), self._state.policy.buffer)
+        return "idle" if idle else None
+
+    async def _has_settled(self) -> bool:
+        """Whether every handler has answered and nothing waits for consolidation."""
+        reason = self._ended_because()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._set_buffer(
+            self._state.buffer.closing("session idle" if reason == "idle" else "session ended")
+        )
+        return self._state.buffer.due is None and self._ended_because() is not None
+
+    def _summary(self) -> SessionSummary:
+        return SessionSummary(
+            session_id=self._state.session_id,
+            turns_accepted=self._state.turns_accepted,
+            ended=self._ended_because() or "running",
+        )
+
+    def _describe(self) -> None:
+        state = self._state
+        workflow.set_current_details(
+            f"**{state.turns_accepted}** turns accepted, "
+            f"**{state.buffer.waiting}** wait for extraction, "
+            f"run {state.runs} of this session."
+        )
+
+
+def _is_blank(call: EncodeCall) -> bool:
+    return any(not turn.content.strip() for turn in call.turns)
+
+
+def _is_final(error: ActivityError | ApplicationError) -> bool:
+    """Whether storing can never succeed.
+
+    The typed error says it; the failure's own flag is set as well when a local
+    activity has merely used up its attempts.
+    """
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if not isinstance(cause, ApplicationError):
+        return False
+    data = cause.details[0] if cause.details else None
+    return not data.get("retryable", False) if isinstance(data, dict) else cause.non_retryable
+
+
+def _as_update_failure(error: ActivityError | ApplicationError) -> ApplicationError:
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if isinstance(cause, ApplicationError):
+        return ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True)
+    return ApplicationError(
+        "Storing did not end in time.", type="storage_unavailable", non_retryable=True
+    )

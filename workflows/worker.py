@@ -1,0 +1,115 @@
+"""Workers: what runs Engram's workflows and activities."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic_ai.models import Model
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+import activities
+import workflows
+from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from activities.errors import TypedErrorInterceptor
+from activities.sessions import SessionActivities
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.client.temporal import WorkflowGateway
+from engram.errors import EmbeddedPartMissing
+from engram.extraction.extractor import Extractor
+from engram.ports import Embedder, MemoryRepository
+from engram.settings import Settings
+from engram.writing.episodes import TurnStore
+from workflows.consolidation import ConsolidationWorkflow
+from workflows.sandbox import sandbox_runner
+from workflows.session import SessionWorkflow
+
+WORKFLOWS = (SessionWorkflow, ConsolidationWorkflow)
+# How long activities may go on when a worker is asked to stop.
+_GRACE = timedelta(seconds=10)
+
+
+@asynccontextmanager
+async def running_workers(
+    client: Client,
+    repository: MemoryRepository,
+    embedder: Embedder,
+    model: Model,
+    settings: Settings,
+    *,
+    new_write_id: Callable[[], str],
+) -> AsyncIterator[tuple[Worker, Worker]]:
+    """Work on both queues until left; then let what runs finish.
+
+    The store queue carries workflows and everything that reads or writes
+    memories; the model queue carries language models, at the rate that
+    ``model_requests_per_second`` allows over all workers together.
+
+    Raises:
+        EmbeddedPartMissing: another package's ``workflows`` or ``activities`` was imported.
+    """
+    check_packages()
+    gateway = WorkflowGateway(client, settings)
+    sessions = SessionActivities(
+        TurnStore(repository, embedder, Extractor(settings), new_write_id),
+        gateway.request_consolidation,
+    )
+    storing = ConsolidationStoreActivities(repository, embedder, new_write_id)
+    thinking = ConsolidationModelActivities(
+        repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+    )
+    async with AsyncExitStack() as stack:
+        store_worker = await stack.enter_async_context(
+            Worker(
+                client,
+                task_queue=settings.store_queue,
+                workflows=WORKFLOWS,
+                activities=[
+                    sessions.store_turns,
+                    sessions.request_consolidation,
+                    storing.select_due,
+                    storing.reconcile,
+                    storing.write_plan,
+                    storing.retire,
+                    storing.mark_consolidated,
+                ],
+                workflow_runner=sandbox_runner(),
+                interceptors=[TypedErrorInterceptor()],
+                graceful_shutdown_timeout=_GRACE,
+            )
+        )
+        model_worker = await stack.enter_async_context(
+            Worker(
+                client,
+                task_queue=settings.model_queue,
+                activities=[thinking.extract, thinking.link],
+                interceptors=[TypedErrorInterceptor()],
+                max_task_queue_activities_per_second=settings.model_requests_per_second,
+                graceful_shutdown_timeout=_GRACE,
+            )
+        )
+        yield store_worker, model_worker
+
+
+def check_packages() -> None:
+    """Refuse to work with a ``workflows`` or ``activities`` package that is not ours.
+
+    Raises:
+        EmbeddedPartMissing: naming what was imported instead.
+    """
+    ours = Path(__file__).parent.parent
+    for package in (workflows, activities):
+        found = Path(str(package.__file__)).parent.parent
+        if found != ours:
+            raise EmbeddedPartMissing(
+                f"The package {package.__name__!r} that was imported is not Engram's.",
+                hint=(
+                    "Another distribution ships a top-level package of that name; "
+                    "give Engram's worker an environment of its own."
+                ),
+                details={"found": str(found), "expected": str(ours)},
+            )
