@@ -62,6 +62,49 @@ class Category(StrEnum):
     SKILL = "skill"
 
 
+class MemoryKind(StrEnum):
+    """What later knowledge may do to a derived memory (row W7)."""
+
+    EPISODE = "episode"
+    """Something that happened: nothing ever replaces it."""
+    NOTE = "note"
+    """Something that holds: later knowledge may update or replace it."""
+
+
+class MemoryForm(StrEnum):
+    """What a semantic memory is made from, and for."""
+
+    STATEMENT = "statement"
+    """One thing that a conversation states."""
+    ARTIFACT = "artifact"
+    """Words that must survive as they were said (row W10)."""
+    SUMMARY = "summary"
+    """Several small notes in one sentence (row W10)."""
+    PROFILE = "profile"
+    """What is known about one person, place or project (row K6)."""
+    TOPIC = "topic"
+    """What is known under one topic (row K6)."""
+    BOX = "box"
+    """A run of turns on one topic (row W8)."""
+    GUIDELINE = "guideline"
+    """What earlier consolidations taught later ones (row K7)."""
+
+
+ANSWERING_FORMS: tuple[MemoryForm, ...] = (
+    MemoryForm.STATEMENT,
+    MemoryForm.ARTIFACT,
+    MemoryForm.SUMMARY,
+)
+"""The forms that recall answers with; the others are asked for by name."""
+
+
+class Resolution(StrEnum):
+    """How a commitment ended (row D8)."""
+
+    FULFILLED = "fulfilled"
+    EXPIRED = "expired"
+
+
 class LinkKind(StrEnum):
     """Why two memories are linked."""
 
@@ -102,6 +145,13 @@ class Slot(_Value):
     subject: str
     predicate: str
     object: str
+
+
+class Evidence(_Value):
+    """The words of an episode that say so, exactly as they stand there."""
+
+    episode_id: str
+    words: str = Field(min_length=1)
 
 
 class Telling(_Value):
@@ -243,10 +293,20 @@ class SemanticMemory(DerivedMemory):
         tellings: Each time it was said, where it has a slot. Its place among what
             it replaced and what replaced it follows from these, not from the
             order in which they became known.
+        evidence: Quotations from the sources; none where it was inferred.
+        disputed_with: The memories it contradicts, where nothing settles which holds.
+        resolution: How a commitment ended; None while it is open.
+        resolved_at: When it ended.
     """
 
     type: Literal[MemoryType.SEMANTIC] = MemoryType.SEMANTIC
+    form: MemoryForm = MemoryForm.STATEMENT
+    kind: MemoryKind = MemoryKind.NOTE
     category: Category = Category.FACT
+    evidence: tuple[Evidence, ...] = ()
+    disputed_with: tuple[str, ...] = ()
+    resolution: Resolution | None = None
+    resolved_at: datetime | None = None
     slot: Slot | None = None
     tellings: tuple[Telling, ...] = ()
     entities: tuple[str, ...] = ()

@@ -69,6 +69,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
     },
     MemoryType.SEMANTIC: {
         **_DERIVED,
+        "form": FieldKind.KEYWORD,
         "category": FieldKind.KEYWORD,
         "selectivity": FieldKind.FLOAT,
         "slot.subject": FieldKind.KEYWORD,
