@@ -7,6 +7,8 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.client.direct import DirectEngine
+from engram.client.operations.handlers import Handlers
+from engram.client.operations.knowledge import KnowledgeHandlers
 from engram.client.temporal import WorkflowGateway
 from engram.domain.negation_cover import covers
 from engram.embedding.embedder import PydanticEmbedder
@@ -28,6 +30,8 @@ def direct_engine(
     ui_url: str | None,
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
+    handlers = Handlers()
+    KnowledgeHandlers(repository).register(handlers)
     return DirectEngine(
         WorkflowGateway(client, settings),
         repository,
@@ -36,4 +40,5 @@ def direct_engine(
         clock,
         ui_url=ui_url,
         temporal_namespace=settings.temporal_namespace,
+        handlers=handlers,
     )

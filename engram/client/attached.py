@@ -19,6 +19,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations.operation import Answer, Asked, Operation
 from engram.client.wire import Wire
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
@@ -237,6 +238,13 @@ class AttachedEngine:
     async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
         """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
         return await self._wire.ask("GET", _session(scope, session_id) + "/working-memory", _TURNS)
+
+    async def perform(
+        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    ) -> Answer:
+        """See :meth:`engram.client.engine.MemoryEngine.perform`."""
+        path = f"{_user(scope)}/{operation.name}"
+        return await self._wire.ask("POST", path, operation.reader, body=asked.model_dump_json())
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""

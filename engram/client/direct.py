@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 from engram.client.batching import BatchLimits, split_call
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations import Handlers
+from engram.client.operations.operation import Answer, Asked, Operation
 from engram.client.session_writer import Acknowledged, SessionWriter
 from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
@@ -30,12 +32,13 @@ from engram.domain.memories import (
     MemoryType,
 )
 from engram.domain.scope import Scope
-from engram.errors import InvalidQuery, MemoryClosed, MemoryNotFound, error_from_dict
+from engram.errors import InvalidQuery, MemoryClosed, error_from_dict
 from engram.ports import Clock, Equals, MemoryRepository, Missing
 from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
+from engram.writing.lookup import one_memory
 
 MAX_PAGE = 1000
 # Seconds; what is not acknowledged by then is not, and its callers are told.
@@ -53,6 +56,7 @@ class DirectEngine:
         clock: The present, for recall.
         ui_url: Base URL of the Temporal UI, when there is one.
         temporal_namespace: For links into it.
+        handlers: Carry out the operations.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class DirectEngine:
         clock: Clock,
         ui_url: str | None = None,
         temporal_namespace: str = "default",
+        handlers: Handlers | None = None,
     ) -> None:
         self._gateway = gateway
         self._repository = repository
@@ -72,6 +77,7 @@ class DirectEngine:
         self._clock = clock
         self._ui_url = ui_url
         self._temporal_namespace = temporal_namespace
+        self._handlers = handlers or Handlers()
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
         self._closed = False
 
@@ -108,14 +114,7 @@ class DirectEngine:
 
     async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
         """See :meth:`engram.client.engine.MemoryEngine.get`."""
-        found = await self._repository.get(scope, [memory_id])
-        if memory_id not in found:
-            raise MemoryNotFound(
-                "No memory with this id belongs to this user.",
-                hint="Ids come from receipts, recall and list.",
-                details={"memory_id": memory_id},
-            )
-        return found[memory_id]
+        return await one_memory(self._repository, scope, memory_id)
 
     async def list_memories(
         self,
@@ -182,6 +181,13 @@ class DirectEngine:
     async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
         """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
         return await self._gateway.working_memory(scope, session_id)
+
+    async def perform(
+        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    ) -> Answer:
+        """See :meth:`engram.client.engine.MemoryEngine.perform`."""
+        self._check_open()
+        return await self._handlers.perform(scope, operation, asked)
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
@@ -63,6 +64,12 @@ class MemoryEngine(Protocol):
 
     async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
         """The recent turns of a running session; empty if it is not running."""
+        ...
+
+    async def perform(
+        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    ) -> Answer:
+        """Carry out an operation."""
         ...
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:

@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
+from engram.client.facade.knowledge import KnowledgeMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import AcceptedTurn, EncodeCall, RememberedTurn, SessionSummary
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
@@ -24,7 +26,7 @@ from engram.settings import Settings
 _TICK = timedelta(microseconds=1)
 
 
-class MemoryStore:
+class MemoryStore(KnowledgeMethods):
     """One user's memory: encode turns, recall what answers.
 
     Get one from :func:`engram.open` or :func:`engram.connect`. Safe for use by
@@ -236,6 +238,10 @@ class MemoryStore:
         self._check_open()
         check_identifier(session_id, "session id")
         return await self._engine.working_memory(self._scope, session_id)
+
+    async def _perform(self, operation: Operation[Asked, Answer], asked: Asked) -> Answer:
+        self._check_open()
+        return await self._engine.perform(self._scope, operation, asked)
 
     def run_url(self, memory: AnyMemory) -> str | None:
         """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""

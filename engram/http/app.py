@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 from importlib.metadata import version
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from engram.client.engine import MemoryEngine
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations import OPERATIONS, Operation, Question
 from engram.client.system import system_clock
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
@@ -103,8 +104,28 @@ def create_app(
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, on_http_exception)
     app.include_router(_router)
+    for operation in OPERATIONS:
+        _offer(app, operation)
     app.add_middleware(BoundedBody, max_bytes=max_body_bytes)
     return app
+
+
+def _offer(app: FastAPI, operation: Operation[Any, Any]) -> None:
+    """One address for an operation, typed by its description."""
+
+    async def perform(engine: Engine, scope: Whose, asked: Question) -> Any:
+        return await engine.perform(scope, operation, asked)
+
+    # FastAPI reads the type of the body from here; it differs by operation.
+    perform.__annotations__["asked"] = operation.asked
+    app.add_api_route(
+        f"/v1{_USER}/{operation.name}",
+        perform,
+        methods=["POST"],
+        name=operation.name.replace("-", "_"),
+        description=operation.about,
+        response_model=operation.answer,
+    )
 
 
 async def _engine(request: Request) -> MemoryEngine:

@@ -9,6 +9,8 @@ from typing import TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
 from engram.client.models import MemoryPage, MemoryStats, Receipt
+from engram.client.operations import Handlers
+from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary, Signal
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
@@ -34,6 +36,7 @@ class FakeEngine:
         delay: Seconds that everything takes.
         working: Set once something was asked.
         failure: Raised by everything when set.
+        handlers: Carry out the operations.
     """
 
     def __init__(self) -> None:
@@ -45,6 +48,7 @@ class FakeEngine:
         self.most_at_once = 0
         self.delay = 0.0
         self._running = 0
+        self.handlers = Handlers()
         self.working = asyncio.Event()
 
     async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
@@ -165,6 +169,13 @@ class FakeEngine:
         """The session's turns."""
         await self._work()
         return list(self.sessions.get((scope, session_id), []))
+
+    async def perform(
+        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    ) -> Answer:
+        """Whatever the handlers make of it."""
+        await self._work()
+        return await self.handlers.perform(scope, operation, asked)
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """An address in the manner of the Temporal UI."""

@@ -18,9 +18,13 @@ import pytest
 
 from engram.client.attached import AttachedEngine
 from engram.client.engine import MemoryEngine
+from engram.client.operations.knowledge import VERIFY
+from engram.client.operations.operation import AboutMemory
 from engram.contracts.sessions import AcceptedTurn, EncodeCall
-from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
+from engram.domain.confidence import ExtractionMethod
+from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.verifying import Verification
 from engram.embedded.attach import own_or_attach
 from engram.embedded.folder import DataFolder
 from engram.errors import (
@@ -113,6 +117,28 @@ async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: Fake
     assert (ended.session_id, ended.turns_accepted) == ("s1", 1)
     assert await engine.end_session(ADA, "s1") is None
     assert await engine.working_memory(ADA, "s1") == []
+
+
+async def test_operations_cross_as_they_are(attached: AttachedEngine, fake: FakeEngine) -> None:
+    """An operation reaches the engine behind with its scope and question, and answers as typed."""
+    asked_of = []
+
+    async def check(scope: Scope, asked: AboutMemory) -> Verification:
+        asked_of.append((scope, asked))
+        words = Evidence(episode_id="e", words="Zürich \u2028 🏔")
+        method = ExtractionMethod.EXTRACTED
+        return Verification(ok=False, method=method, missing_evidence=(words,), explanation="no")
+
+    fake.handlers.add(VERIFY, check)
+    question = AboutMemory(memory_id="é/../x")
+    assert await attached.perform(ADA, VERIFY, question) == await check(ADA, question)
+    assert asked_of[0] == (ADA, question)
+
+
+async def test_an_operation_that_nobody_offers_is_said_so(attached: AttachedEngine) -> None:
+    """An operation without a handler fails as what it is, on both sides of the wire."""
+    with pytest.raises(UnknownFailure, match="not offered"):
+        await attached.perform(ADA, VERIFY, AboutMemory(memory_id="m"))
 
 
 @pytest.mark.parametrize(

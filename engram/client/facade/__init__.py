@@ -1,0 +1,1 @@
+"""The methods of a memory store, by what they are about."""

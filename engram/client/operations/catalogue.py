@@ -1,0 +1,10 @@
+"""Every operation there is: what the HTTP application offers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from engram.client.operations.knowledge import KNOWLEDGE_OPERATIONS
+from engram.client.operations.operation import Operation
+
+OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (*KNOWLEDGE_OPERATIONS,)
