@@ -1,4 +1,4 @@
-"""How sure Engram is of a conclusion: a composite score that can be audited (rows C1 to C6)."""
+"""How sure Engram is of a conclusion: a composite score that can be audited (rows C1 to C7, C9)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ VERIFICATION_PART: dict[Verification, float] = {
     Verification.UNCHECKED: 0.5,
     Verification.DISPUTED: 0.0,
 }
+# Row C9: below this the extraction itself was not sure.
+SPECULATIVE_BELOW = 0.40
 # Row C3: where corroboration starts, and the part of the gap each episode closes.
 SEED_FRESH = 0.4
 SEED_IMPORTED = 0.25
@@ -127,6 +129,41 @@ class Confidence(BaseModel):
                 else "no contradictions"
             )
         )
+
+
+def effective_confidence(
+    confidence: Confidence | None,
+    now: datetime,
+    weights: ConfidenceWeights | None = None,
+    *,
+    recalled_at: datetime | None = None,
+) -> float:
+    """How far to trust a memory at ``now``, 0 to 1, from what was last written (row C7).
+
+    Args:
+        confidence: None for a memory that has none; such a one is fully trusted.
+        now: The present.
+        weights: Of the four parts.
+        recalled_at: When it was last recalled, which refreshes recency as being
+            confirmed does (row C8).
+    """
+    return 1.0 if confidence is None else refreshed(confidence, recalled_at).score(now, weights)
+
+
+def refreshed(confidence: Confidence, recalled_at: datetime | None) -> Confidence:
+    """``confidence`` with its recency counted from the last recall, if that was later (row C8)."""
+    if recalled_at is None or recalled_at <= confidence.last_confirmed:
+        return confidence
+    return confidence.model_copy(update={"last_confirmed": recalled_at})
+
+
+def is_speculative(confidence: Confidence | None, below: float = SPECULATIVE_BELOW) -> bool:
+    """Whether the extraction itself was not sure (row C9); never without a confidence.
+
+    Asked of what the extraction said, not of the composite: that of an
+    uncontradicted memory never falls so low.
+    """
+    return confidence is not None and confidence.extraction < below
 
 
 def _ago(now: datetime, then: datetime) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.confidence import Confidence
+from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
 from engram.domain.scope import Scope
 
 
@@ -114,6 +115,9 @@ class LinkKind(StrEnum):
     CAUSAL = "causal"
     REINFORCES = "reinforces"
     BELONGS_TO = "belongs_to"
+    PROMOTED_TO = "promoted_to"
+    CRYSTALLIZED_INTO = "crystallized_into"
+    COACTIVATED = "coactivated"
 
 
 class _Value(BaseModel):
@@ -182,6 +186,14 @@ class Memory(_Value):
         revision: Counts the writes; every update is conditional on it.
         write_id: Fresh with every write: whose it shows won the race.
         operation_ids: Operations that had their effect already.
+        lifecycle: How far it has come in its life; None for where its type begins.
+        policy_class: How freely time may take it; None for what its expiry implies.
+        placement: Where it is kept ready; None for hot.
+        vitals: Energy and what else happened to it; None while nothing has.
+        archived_at: When it was archived.
+        expired_at: When it expired.
+        review_at: The earliest moment at which a rule could change it; None for never.
+        policy_fingerprint: The rules that ``review_at`` was computed by.
     """
 
     id: str
@@ -205,6 +217,14 @@ class Memory(_Value):
     write_id: str = ""
     operation_ids: tuple[str, ...] = ()
     provenance: Provenance = Provenance()
+    lifecycle: LifecycleState | None = None
+    policy_class: PolicyClass | None = None
+    placement: Placement | None = None
+    vitals: Vitals | None = None
+    archived_at: datetime | None = None
+    expired_at: datetime | None = None
+    review_at: datetime | None = None
+    policy_fingerprint: str | None = None
 
     @property
     def scope(self) -> Scope:

@@ -13,18 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from engram.domain.lifecycle.states import LifecycleState as LifecycleState
 from engram.domain.memories import LinkKind, SemanticMemory, Telling
 from engram.errors import InvalidInput
-
-
-class LifecycleState(StrEnum):
-    """Where a memory stands in its life (row D6)."""
-
-    CANDIDATE = "candidate"
-    VALIDATED = "validated"
-    ACTIVE = "active"
-    STALE = "stale"
-    ARCHIVED = "archived"
 
 
 class ActionSource(StrEnum):
