@@ -1,344 +1,289 @@
-"""How people say such things of themselves: one table, from wording to predicate.
-
-In a pattern a space is any white space, ``{I}`` is "I" or "we" with the adverbs
-that may follow, ``{AM}`` "I am" and ``{HAVE}`` "I have" in all their spellings.
-A pattern matches at the start of a clause; what follows it is the object.
-"""
+"""The wordings of ``wordings.toml``, compiled, and found by the word they begin with."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from engram.agents.rules.vocabulary import alternatives, vocabulary
+from engram.domain.memories import Category
+
+_HEADS: Mapping[str, str] = {
+    "I": r"(?:i|we)(?=\s)",
+    "AM": r"(?:i'm|i\s+am|im|we're|we\s+are)(?!\w)",
+    "HAVE": r"(?:i've|ive|i\s+have|we've|we\s+have)(?!\w)",
+    "MY": r"(?:my|our)(?=\s)",
+}
+_NO_HEAD = ""
+_WORD = re.compile(r"[a-z]+", re.I)
+_HEADED = re.compile(r"\{([A-Z|]+)\}\s*")
+# Such a wording can begin with any word.
+_BEGINS_WITH_ANYTHING = re.compile(r"(?:\(\?[:!=])*(?:\(\?!|\\w|\[)")
+_OPTIONAL_LETTER = re.compile(r"([a-z])\?")
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Wording(_Data):
+    """One way to say it.
+
+    Attributes:
+        says: A regular expression; see the data file.
+        kind: How its object is cut out and checked, where not as the predicate's.
+        when: The condition that the clause must meet as well.
+    """
+
+    says: str
+    kind: str | None = None
+    when: str | None = None
+
+
+class Predicate(_Data):
+    """What can be stated of somebody, and how.
+
+    Attributes:
+        name: What the statement calls it.
+        category: Which of the ten it is.
+        importance: Of such statements, 0 to 1.
+        kind: How its object is cut out and checked, see ``kinds``.
+        base: The verb as it follows "I".
+        gerund: The verb as it follows "I am".
+        can_end: Whether "no longer" makes sense of it.
+        past: Wordings after "I" that say it was so, and not that it is.
+        says: Further wordings that say that it is so.
+        begins: Wordings that say that it began.
+        ended: Wordings that say that it is no longer so.
+    """
+
+    name: str
+    category: Category
+    importance: float = Field(ge=0, le=1)
+    kind: str
+    base: str
+    gerund: str
+    can_end: bool = True
+    past: tuple[str, ...] = ()
+    says: tuple[str | Wording, ...] = ()
+    begins: tuple[str | Wording, ...] = ()
+    ended: tuple[str | Wording, ...] = ()
+
+
+class Templates(_Data):
+    """What every predicate can be said with."""
+
+    holds: tuple[str, ...]
+    ended: tuple[str, ...]
+    ended_any_more: tuple[str, ...]
+    being_ended: tuple[str, ...]
+    being_ended_any_more: tuple[str, ...]
+
+
+class Wordings(_Data):
+    """The data file.
+
+    Attributes:
+        conditions: Regular expressions by name.
+        templates: Wordings made for every predicate.
+        predicates: In the order in which they are tried.
+    """
+
+    conditions: dict[str, str]
+    templates: Templates
+    predicates: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One wording.
+    """One wording with one head.
 
     Attributes:
         predicate: What it states.
-        kind: How its object is cut out and checked, see ``turns``.
-        says: What precedes the object.
+        kind: How its object is cut out and checked.
+        head: What it follows.
+        says: What comes between the head and the object.
         holds: False where it says that something is no longer so.
         begins: Whether it says that something began.
-        only_ended: Counts only with "any more" in the clause.
+        when: What the whole clause must hold as well, if anything.
+        order: Among all patterns; the first that fits is taken.
     """
 
     predicate: str
     kind: str
+    head: str
     says: re.Pattern[str]
-    holds: bool = True
-    begins: bool = False
-    only_ended: bool = False
+    holds: bool
+    begins: bool
+    when: re.Pattern[str] | None
+    order: int
 
 
-# predicate, kind of object, base form, gerund, further ways to say that it is so.
-_STATES: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
-    (
-        "lives in",
-        "place",
-        "(?:live|reside) in",
-        "(?:living|residing) in",
-        (
-            "{AM} (?:now )?based (?:in|out of)",
-            "{AM} settled in",
-            "my home is in",
-            "{AM} a resident of",
-            "my home is now in",
-        ),
-    ),
-    (
-        "works at",
-        "organisation",
-        "work (?:at|for|with)",
-        "working (?:at|for)",
-        ("{AM} employed (?:at|by)", "my (?:new |current )?employer is"),
-    ),
-    (
-        "works as",
-        "work",
-        "work as",
-        "working as",
-        (
-            "{AM} employed as",
-            "(?:i|we) (?:make|earn) (?:a|my|our) living as",
-            "my job is being",
-            "{AM} (?=an? )",
-            "{HAVE} been (?=an? )",
-            "my (?:day )?job is (?:being )?(?=an? )",
-        ),
-    ),
-    (
-        "uses",
-        "thing",
-        "use",
-        "using",
-        ("{I} rely on", "(?:i|we) (?!used|was|had|did|\\w+ed )[a-z]+ (?:[\\w']+ ){0,5}?using"),
-    ),
-    ("owns", "thing", "own", "owning", ("{AM} the (?:\\w+ )?owner of",)),
-    (
-        "has",
-        "possession",
-        "have(?: got| had(?= .*since))?(?! (?:had|been)\\b)",
-        "having",
-        ("(?:i've|we've) got",),
-    ),
-    (
-        "studies",
-        "subject",
-        "(?:study|major in)",
-        "(?:studying|majoring in)",
-        (
-            "{AM} doing (?:a|my) (?:[\\w.']+ )?(?:degree|phd|ph\\.d\\.?|doctorate|masters?|"
-            "master's|bachelors?|bachelor's|ma|msc|bsc|course|apprenticeship|diploma) in",
-            "{AM} a (?:\\w+[ -])?(?:year |grad |graduate |phd )?student of",
-            "my major is",
-            "{AM} (?:taking|enrolled in) (?:a|an evening) (?:course|class|degree) in",
-        ),
-    ),
-    (
-        "speaks",
-        "language",
-        "speak",
-        "speaking",
-        (
-            "{AM} fluent in",
-            "{AM} bilingual in",
-            "{AM} a native speaker of",
-            "my (?:native|first|mother|second|third) (?:language|tongue) is",
-        ),
-    ),
-    (
-        "likes",
-        "liked",
-        "(?:like|love|enjoy|adore)(?: to)?",
-        "(?:liking|loving|enjoying)",
-        (
-            "{AM} an? (?:\\w+ )?fan of",
-            "{AM} (?:into|keen on|fond of|crazy about|mad about|obsessed with|"
-            "passionate about|partial to)",
-            "{I} have a soft spot for",
-        ),
-    ),
-    (
-        "dislikes",
-        "liked",
-        "(?:dislike|hate|detest|loathe|despise|can't stand|cannot stand|can't bear|"
-        "cannot bear|can't abide)(?: to)?",
-        "hating",
-        (
-            "{AM} not (?:an? |the )?(?:\\w+ )?fan of",
-            "{AM} not (?:into|keen on|fond of)",
-            "{AM} no fan of",
-            "{I} (?:don't|do not|dont|never) (?:really |actually |much )?(?:like|enjoy)(?: to)?",
-        ),
-    ),
-    ("prefers", "preferred", "prefer(?: to)?", "preferring", ("my preference is",)),
-    (
-        "plans to",
-        "plan",
-        "(?:plan|intend|aim) (?:to|on)",
-        "(?:planning|intending|aiming) (?:to|on)",
-        ("{AM} (?:going to|gonna)", "my plan(?:'s| is) to"),
-    ),
-    (
-        "promised to",
-        "promise",
-        "promise (?:[\\w']+ ){0,4}?to",
-        "promising to",
-        (
-            "(?:i|we|i've|we've|i have) (?:\\w+ )?promised (?:[\\w']+ ){0,4}?"
-            "(?:to|(?:that )?i(?:'d| would|'ll| will))",
-            "{I} gave (?:[\\w']+ ){1,3}my word (?:that )?(?:to|i(?:'d| would|'ll| will))",
-            "{I} (?:swore|vowed|pledged) to",
-        ),
-    ),
-    (
-        "is allergic to",
-        "things",
-        "suffer from an allergy to",
-        "suffering from an allergy to",
-        ("{AM} allergic to", "(?:i|we)(?: have|'ve)(?: got)? an? (?:\\w+ )?allergy to"),
-    ),
-    (
-        "is from",
-        "origin",
-        "(?:come|hail) from",
-        "coming originally from",
-        ("{AM} from", "{AM} a native of"),
-    ),
-    (
-        "is married to",
-        "name",
-        "share my life with my (?:husband|wife)",
-        "being married to",
-        (
-            "{AM} married to",
-            "{I} (?:got )?married(?: to)?",
-            "my (?:husband|wife|spouse),? (?:is (?:called|named) )?",
-            "my (?:husband|wife|spouse)(?:'s name is| is called| is named)",
-        ),
-    ),
-    (
-        "is called",
-        "own_name",
-        "go by(?: the name(?: of)?)?",
-        "going by(?: the name(?: of)?)?",
-        (
-            "(?:{I}|{HAVE}) changed my (?:\\w+ )?name to",
-            "my (?:full |first |real )?name(?:'s| is)",
-            "call me",
-            "{AM} (?:called|named)",
-            "(?:my friends|everyone|everybody|(?:most )?people|friends|folks)(?: just)? calls? me",
-        ),
-    ),
-    ("was born", "birth", "was born(?: and raised)?(?= (?:in|on|at) )", "being born", ()),
-)
-_BEGINNINGS: tuple[tuple[str, str, str], ...] = (
-    (
-        "lives in",
-        "moved_to",
-        "(?:{I}|{HAVE}) (?:moved|relocated)(?: back| out| over| down| up)? to",
-    ),
-    ("lives in", "place", "(?:{I}|{HAVE}) settled in"),
-    ("works at", "name", "(?:{I}|{HAVE}) joined"),
-    (
-        "works at",
-        "organisation",
-        "(?:{I}|{HAVE}) started(?: working| work| a(?: new)? job)? (?:at|for|with)",
-    ),
-    (
-        "works at",
-        "organisation",
-        "(?:{I}|{HAVE}) (?:got|took|accepted|landed|started) (?:a|the|my)(?: new)? "
-        "(?:job|position|role|post) (?:at|with)",
-    ),
-    (
-        "works as",
-        "work",
-        "(?:{I}|{HAVE}) (?:became|become|retrained as|started(?: work| working)? as)",
-    ),
-    ("works as", "work", "(?:{I}|{HAVE}|i was) (?:got |been )?promoted to"),
-    (
-        "uses",
-        "thing",
-        "(?:{I}|{HAVE}) (?:switched|migrated|converted|changed over|moved over)(?: over)? to",
-    ),
-    ("uses", "thing", "(?:{I}|{HAVE}) (?:started|begun|began) using"),
-    ("studies", "subject", "(?:{I}|{HAVE}) (?:started|begun|began) studying"),
-)
-_ENDINGS: tuple[tuple[str, str, str], ...] = (
-    ("lives in", "place", "(?:{I}|{HAVE}) moved (?:out of|away from|out from)"),
-    (
-        "works at",
-        "organisation",
-        "(?:{I}|{HAVE}|i was|i got) (?:been )?(?:resigned from|retired from|"
-        "laid off (?:from|by)|let go (?:from|by)|fired (?:from|by))",
-    ),
-    (
-        "works at",
-        "organisation",
-        "(?:{I}|{HAVE}) (?:quit|left) (?:my )?(?:job|position|role|post) (?:at|with)",
-    ),
-    ("works at", "former_employer", "(?:{I}|{HAVE}) (?:quit|left)"),
-    ("works as", "work", "{I} (?:used to be|gave up being|stopped being|quit being)(?= an? )"),
-    ("works at", "name", "{AM} no longer (?:with|at)"),
-    ("uses", "product", "{AM} (?:done|through|finished) with"),
-    ("works as", "work", "{AM} no longer (?=an? )"),
-    ("works as", "work", "{I} (?:quit|gave up)(?: my job)? as"),
-    (
-        "uses",
-        "product",
-        "(?:{I}|{HAVE}) (?:ditched|dropped|abandoned|uninstalled|deleted|left|quit|given up|"
-        "gave up|got rid of|moved (?:away|off) (?:from )?)",
-    ),
-    ("studies", "subject", "(?:{I}|{HAVE}) dropped out of"),
-    ("owns", "thing", "(?:{I}|{HAVE}) sold(?: off)?(?= (?:my|our|the) )"),
-    ("has", "thing", "(?:{I}|{HAVE}) cancelled(?= (?:my|our) )"),
-    ("likes", "liked", "(?:{I}|{HAVE}) (?:gone|went) off"),
-    (
-        "likes",
-        "liked",
-        "(?:{I}|{HAVE}) (?:lost interest in|fallen out of love with|grown tired of|grew tired of)",
-    ),
-    ("is married to", "name", "(?:{I}|{HAVE}) (?:got |been )?(?:divorced|separated)(?: from)?"),
-    ("is married to", "name", "{AM} (?:now )?(?:divorced|separated) from"),
-    (
-        "plans to",
-        "plan",
-        "(?:{I}|{HAVE}) (?:scrapped|cancelled|abandoned|dropped|given up|gave up) "
-        "(?:my|our|the) plans? to",
-    ),
-)
-_NEGATED = "(?:i|we) (?:no longer|don't|do not|dont)"
-_FORMS = {
-    "{I}": "(?:i|we)(?:\\s+(?:ADVERBS))*",
-    "{AM}": "(?:i'm|i\\s+am|im|we're|we\\s+are)(?:\\s+(?:ADVERBS))*",
-    "{HAVE}": "(?:i've|i\\s+have|we've|we\\s+have)(?:\\s+(?:ADVERBS))*",
-}
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A clause as head and tail: "I am", "a nurse".
+
+    Attributes:
+        head: One of the heads, or nothing.
+        clause: All of it, head and tail.
+        start: Where the tail begins.
+    """
+
+    head: str
+    clause: str
+    start: int = 0
+
+
+@cache
+def wordings() -> Wordings:
+    """The data file, checked."""
+    text = files("engram.agents.rules").joinpath("wordings.toml").read_text(encoding="utf-8")
+    return Wordings.model_validate(tomllib.loads(text))
+
+
+@cache
+def predicates() -> Mapping[str, Predicate]:
+    """Every predicate by name."""
+    return {one.name: one for one in wordings().predicates}
+
+
+def readings(clause: str) -> list[Reading]:
+    """The clause without each of the heads that it can be said to begin with."""
+    found = [Reading(_NO_HEAD, clause)]
+    for name, head in _heads().items():
+        matched = head.match(clause)
+        if matched:
+            found.append(Reading(name, clause, matched.end()))
+    return found
+
+
+def candidates(found: list[Reading]) -> list[tuple[Pattern, Reading]]:
+    """The patterns that can fit by the first word after the head, in order."""
+    tails = _tails()
+    chosen = [
+        (pattern, reading)
+        for reading in found
+        for word in [_WORD.match(reading.clause, reading.start)]
+        for key in (word.group().lower() if word else "", _ANY)
+        for pattern in tails.get((reading.head, key), ())
+    ]
+    return sorted(chosen, key=lambda pair: pair[0].order)
 
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """Every wording; endings first, because "used to be" also looks like a beginning."""
+    data = wordings()
+    ways: list[tuple[Predicate, str | Wording, bool, bool]] = []
+    for one in data.predicates:
+        ways += [(one, way, False, False) for way in one.ended]
+    for one in data.predicates:
+        ways += [(one, way, False, False) for way in _endings(one, data.templates)]
+    for one in data.predicates:
+        ways += [(one, way, True, True) for way in one.begins]
+    for one in data.predicates:
+        forms = _forms(one, data.templates.holds)
+        ways += [(one, way, True, False) for way in (*forms, *_lasting(one), *one.says)]
     found: list[Pattern] = []
-    for predicate, kind, says in _ENDINGS:
-        found.append(Pattern(predicate, kind, _compiled(says), holds=False))
-    for predicate, kind, base, gerund, _ in _STATES:
-        found += _endings_of(predicate, kind, base, gerund)
-    for predicate, kind, _, _, further in _STATES:
-        found += _endings_of_being(predicate, kind, further)
-    for predicate, kind, says in _BEGINNINGS:
-        found.append(Pattern(predicate, kind, _compiled(says), begins=True))
-    for predicate, kind, base, gerund, further in _STATES:
-        ways = [f"{{I}} {base}", f"{{AM}} {gerund}", f"{{HAVE}} been {gerund}", *further]
-        found += [Pattern(predicate, kind, _compiled(way)) for way in ways]
+    for one, way, holds, begins in ways:
+        wording = way if isinstance(way, Wording) else Wording(says=way)
+        for head, tail in _heads_and_tails(wording.says):
+            found.append(
+                Pattern(
+                    predicate=one.name,
+                    kind=wording.kind or one.kind,
+                    head=head,
+                    says=_compiled(tail),
+                    holds=holds,
+                    begins=begins,
+                    when=_condition(wording.when) if wording.when else None,
+                    order=len(found),
+                )
+            )
     return tuple(found)
 
 
-def _endings_of(predicate: str, kind: str, base: str, gerund: str) -> list[Pattern]:
-    never_end = {"was born", "is called", "is from", "promised to"}
-    if predicate in never_end:
-        return []
-    sure = [
-        f"(?:i|we) no longer {base}",
-        f"{{AM}} no longer {gerund}",
-        f"(?:{{I}}|{{HAVE}}) (?:stopped|quit|given up|gave up) {gerund}",
-        f"(?:i|we) used to {base}",
-    ]
-    ended = [
-        f"(?:i|we) (?:don't|do not|dont) (?:even |really )?{base}",
-        f"{{AM}} not {gerund}",
-    ]
-    return [
-        *(Pattern(predicate, kind, _compiled(way), holds=False) for way in sure),
-        *(Pattern(predicate, kind, _compiled(w), holds=False, only_ended=True) for w in ended),
-    ]
+@cache
+def _condition(name: str) -> re.Pattern[str]:
+    return re.compile(wordings().conditions[name], re.I)
 
 
-def _endings_of_being(predicate: str, kind: str, further: tuple[str, ...]) -> list[Pattern]:
-    """The endings of being something: "no longer married to" from "married to"."""
-    being = [way.removeprefix("{AM} ") for way in further if way.startswith("{AM} ")]
-    ended = [way for way in being if not way.startswith(("not ", "no ", "(?:going", "(?=an"))]
-    if predicate in {"is called", "is from"}:
-        return []
-    return [
-        *(Pattern(predicate, kind, _compiled(f"{{AM}} no longer {w}"), holds=False) for w in ended),
-        *(
-            Pattern(predicate, kind, _compiled(f"{{AM}} not {w}"), holds=False, only_ended=True)
-            for w in ended
-        ),
-    ]
+def _endings(one: Predicate, templates: Templates) -> Iterator[Wording]:
+    for past in one.past:
+        yield Wording(says=f"{{I}} {past}", when="then")
+    if not one.can_end:
+        return
+    yield from (Wording(says=way) for way in _forms(one, templates.ended))
+    yield from (Wording(says=w, when="any_more") for w in _forms(one, templates.ended_any_more))
+    said = [way.says if isinstance(way, Wording) else way for way in one.says]
+    being = [way.removeprefix("{AM} ") for way in said if way.startswith("{AM} ")]
+    for way in (way for way in being if not way.startswith(("not ", "no ", "(?:going", "(?=an"))):
+        yield from (Wording(says=t.replace("WAY", way)) for t in templates.being_ended)
+        yield from (
+            Wording(says=t.replace("WAY", way), when="any_more")
+            for t in templates.being_ended_any_more
+        )
+
+
+def _lasting(one: Predicate) -> Iterator[Wording]:
+    """Still so: "I've lived in Porto since 2019"."""
+    yield from (Wording(says=f"{{HAVE}} {past}", when="lasting") for past in one.past)
+
+
+def _forms(one: Predicate, templates: tuple[str, ...]) -> Iterator[str]:
+    for template in templates:
+        yield template.replace("BASE", one.base).replace("GERUND", one.gerund)
+
+
+def _heads_and_tails(says: str) -> Iterator[tuple[str, str]]:
+    headed = _HEADED.match(says)
+    if headed is None:
+        yield _NO_HEAD, says
+        return
+    for head in headed.group(1).split("|"):
+        yield head, says[headed.end() :]
+
+
+_ANY = "*"
+
+
+@cache
+def _tails() -> Mapping[tuple[str, str], tuple[Pattern, ...]]:
+    """Patterns by head and by every word that their tail can begin with, and more words."""
+    found: dict[tuple[str, str], list[Pattern]] = {}
+    for pattern in patterns():
+        for word in _first_words(pattern.says.pattern):
+            found.setdefault((pattern.head, word), []).append(pattern)
+    return {key: tuple(ones) for key, ones in found.items()}
+
+
+def _first_words(says: str) -> set[str]:
+    bare = says.removeprefix("(?:")
+    if _BEGINS_WITH_ANYTHING.match(bare) or not _WORD.search(bare):
+        return {_ANY}
+    plain = re.sub(r"\\[sSwWdDbBZ]", " ", bare)
+    with_letter, without = _OPTIONAL_LETTER.sub(r"\1", plain), _OPTIONAL_LETTER.sub("", plain)
+    return {word.lower() for text in (with_letter, without) for word in _WORD.findall(text)}
+
+
+@cache
+def _heads() -> Mapping[str, re.Pattern[str]]:
+    adverbs = alternatives(vocabulary().adverbs)
+    return {
+        name: re.compile(
+            rf"{head}(?:\s+(?:{adverbs})(?!\w))*\s*" if name != "MY" else rf"{head}\s+", re.I
+        )
+        for name, head in _HEADS.items()
+    }
 
 
 def _compiled(says: str) -> re.Pattern[str]:
-    adverbs = alternatives(vocabulary().adverbs)
-    text = says
-    for short, full in _FORMS.items():
-        text = text.replace(short, full.replace("ADVERBS", adverbs))
-    spaced = re.sub(r"(?<!\\) ", r"\\s+", text)
+    spaced = re.sub(r"(?<!\\) ", r"\\s+", says)
     # Either the wording ends a word, or it ended with the space before the object.
     return re.compile(rf"(?:{spaced})(?:(?!\w)|(?<=\s))", re.I)

@@ -10,12 +10,11 @@ from engram.agents.rules import objects
 from engram.agents.rules.clauses import clauses, sentences
 from engram.agents.rules.kinds import Spoken, find, is_product
 from engram.agents.rules.objects import Thing
-from engram.agents.rules.patterns import Pattern, patterns
+from engram.agents.rules.patterns import Pattern, Reading, candidates, readings
 from engram.agents.rules.vocabulary import vocabulary
 
 # What one learnt is not what one does.
 _BY_TRAINING = re.compile(r"\bby\s+(?:training|education|degree)\b", re.I)
-_ENDED = re.compile(r"\b(?:any\s?more|any\s+longer|these\s+days\s*\Z)", re.I)
 _FROM_TO = re.compile(
     r"(?:i|we|i've|we've|i\s+have|we\s+have)\s+(?:\w+\s+){0,2}?"
     r"(?P<verb>moved|relocated|switched|migrated|changed|converted|went)(?:\s+over)?\s+from\s+"
@@ -31,14 +30,6 @@ _FOR = re.compile(
 _MOVING = frozenset({"moved", "relocated"})
 _WHAT_I_USE = re.compile(
     r"(?:^|[,;:]|\bbut\b|\band\b)\s*(?P<it>[^,;:]{1,60}?)\s+is\s+what\s+(?:i|we)\s+(?:\w+\s+)?use\b",
-    re.I,
-)
-_THESE_DAYS = re.compile(
-    r"\bfor\s+(?:many\s+|about\s+|almost\s+|over\s+|the\s+last\s+|the\s+past\s+)?(?:a|an|\d+|\w+)\s+(?:years?|months?|weeks?|decades?)\b|\bsince\b",
-    re.I,
-)
-_LIVED = re.compile(
-    r"(?:i've|i\s+have|we've|we\s+have)\s+(?:\w+\s+)?(?P<verb>lived\s+in|worked\s+(?:at|for))\b",
     re.I,
 )
 _GREETED = re.compile(
@@ -96,34 +87,28 @@ def _in_clause(clause: str, sentence: str) -> list[Stated]:
     exchanged = _exchanged(clause)
     if exchanged:
         return exchanged
-    lived = _LIVED.match(clause)
-    if lived and _THESE_DAYS.search(clause):
-        predicate = "lives in" if lived.group("verb").lower().startswith("lived") else "works at"
-        kind = "place" if predicate == "lives in" else "organisation"
-        spoken = Spoken(lived.group(), clause[lived.end() :], sentence)
-        return [Stated(predicate, thing) for thing in find(kind, spoken)]
-    for pattern in patterns():
+    for pattern, reading in candidates(readings(clause)):
         if pattern.predicate == "works as" and _BY_TRAINING.search(clause.partition(" but ")[0]):
             continue
-        stated = _matched(pattern, clause, sentence)
+        stated = _matched(pattern, reading, clause, sentence)
         if stated:
             return stated
     return []
 
 
-def _matched(pattern: Pattern, clause: str, sentence: str) -> list[Stated]:
-    said = pattern.says.match(clause)
-    if said is None or (pattern.only_ended and not _ENDED.search(clause)):
+def _matched(pattern: Pattern, reading: Reading, clause: str, sentence: str) -> list[Stated]:
+    said = pattern.says.match(clause, reading.start)
+    if said is None or (pattern.when and not pattern.when.search(clause)):
         return []
-    rest = clause[said.end() :]
-    things = find(pattern.kind, Spoken(said.group(), rest, sentence))
+    words, rest = clause[: said.end()], clause[said.end() :]
+    things = find(pattern.kind, Spoken(words, rest, sentence))
     found = [
         Stated(
             predicate=_tool_or_place(pattern, thing),
             thing=thing,
             holds=pattern.holds,
             begins=pattern.begins,
-            said=said.group(),
+            said=words,
         )
         for thing in things
     ]

@@ -8,8 +8,9 @@ from typing import Final
 from engram.agents.answers import MAX_STATEMENTS, ExtractionAnswer, StatedKnowledge
 from engram.agents.requests import ExtractionRequest, TurnView
 from engram.agents.rules.moments import began
+from engram.agents.rules.patterns import predicates
 from engram.agents.rules.statements import Stated, statements
-from engram.agents.rules.wording import WEIGHTS, in_third_person, sentence
+from engram.agents.rules.wording import in_third_person, sentence
 
 CONFIDENCE: Final = 0.9
 _NAME = re.compile(
@@ -43,7 +44,7 @@ def _speaks_for_itself(turn: TurnView) -> bool:
 
 
 def _knowledge(turn: TurnView, stated: Stated) -> StatedKnowledge:
-    category, importance = WEIGHTS[stated.predicate]
+    predicate = predicates()[stated.predicate]
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence))
     thing = stated.thing
     return StatedKnowledge(
@@ -55,7 +56,7 @@ def _knowledge(turn: TurnView, stated: Stated) -> StatedKnowledge:
             holds=stated.holds,
             said=stated.said,
         ),
-        category=category,
+        category=predicate.category,
         subject=turn.speaker or "user",
         predicate=stated.predicate,
         object=in_third_person(thing.name),
@@ -64,5 +65,5 @@ def _knowledge(turn: TurnView, stated: Stated) -> StatedKnowledge:
         entities=_NAME.findall(thing.phrase)[:5],
         happened_at=began(stated.sentence, turn.said_at) if changes else None,
         confidence=CONFIDENCE,
-        importance=importance,
+        importance=predicate.importance,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 from importlib.resources import files
 
@@ -59,8 +60,8 @@ class Vocabulary(BaseModel):
 @cache
 def vocabulary() -> Vocabulary:
     """The word lists."""
-    text = files("engram.agents.rules").joinpath("vocabulary.json").read_text(encoding="utf-8")
-    return Vocabulary.model_validate_json(text)
+    text = files("engram.agents.rules").joinpath("words.toml").read_text(encoding="utf-8")
+    return Vocabulary.model_validate(tomllib.loads(text))
 
 
 def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from engram.domain.memories import Category
-
 _THIRD_PERSON: Mapping[str, str] = MappingProxyType(
     {
         "my": "their",
@@ -27,37 +25,13 @@ _FIRST_PERSON = re.compile(rf"\b(?:{'|'.join(_THIRD_PERSON)})\b(?!-)", re.I)
 _PLURAL_OR_MASS = re.compile(r"\w+s\Z", re.I)
 _ARTICLE = re.compile(r"(?:a|an|the|my|our|his|her|their|one|two|some)\s", re.I)
 
-# Predicate: category and importance (0 to 1).
-WEIGHTS: Mapping[str, tuple[Category, float]] = MappingProxyType(
-    {
-        "lives in": (Category.FACT, 0.8),
-        "works at": (Category.FACT, 0.7),
-        "works as": (Category.FACT, 0.7),
-        "uses": (Category.FACT, 0.5),
-        "likes": (Category.PREFERENCE, 0.5),
-        "dislikes": (Category.PREFERENCE, 0.5),
-        "prefers": (Category.PREFERENCE, 0.6),
-        "has": (Category.FACT, 0.5),
-        "owns": (Category.FACT, 0.5),
-        "is called": (Category.ENTITY, 0.9),
-        "was born": (Category.FACT, 0.7),
-        "is married to": (Category.RELATIONSHIP, 0.8),
-        "is allergic to": (Category.FACT, 0.9),
-        "studies": (Category.FACT, 0.6),
-        "plans to": (Category.DECISION, 0.6),
-        "promised to": (Category.COMMITMENT, 0.8),
-        "is from": (Category.FACT, 0.6),
-        "speaks": (Category.SKILL, 0.5),
-    }
-)
-
 
 def sentence(who: str, predicate: str, phrase: str, *, holds: bool, said: str = "") -> str:
     """The statement in the third person.
 
     Args:
         who: "The user", or a name.
-        predicate: One of ``WEIGHTS``.
+        predicate: One of those in ``wordings.toml``.
         phrase: The object, as it was said.
         holds: False for what is no longer so.
         said: The words before the object; a promise names in them whom it was made to.

@@ -1,0 +1,126 @@
+"""Stories told turn by turn to the rules, and what is known after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from engram.agents.answers import StatedKnowledge
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules.turns import extract
+from engram.domain.identity import episode_id
+from engram.domain.memories import Episode, SemanticMemory
+from engram.domain.slots import ends_something, is_functional, slot_of
+from engram.domain.statements import Statement
+from tests.unit.consolidation.support import SCOPE, Mind
+
+Value = tuple[str, str]
+"""Predicate and object, normalised."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with what is known after a story; empty where all is right."""
+
+    missing: tuple[Value, ...] = ()
+    superfluous: tuple[Value, ...] = ()
+    lost: tuple[Value, ...] = ()
+    false: tuple[Value, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        """Whether current values, history and what was never said are all as labelled."""
+        return not (self.missing or self.superfluous or self.lost or self.false)
+
+
+def view(number: int, turn: dict[str, Any]) -> TurnView:
+    """A labelled turn as the rules are asked about it."""
+    return TurnView(
+        alias=f"e{number}",
+        role=turn.get("role", "user"),
+        speaker=turn.get("speaker"),
+        said_at=datetime.fromisoformat(turn["timestamp"]),
+        content=turn["text"],
+    )
+
+
+def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> Mind:
+    """What is known after these turns, consolidated one by one or all together."""
+    mind = Mind()
+    views = [view(number, turn) for number, turn in enumerate(turns, start=1)]
+    episodes = {one.alias: _episode(one) for one in views}
+    mind.episodes |= {episode.id: episode for episode in episodes.values()}
+    for batch in [views] if at_once else [[one] for one in views]:
+        answer = extract(ExtractionRequest(turns=tuple(batch)))
+        mind.take([_statement(stated, episodes) for stated in answer.statements])
+    return mind
+
+
+def judged(story: dict[str, Any], mind: Mind) -> Verdict:
+    """Compare what is known of the user with a story's labels."""
+    known = [m for m in mind.known.values() if _about_the_user(m)]
+    current = {_value(m) for m in known if m.superseded_by is None}
+    past = {_value(m) for m in known if m.superseded_by is not None}
+    expected, history = _values(story["current"]), _values(story["past"])
+    one_value = {p for p, o in expected | history if _functional(p, o)}
+    wrong = {(p, o) for p, o in current - expected if p in one_value or (p, o) in history}
+    return Verdict(
+        missing=tuple(sorted(expected - current)),
+        superfluous=tuple(sorted(wrong)),
+        lost=tuple(sorted(history - past)),
+        false=tuple(sorted(_values(story["never"]) & (current | past))),
+    )
+
+
+def _about_the_user(memory: SemanticMemory) -> bool:
+    slot = memory.slot
+    return slot is not None and slot.subject == "user" and not ends_something(slot)
+
+
+def _value(memory: SemanticMemory) -> Value:
+    assert memory.slot is not None
+    return memory.slot.predicate, memory.slot.object
+
+
+def _values(labels: list[dict[str, str]]) -> set[Value]:
+    slots = [slot_of("user", label["predicate"], label["object"]) for label in labels]
+    return {(slot.predicate, slot.object) for slot in slots if slot}
+
+
+def _functional(predicate: str, what: str) -> bool:
+    slot = slot_of("user", predicate, what)
+    return slot is not None and is_functional(slot)
+
+
+def _episode(turn: TurnView) -> Episode:
+    return Episode(
+        id=episode_id(SCOPE, "s1", turn.alias),
+        namespace=SCOPE.namespace,
+        user_id=SCOPE.user_id,
+        content=turn.content,
+        known_at=turn.said_at,
+        created_at=turn.said_at,
+        session_id="s1",
+        role=turn.role,
+        speaker=turn.speaker,
+        timestamp=turn.said_at,
+        message_id=turn.alias,
+    )
+
+
+def _statement(stated: StatedKnowledge, episodes: dict[str, Episode]) -> Statement:
+    return Statement(
+        content=stated.content,
+        category=stated.category,
+        subject=stated.subject,
+        predicate=stated.predicate,
+        object=stated.object,
+        holds=stated.holds,
+        begins=stated.begins,
+        entities=tuple(stated.entities),
+        event_at=stated.happened_at,
+        confidence=stated.confidence,
+        importance=stated.importance,
+        episode_ids=tuple(episodes[alias].id for alias in stated.sources),
+    )
