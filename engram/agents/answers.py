@@ -6,13 +6,15 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import Category, LinkKind
-from engram.domain.statements import MAX_STATEMENT_CHARACTERS
+from engram.domain.decisions import Relation
+from engram.domain.memories import Category, LinkKind, Resolution
+from engram.domain.statements import MAX_QUOTES, MAX_STATEMENT_CHARACTERS, MAX_TAGS
 
 # Bounds of one answer. With them a plan stays far below Temporal's payload limit.
 # An answer that is full says that more may be stated: the turns are then read in halves.
 MAX_STATEMENTS = 120
 MAX_LINKS = 200
+MAX_DECISIONS = 60
 _SHORT = 200
 _REASON = 300
 
@@ -32,6 +34,14 @@ class StatedKnowledge(_Answer):
         max_length=MAX_STATEMENT_CHARACTERS,
         description="A self-contained sentence in the third person.",
     )
+    quotes: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_QUOTES,
+        description="The words of those turns that state it, letter by letter, and no more.",
+    )
+    tags: list[str] = Field(
+        default_factory=list, max_length=MAX_TAGS, description="Up to five topics, one word each."
+    )
     category: Category = Category.FACT
     subject: str | None = Field(
         default=None, max_length=_SHORT, description='"user", or the name of whom it is about.'
@@ -46,6 +56,11 @@ class StatedKnowledge(_Answer):
         default=True, description="False if the turns say that this is no longer, or not, so."
     )
     begins: bool = Field(default=False, description="True if the turns say that it began then.")
+    ended: Resolution | None = Field(
+        default=None,
+        description="For a promise that no longer holds: whether it was kept (fulfilled) "
+        "or came to nothing (expired).",
+    )
     entities: list[str] = Field(
         default_factory=list,
         max_length=20,
@@ -75,6 +90,19 @@ class LinkProposal(_Answer):
     why: str = Field(max_length=_REASON)
 
 
+class Decision(_Answer):
+    """What a newer memory means for an older one (row K5)."""
+
+    newer: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
+    older: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
+    relation: Relation = Field(
+        description="same: both say the same. updates: the newer replaces the older. "
+        "contradicts: both cannot be true. fulfils: the newer keeps the older one's promise."
+    )
+    confidence: float = Field(ge=0, le=1)
+    why: str = Field(max_length=_REASON)
+
+
 class LinkingAnswer(_Answer):
     """The links that were found, and the memories that are not worth keeping (row K2)."""
 
@@ -83,4 +111,5 @@ class LinkingAnswer(_Answer):
     pruned: list[str] = Field(
         default_factory=list, max_length=MAX_LINKS, description="Aliases of memories, like m3."
     )
+    decisions: list[Decision] = Field(default_factory=list, max_length=MAX_DECISIONS)
     confidence: float = Field(ge=0, le=1)

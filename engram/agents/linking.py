@@ -140,7 +140,9 @@ def _view(alias: str, memory: SemanticMemory, fresh_ids: Set[str]) -> MemoryView
         category=memory.category,
         slot=memory.slot,
         entities=memory.entities,
+        kind=memory.kind,
         event_at=memory.event_at,
+        known_at=memory.known_at,
         fresh=memory.id in fresh_ids,
     )
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from engram.domain.memories import Category, Slot
+from engram.domain.memories import Category, MemoryKind, Slot
 
 
 class _Value(BaseModel):
@@ -32,15 +32,20 @@ class MemoryView(_Value):
     """A memory as a model sees it: ``alias`` (m1, m2, ...) stands for its id.
 
     Attributes:
+        kind: Whether later knowledge may replace it (a note) or it happened (an episode).
+        event_at: When it happened or began to hold.
+        known_at: When it was first said.
         fresh: Whether it was stored since the last linking pass.
     """
 
     alias: str
     content: str
     category: Category
+    kind: MemoryKind = MemoryKind.NOTE
     slot: Slot | None
     entities: tuple[str, ...]
     event_at: datetime
+    known_at: datetime
     fresh: bool
 
 

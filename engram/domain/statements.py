@@ -6,11 +6,13 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import Category
+from engram.domain.memories import Category, Evidence, Resolution
 
 MAX_STATEMENT_CHARACTERS = 1000
 MAX_NAME_CHARACTERS = 200
 MAX_ENTITIES = 20
+MAX_TAGS = 10
+MAX_QUOTES = 5
 
 
 class Statement(BaseModel):
@@ -21,6 +23,9 @@ class Statement(BaseModel):
         subject: Whom or what it is about; with ``predicate`` and ``object`` its slot.
         holds: False if the statement is that this is no longer (or not) so.
         begins: Whether it says that this began then (moved, switched, joined).
+        ended: How a promise ended, where it says that one no longer holds.
+        tags: Topics.
+        evidence: The words of its episodes that say so; none where it was inferred.
         event_at: When it happened or began to hold; None for when it was said.
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
@@ -35,7 +40,10 @@ class Statement(BaseModel):
     object: str | None = None
     holds: bool = True
     begins: bool = False
+    ended: Resolution | None = None
     entities: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     event_at: datetime | None = None
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)

@@ -120,6 +120,7 @@ def seen(alias: str, what: str, *, fresh: bool, entities: tuple[str, ...] = ()) 
         slot=slot,
         entities=entities,
         event_at=SAID,
+        known_at=SAID,
         fresh=fresh,
     )
 
