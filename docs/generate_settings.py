@@ -6,6 +6,7 @@ A test compares the page with what this gives.
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator
 from datetime import timedelta
@@ -50,9 +51,12 @@ SECTIONS = {
     "temporal_port": "Embedded mode",
     "max_turn_bytes": "Writing",
     "consolidate_every": "Consolidating",
+    "lifecycle.decay_policy": "Fading and hardening",
     "recall_candidates": "Recalling",
     "log_level": "Logging",
 }
+
+_KINDS = ("episodic", "factual", "semantic", "procedural", "negation")
 
 # For settings whose field says nothing, or too little for somebody who has not read the code.
 MEANINGS = {
@@ -94,6 +98,78 @@ MEANINGS = {
     "confidence_weights.corroboration": "Weight of how many episodes say so.",
     "confidence_weights.recency": "Weight of when it was last confirmed.",
     "confidence_weights.verification": "Weight of what checking found.",
+    "lifecycle.decay_policy": "How memories fade: see [lifecycle](lifecycle.md).",
+    "lifecycle.energy_namespaces": "Namespaces that go by energy whatever the default is.",
+    "lifecycle.retention_namespaces": "Namespaces that go by retention whatever the default is.",
+    "lifecycle.retention.base": "Retention score of a fresh memory of importance 1.",
+    "lifecycle.retention.access_bonus": "What each recall adds to the factor of the score.",
+    "lifecycle.retention.archive_below": "Retention score below which a memory is archived.",
+    **{
+        f"lifecycle.retention.{kind}_days": "Days without use after which "
+        f"36.8 % of the score of {kind} memories remains."
+        for kind in _KINDS
+    },
+    "lifecycle.energy.start": "Energy of a new memory.",
+    "lifecycle.energy.per_access": "What each recall, or confirmation, adds.",
+    "lifecycle.energy.working_decay": "Decay per hour in the working tier.",
+    "lifecycle.energy.short_term_decay": "Decay per hour in the short-term tier.",
+    "lifecycle.energy.long_term_decay": "Decay per hour in the long-term tier.",
+    "lifecycle.energy.to_short_term": "Energy that lifts a memory from the working to the "
+    "short-term tier.",
+    "lifecycle.energy.to_long_term": "Energy that lifts a memory from the short-term to the "
+    "long-term tier.",
+    "lifecycle.energy.at_session_end": "The first of these thresholds, when the session ends.",
+    "lifecycle.energy.expire_below": "Energy below which a memory expires.",
+    "lifecycle.energy.episode_tier": "Tier in which turns begin.",
+    "lifecycle.energy.conclusion_tier": "Tier in which facts, knowledge, habits and negations "
+    "begin.",
+    **{
+        f"lifecycle.time_to_live.{kind}_days": "Days after which "
+        f"{kind} memories expire, since they were last told. 0: never."
+        for kind in _KINDS
+    },
+    "lifecycle.expiry.speculative_below": "Extraction confidence below which a conclusion is "
+    "speculative.",
+    "lifecycle.expiry.speculative_days": "Days after which a speculative conclusion expires "
+    "that nothing confirmed.",
+    "lifecycle.expiry.commitment_days": "Days after which a resolved commitment is archived.",
+    "lifecycle.expiry.demote_below": "Effective confidence below which an old, never recalled "
+    "conclusion is archived.",
+    "lifecycle.expiry.demote_days": "How old it must be for that, in days.",
+    "lifecycle.expiry.erase_after_days": "Days after which what was archived, expired or "
+    "superseded is **erased for good**. 0: never.",
+    "lifecycle.archival.enabled": "Whether old, unimportant, hardly used knowledge is archived.",
+    "lifecycle.archival.age_days": "How old it must be for that, in days.",
+    "lifecycle.archival.importance_below": "How unimportant.",
+    "lifecycle.archival.most_accesses": "How often it may have been recalled.",
+    "lifecycle.archival.protected_categories": "Categories that this spares; corrections are "
+    "always spared.",
+    **{
+        f"lifecycle.value.{kind}_weight": f"Salience of {kind} memories of importance 1."
+        for kind in _KINDS
+    },
+    "lifecycle.value.half_life_days": "Days without use after which the recency part of "
+    "quality halves.",
+    "lifecycle.value.stale_at": "Decay score from which a memory is stale.",
+    "lifecycle.placement.enabled": "Whether memories move between hot and cold.",
+    "lifecycle.placement.cold_after_days": "Age, in days, before which nothing becomes cold.",
+    "lifecycle.placement.cold_at": "Placement value at which a memory becomes cold.",
+    "lifecycle.placement.hot_at": "Placement value at which it becomes hot again; above the "
+    "former.",
+    "lifecycle.placement.disputed_factor": "What a dispute multiplies the placement value with.",
+    "lifecycle.placement.correction_bonus": "What a correction gains in placement value.",
+    "lifecycle.placement.confirmed_bonus": "What being confirmed by the user gains in "
+    "placement value.",
+    "lifecycle.promotion.selectivity": "Selectivity from which knowledge can become a habit.",
+    "lifecycle.promotion.passes": "Linking passes it must have survived for that.",
+    "lifecycle.promotion.confidence": "Composite confidence it must have for that.",
+    "lifecycle.edges.reinforcement": "What finding a link again adds to its confidence.",
+    "lifecycle.edges.grace_days": "Days for which a link keeps its confidence.",
+    "lifecycle.edges.window_days": "Then it loses a step each time so many days have passed.",
+    "lifecycle.edges.per_window": "That step.",
+    "lifecycle.edges.floor": "What its confidence never falls below.",
+    "lifecycle.edges.coactivations": "Common recalls from which two memories are linked.",
+    "lifecycle.edges.similarity": "Cosine similarity from which new knowledge reinforces old.",
     "confidence_weights.decay_days": "Days without confirmation after which recency is 36.8 %.",
 }
 
@@ -133,6 +209,8 @@ def values(field: FieldInfo) -> str:
     (kind,) = _options(field.annotation)
     if get_origin(kind) is Literal:
         return ", ".join(f"`{option}`" for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return "JSON list of " + values(FieldInfo(annotation=get_args(kind)[0]))
     names = {
         SecretStr: "secret",
         timedelta: "duration",
@@ -166,6 +244,8 @@ def default(field: FieldInfo) -> str:
         return "*unset*"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`{json.dumps(value)}`"
     if isinstance(value, timedelta):
         value = TypeAdapter(timedelta).dump_python(value, mode="json")
     return f"`{value}`"

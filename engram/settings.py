@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
 from engram.errors import InvalidSettings
 
 
@@ -109,6 +110,15 @@ class Settings(BaseSettings):
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
     confidence_weights: ConfidenceWeights = ConfidenceWeights()
 
+    # --- fading and hardening
+    lifecycle: LifecycleSettings = LifecycleSettings()
+    access_flush_interval: timedelta = Field(
+        default=timedelta(seconds=5), description="How often recalls are noted on memories."
+    )
+    access_flush_memories: int = Field(
+        default=500, ge=1, description="Recalled memories that wait at most before they are noted."
+    )
+
     # --- recalling
     recall_candidates: int = Field(default=50, ge=1, le=1000)
     recall_max_limit: int = Field(default=200, ge=1, le=1000)
@@ -133,6 +143,11 @@ class Settings(BaseSettings):
     @classmethod
     def _expand(cls, value: Path) -> Path:
         return value.expanduser()
+
+    @property
+    def lifecycle_rules(self) -> LifecycleRules:
+        """Everything that decisions about a memory's life depend on, as one value."""
+        return LifecycleRules.of(self.lifecycle, self.confidence_weights)
 
     @classmethod
     def load(cls, **values: Any) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from engram.domain.lifecycle.actions import told_again
 from engram.domain.memories import DerivedMemory, Episode
 
 D = TypeVar("D", bound=DerivedMemory)
@@ -15,7 +16,7 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
 
     Re-reading the same episode corroborates nothing. ``known_at`` never moves
     later, because the memory was known since its first source; an earlier source
-    that arrives late (an import) moves it earlier.
+    that arrives late (an import) moves it earlier. What time had taken comes back.
     """
     fresh = {e.id: e for e in episodes if e.id not in memory.source_episode_ids}
     if not fresh:
@@ -28,7 +29,8 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
             "last_confirmed": max(memory.confidence.last_confirmed, *times),
         }
     )
-    return memory.model_copy(
+    back = told_again(memory)
+    return back.model_copy(
         update={
             "source_episode_ids": sources,
             "confidence": confidence,

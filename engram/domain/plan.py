@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from engram.domain.lifecycle.states import LifecycleState as LifecycleState
+from engram.domain.lifecycle.states import LifecycleState as LifecycleState  # noqa: PLC0414 - passed on
 from engram.domain.memories import LinkKind, SemanticMemory, Telling
 from engram.errors import InvalidInput
 

@@ -47,6 +47,8 @@ _COMMON: Final[Mapping[str, FieldKind]] = {
     "expires_at": FieldKind.DATETIME,
     "importance": FieldKind.FLOAT,
     "revision": FieldKind.INTEGER,
+    "review_at": FieldKind.DATETIME,
+    "policy_fingerprint": FieldKind.KEYWORD,
 }
 _DERIVED: Final[Mapping[str, FieldKind]] = {
     "source_episode_ids": FieldKind.KEYWORD,
@@ -70,6 +72,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
     MemoryType.SEMANTIC: {
         **_DERIVED,
         "form": FieldKind.KEYWORD,
+        "detail.keys": FieldKind.KEYWORD,
         "category": FieldKind.KEYWORD,
         "selectivity": FieldKind.FLOAT,
         "slot.subject": FieldKind.KEYWORD,

@@ -28,7 +28,7 @@ class _Rules(BaseModel):
 
 
 class RetentionRules(_Rules):
-    """score = base x exp(-time since access / constant) x (1 + 0.1 x accesses) x importance (D1)."""
+    """score = base x exp(-days since use / constant) x (1 + bonus x accesses) x importance (D1)."""
 
     base: float = Field(default=1.0, gt=0)
     access_bonus: float = Field(default=0.1, ge=0)

@@ -5,7 +5,7 @@ Computed when asked for. Every number here lies in 0 to 1.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,13 +15,13 @@ from engram.domain.lifecycle.policies import (
     DecayPolicy,
     Energy,
     days_between,
+    later,
     policy_for,
     told_at,
     touched_at,
 )
 from engram.domain.lifecycle.rules import LifecycleRules, ValueRules
 from engram.domain.lifecycle.states import (
-    LifecycleState,
     PolicyClass,
     Term,
     Tier,
@@ -197,7 +197,7 @@ def time_to_live(kind: MemoryType, rules: LifecycleRules) -> float:
 def expires_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
     """When its time to live is over, by its own date or by its type (rows M4, W11)."""
     days = time_to_live(memory.type, rules)
-    by_type = told_at(memory) + timedelta(days=days) if days > 0 else None
+    by_type = later(told_at(memory), days=days) if days > 0 else None
     if memory.expires_at is None or by_type is None:
         return memory.expires_at or by_type
     return min(memory.expires_at, by_type)

@@ -1,0 +1,282 @@
+"""Running the table: what becomes of a memory now, and when to look at it next."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from engram.domain.lifecycle.policies import DecayPolicy, policy_for
+from engram.domain.lifecycle.rules import LifecycleRules
+from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
+from engram.domain.lifecycle.table import ERASED, TABLE, Aspect, Event, Row
+from engram.domain.lifecycle.values import policy_class, tier_of, verification_of
+from engram.domain.lifecycle.windows import Ground, Window
+from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
+
+RULES_VERSION: Final = 1
+"""Raised when the code decides otherwise than before, so that every memory is looked at again."""
+
+_MOST_TRANSITIONS: Final = len(TABLE)
+
+
+class Transition(BaseModel):
+    """One step in a memory's life.
+
+    Attributes:
+        rule: Name of the row in the table.
+        event: What made it act.
+        aspect: Which state changed.
+        source: From which value.
+        target: To which; ``erased`` for the end.
+        why: In words, without any of the memory's content.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    event: Event
+    aspect: Aspect
+    source: str
+    target: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A memory after everything that was due.
+
+    Attributes:
+        memory: What to write; None if it is to be erased.
+        transitions: What happened, in order; empty if the memory was only looked at.
+    """
+
+    memory: AnyMemory | None
+    transitions: tuple[Transition, ...] = ()
+
+
+class Rulebook:
+    """The table under one set of rules, for the memories of one namespace.
+
+    Args:
+        rules: Every number.
+        namespace: Decides which decay policy applies.
+    """
+
+    def __init__(self, rules: LifecycleRules, namespace: str) -> None:
+        self.rules: Final = rules
+        self.policy: Final[DecayPolicy] = policy_for(rules, namespace)
+        self.fingerprint: Final = _fingerprint(rules, self.policy.name)
+        self._ground = Ground(rules, self.policy)
+        rows = [row for row in TABLE if row.enabled(rules, self.policy.name)]
+        self._timed: dict[MemoryType, tuple[Row, ...]] = {
+            kind: tuple(row for row in rows if row.event is Event.TIME and kind in row.types)
+            for kind in STORED_TYPES
+        }
+        self._others: dict[Event, tuple[Row, ...]] = {
+            event: tuple(row for row in rows if row.event is event) for event in Event
+        }
+
+    def decide(
+        self, memory: AnyMemory, now: datetime, event: Event = Event.TIME
+    ) -> Transition | None:
+        """What happens to ``memory`` next, at ``now``; None if nothing does."""
+        row = self._row(memory, now, event)
+        return None if row is None else self._transition(memory, row, now)
+
+    def review_at(self, memory: AnyMemory) -> datetime | None:
+        """The earliest moment at which a rule could act, if nothing is written before.
+
+        It may lie in the past: then the memory is due at once. None for never.
+        """
+        seen = memory.vitals.last_decay if memory.vitals is not None else None
+        starts = [
+            window.start
+            for _, window in self._windows(memory, self._timed[memory.type])
+            # What was over when a pass last looked will not come again by itself.
+            if window.end is None or seen is None or window.end > seen
+        ]
+        return min(starts) if starts else None
+
+    def settle(self, memory: AnyMemory, now: datetime) -> Settled:
+        """``memory`` after everything that is due at ``now``, and noted as looked at.
+
+        Its next ``review_at`` lies after ``now``, so a pass that writes it is done with it.
+        """
+        done: list[Transition] = []
+        for _ in range(_MOST_TRANSITIONS):
+            row = self._row(memory, now, Event.TIME)
+            if row is None:
+                return Settled(_looked_at(memory, now), tuple(done))
+            done.append(self._transition(memory, row, now))
+            if row.target == ERASED:
+                return Settled(None, tuple(done))
+            memory = _applied(memory, row, now)
+        raise AssertionError(f"rules go in a circle: {[step.rule for step in done]}")
+
+    def fire(self, memory: AnyMemory, event: Event, now: datetime) -> Settled:
+        """``memory`` after an event other than time; unchanged if no row fits."""
+        done: list[Transition] = []
+        for row in self._others[event]:
+            if memory.type in row.types and self._fits(memory, row):
+                window = row.when(memory, self._ground)
+                if window is not None and window.holds(now):
+                    done.append(self._transition(memory, row, now))
+                    memory = _applied(memory, row, now)
+        return Settled(memory, tuple(done))
+
+    def stamped(self, memory: AnyMemory) -> AnyMemory:
+        """``memory`` with its ``review_at`` and the fingerprint of these rules, for writing."""
+        return memory.model_copy(
+            update={
+                "review_at": self.review_at(memory),
+                "policy_fingerprint": self.fingerprint,
+            }
+        )
+
+    def _row(self, memory: AnyMemory, now: datetime, event: Event) -> Row | None:
+        rows = self._timed[memory.type] if event is Event.TIME else self._others[event]
+        due = [
+            (window.start, number, row)
+            for number, (row, window) in enumerate(self._windows(memory, rows))
+            if window.holds(now)
+        ]
+        return min(due, key=lambda one: one[:2])[2] if due else None
+
+    def _windows(self, memory: AnyMemory, rows: Iterable[Row]) -> Iterator[tuple[Row, Window]]:
+        for row in rows:
+            if memory.type in row.types and self._fits(memory, row):
+                window = row.when(memory, self._ground)
+                if window is not None:
+                    yield row, window
+
+    def _fits(self, memory: AnyMemory, row: Row) -> bool:
+        return (
+            memory.status in row.statuses
+            and state_of(memory, row.aspect, self.rules) in row.sources
+            and not (row.takes and memory.policy_class is PolicyClass.PROTECTED)
+        )
+
+    def _transition(self, memory: AnyMemory, row: Row, now: datetime) -> Transition:
+        why = f"{row.condition} ({row.origin})"
+        if row.name in {"retention", "energy"}:
+            why = f"{why}: {self.policy.explain(memory, now)}"
+        return Transition(
+            rule=row.name,
+            event=row.event,
+            aspect=row.aspect,
+            source=state_of(memory, row.aspect, self.rules),
+            target=row.target,
+            why=why,
+        )
+
+
+@lru_cache(maxsize=64)
+def rulebook(rules: LifecycleRules, namespace: str) -> Rulebook:
+    """The rulebook of a namespace; made once per set of rules."""
+    return Rulebook(rules, namespace)
+
+
+def decide(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Transition | None:
+    """What time does to ``memory`` next, at ``now``; None if nothing."""
+    return rulebook(rules, memory.namespace).decide(memory, now)
+
+
+def review_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
+    """The earliest moment at which any rule could act on ``memory``; None for never."""
+    return rulebook(rules, memory.namespace).review_at(memory)
+
+
+def settle(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Settled:
+    """``memory`` after everything that is due at ``now``."""
+    return rulebook(rules, memory.namespace).settle(memory, now)
+
+
+def fingerprint(rules: LifecycleRules, namespace: str) -> str:
+    """Names the rules that a namespace's memories are judged by."""
+    return rulebook(rules, namespace).fingerprint
+
+
+def lifecycle_of(memory: AnyMemory) -> LifecycleState:
+    """How far a memory has come: as written, else where its type begins (row D6)."""
+    if memory.lifecycle is not None:
+        return memory.lifecycle
+    return LifecycleState.ACTIVE if isinstance(memory, Episode) else LifecycleState.CANDIDATE
+
+
+def state_of(memory: AnyMemory, aspect: Aspect, rules: LifecycleRules) -> str:
+    """The value of one of a memory's states."""
+    match aspect:
+        case Aspect.STATUS:
+            return memory.status.value
+        case Aspect.LIFECYCLE:
+            return lifecycle_of(memory).value
+        case Aspect.PLACEMENT:
+            return (memory.placement or Placement.HOT).value
+        case Aspect.TIER:
+            return tier_of(memory, rules).value
+        case Aspect.VERIFICATION:
+            return verification_of(memory).value
+        case Aspect.POLICY_CLASS:
+            return policy_class(memory, rules).value
+
+
+def _applied(memory: AnyMemory, row: Row, now: datetime) -> AnyMemory:
+    return memory.model_copy(update=_changes(memory, row, now))
+
+
+def _changes(memory: AnyMemory, row: Row, now: datetime) -> dict[str, Any]:
+    match row.aspect:
+        case Aspect.STATUS:
+            return _new_status(memory, MemoryStatus(row.target), now)
+        case Aspect.LIFECYCLE:
+            left = now if row.target == LifecycleState.ARCHIVED else None
+            stamps = {"archived_at": left, "expired_at": None}
+            return {"lifecycle": LifecycleState(row.target), **stamps}
+        case Aspect.PLACEMENT:
+            return {"placement": Placement(row.target)}
+        case Aspect.TIER:
+            vitals = memory.vitals or Vitals()
+            attempts = vitals.promotion_attempts + 1
+            changes = {
+                "tier": row.target,
+                "last_promotion": now,
+                "promotion_attempts": attempts,
+            }
+            return {"vitals": Vitals.model_validate({**dict(vitals), **changes})}
+        case Aspect.VERIFICATION | Aspect.POLICY_CLASS:
+            # Facts of the memory itself: engram.domain.lifecycle.actions writes them.
+            return {}
+
+
+def _new_status(memory: AnyMemory, status: MemoryStatus, now: datetime) -> dict[str, Any]:
+    left = {"status": status, "archived_at": None, "expired_at": None}
+    match status:
+        case MemoryStatus.ARCHIVED:
+            return {**left, "archived_at": now, "lifecycle": LifecycleState.ARCHIVED}
+        case MemoryStatus.EXPIRED:
+            return {**left, "expired_at": now, "lifecycle": LifecycleState.ARCHIVED}
+    # Its own end has come already: it cannot hold for what came back.
+    ended = memory.status is MemoryStatus.EXPIRED
+    expires_at = None if ended else memory.expires_at
+    return {**left, "lifecycle": LifecycleState.ACTIVE, "expires_at": expires_at}
+
+
+def _looked_at(memory: AnyMemory, now: datetime) -> AnyMemory:
+    vitals = (memory.vitals or Vitals()).model_copy(update={"last_decay": now})
+    return memory.model_copy(update={"vitals": vitals})
+
+
+def _fingerprint(rules: LifecycleRules, policy: str) -> str:
+    # Only what decides about time: other numbers may change without a look at every memory.
+    other = "energy" if policy == "retention" else "retention"
+    skipped = {"decay_policy", "energy_namespaces", "retention_namespaces", "promotion", "edges"}
+    numbers = rules.model_dump(mode="json", exclude={*skipped, other})
+    text = json.dumps([RULES_VERSION, policy, numbers], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
