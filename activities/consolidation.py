@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.accounting import accounted
 from activities.heartbeats import beating
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -186,19 +187,27 @@ class ConsolidationModelActivities:
     @activity.defn(name=names.EXTRACT_ACTIVITY)
     async def extract(self, request: ExtractInput) -> ExtractOutput:
         """What a batch of episodes states."""
-        async with beating():
+        with _unusable_answers_end():
+            return await self._extract(request)
+
+    async def _extract(self, request: ExtractInput) -> ExtractOutput:
+        async with accounted() as account:
             found = await _episodes(self._repository, request.scope, request.episode_ids)
             # Forgotten since they were selected: nothing is left to read of those.
             episodes = [found[e] for e in request.episode_ids if e in found]
             if not episodes:
                 return ExtractOutput(reasoning="None of these turns exists any more.")
-            with _unusable_answers_end():
-                return await self._extraction.extract(episodes)
+            extracted = await self._extraction.extract(episodes)
+            return extracted.model_copy(update={"spent": account.succeeded()})
 
     @activity.defn(name=names.LINK_ACTIVITY)
     async def link(self, request: LinkInput) -> LinkOutput:
         """What links the new memories with each other and with those that resemble them."""
-        async with beating():
+        with _unusable_answers_end():
+            return await self._link(request)
+
+    async def _link(self, request: LinkInput) -> LinkOutput:
+        async with accounted() as account:
             found = await self._repository.get(request.scope, request.memory_ids, _SEMANTIC)
             given = [
                 m
@@ -213,13 +222,13 @@ class ConsolidationModelActivities:
                 )
             given.sort(key=lambda memory: (memory.known_at, memory.id))
             near = await self._known.near(request.scope, given, limit=request.candidates_per_memory)
-            with _unusable_answers_end():
-                return await self._linking.link(
-                    [*given, *near],
-                    fresh_ids=frozenset(request.fresh_ids),
-                    operation=request.operation,
-                    now=request.now,
-                )
+            found_links = await self._linking.link(
+                [*given, *near],
+                fresh_ids=frozenset(request.fresh_ids),
+                operation=request.operation,
+                now=request.now,
+            )
+            return found_links.model_copy(update={"spent": account.succeeded()})
 
 
 @contextmanager
@@ -230,9 +239,10 @@ def _unusable_answers_end() -> Iterator[None]:
     except ModelAnswerUnusable as error:
         if activity.info().attempt < _ANSWER_ATTEMPTS:
             raise
+        # Without its cause: what the model answered can quote what was said.
         raise ApplicationError(
             str(error), error.as_dict(), type=error.code, non_retryable=True
-        ) from error
+        ) from None
 
 
 async def _episodes(

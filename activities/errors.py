@@ -32,6 +32,16 @@ def to_application_error(error: EngramError) -> ApplicationError:
     )
 
 
+def unforeseen(error: Exception, doing: str) -> UnforeseenFailure:
+    """The typed error for what nobody has typed; where it came from goes to the log."""
+    where = traceback.format_tb(error.__traceback__)
+    _log.error("an activity failed unforeseen", kind=type(error).__name__, where=where)
+    return UnforeseenFailure(
+        f"{doing} failed with {type(error).__name__}.",
+        hint="The worker's log has the traceback.",
+    )
+
+
 class TypedErrorInterceptor(Interceptor):
     """Installed on every worker, so that no activity translates errors itself."""
 
@@ -51,10 +61,4 @@ class _TypedErrors(ActivityInboundInterceptor):
         except (ApplicationError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - translated, logged and raised again
-            where = traceback.format_tb(error.__traceback__)
-            _log.error("an activity failed unforeseen", kind=type(error).__name__, where=where)
-            unforeseen = UnforeseenFailure(
-                f"{input.fn.__qualname__} failed with {type(error).__name__}.",
-                hint="The worker's log has the traceback.",
-            )
-            raise to_application_error(unforeseen) from None
+            raise to_application_error(unforeseen(error, input.fn.__qualname__)) from None

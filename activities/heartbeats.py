@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from temporalio import activity
 
@@ -13,9 +14,13 @@ _INTERVAL = 4.0
 
 
 @asynccontextmanager
-async def beating() -> AsyncIterator[None]:
-    """Heartbeat until the block ends."""
-    task = asyncio.create_task(_beat())
+async def beating(tell: Callable[[], Any] | None = None) -> AsyncIterator[None]:
+    """Heartbeat until the block ends.
+
+    Args:
+        tell: Asked with each heartbeat for what the next attempt shall know of this one.
+    """
+    task = asyncio.create_task(_beat(tell))
     try:
         yield
     finally:
@@ -24,7 +29,9 @@ async def beating() -> AsyncIterator[None]:
             await task
 
 
-async def _beat() -> None:
+async def _beat(tell: Callable[[], Any] | None) -> None:
+    silence = activity.info().heartbeat_timeout
+    interval = min(_INTERVAL, silence.total_seconds() / 3) if silence else _INTERVAL
     while True:
-        activity.heartbeat()
-        await asyncio.sleep(_INTERVAL)
+        activity.heartbeat(*(() if tell is None else (tell(),)))
+        await asyncio.sleep(interval)

@@ -26,6 +26,7 @@ from engram.errors import RunEnded
 from workflows.consolidation_pass import ConsolidationPass
 from workflows.failures import is_outage, outlives_failures
 from workflows.retries import after_outage
+from workflows.spending import note_spending
 
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 # Past this a pass ends early even while a caller waits for it: a history that
@@ -152,6 +153,7 @@ class ConsolidationWorkflow:
                 "totals": self._state.totals.plus(report),
             }
         )
+        note_spending(self._state.totals)
         if work.ended_early and failure is None:
             self._ask(ConsolidationRequest(reason=_MORE_WAS_DUE), linking=linking)
         if failure is None and report.failures and not report.episodes:

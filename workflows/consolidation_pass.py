@@ -12,13 +12,14 @@ from engram.contracts.consolidation import (
     ConsolidationState,
     EpisodeBatch,
     Failure,
-    ModelUse,
 )
+from engram.contracts.usage import ModelSpent
 from engram.domain.identity import operation_id
 from engram.domain.plan import ConsolidationPlan
 from workflows.activity_calls import ActivityCalls
 from workflows.failures import failure_of, is_of_the_batch, outlives_failures
 from workflows.refusals import Refusals, halves
+from workflows.spending import spent, spent_in_vain, with_models
 
 # Memories of one linking request. With what resembles them, a page or two of text.
 _LINK_CHUNK = 20
@@ -115,8 +116,12 @@ class ConsolidationPass:
 
     async def _read(self, batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
         """Consolidate a batch; its halves instead, when it states more than an answer holds."""
-        extracted = await self._calls.extract(batch)
-        self._count(ConsolidationReport(extractions=1), extracted.use)
+        try:
+            extracted = await self._calls.extract(batch)
+        except ActivityError as error:
+            self._count(ConsolidationReport(), spent_in_vain(error))
+            raise
+        self._count(ConsolidationReport(extractions=1), spent(extracted))
         if extracted.full and (parts := halves(batch)):
             return parts
         self._count(
@@ -206,7 +211,11 @@ class ConsolidationPass:
         self.state = self.state.model_copy(update={"extractions": 0})
 
     async def _link_some(self, ids: tuple[str, ...], operation: str) -> None:
-        found = await self._calls.link(ids, self.state.fresh, operation)
+        try:
+            found = await self._calls.link(ids, self.state.fresh, operation)
+        except ActivityError as error:
+            self._count(ConsolidationReport(), spent_in_vain(error))
+            raise
         written = await self._calls.write(found.plan)
         self._count(
             ConsolidationReport(
@@ -218,18 +227,12 @@ class ConsolidationPass:
                 discarded=len(found.plan.discarded()),
                 dropped_references=found.dropped_references,
             ),
-            found.use,
+            spent(found),
         )
 
-    def _count(self, part: ConsolidationReport, use: ModelUse | None = None) -> None:
-        if use is not None:
-            part = part.model_copy(
-                update={
-                    "input_tokens": use.input_tokens,
-                    "output_tokens": use.output_tokens,
-                    "cost_usd": use.cost_usd or 0.0,
-                }
-            )
+    def _count(self, part: ConsolidationReport, models: tuple[ModelSpent, ...] = ()) -> None:
+        if models:
+            part = with_models(part, models)
         kept = {
             "workflow_id": self._report.workflow_id,
             "run_id": self._report.run_id,

@@ -11,6 +11,7 @@ from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 
 from engram.agents.answers import MAX_STATEMENTS, ExtractionAnswer, StatedKnowledge
+from engram.agents.metering import metered
 from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, model_use, provider_errors
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.contracts.consolidation import ExtractOutput
@@ -61,7 +62,7 @@ class ExtractionAgent:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._agent: Agent[_Turns, ExtractionAnswer] = Agent(
-            model,
+            metered(model),
             name="engram-extraction",
             deps_type=_Turns,
             output_type=ExtractionAnswer,

@@ -12,6 +12,7 @@ from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 
 from engram.agents.answers import LinkingAnswer, LinkProposal
+from engram.agents.metering import metered
 from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, model_use, provider_errors
 from engram.agents.requests import LinkingRequest, MemoryView, as_prompt
 from engram.contracts.consolidation import LinkOutput
@@ -67,7 +68,7 @@ class LinkingAgent:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._agent: Agent[_Shown, LinkingAnswer] = Agent(
-            model,
+            metered(model),
             name="engram-linking",
             deps_type=_Shown,
             output_type=LinkingAnswer,

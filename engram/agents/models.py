@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from pydantic_ai.exceptions import (
     AgentRunError,
+    ContentFilterError,
     ModelAPIError,
     ModelAuthenticationError,
     ModelHTTPError,
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
+    OutputTokenLimitExceeded,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
     UserError,
@@ -32,6 +34,11 @@ OUTPUT_RETRIES = 2
 # Waiting and trying again is Temporal's; a client that retries on its own would
 # hide rate limits from it and outlive the activity's timeout.
 MODEL_SETTINGS = ModelSettings(max_retries=0)
+
+# A provider that names a longer delay than this is asked again after it all the same:
+# nobody waits for an answer that long.
+LONGEST_DELAY = 3600.0
+"""Seconds."""
 
 _CLIENT_ERRORS = 4  # 400 to 499
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -82,6 +89,13 @@ def as_engram_error(error: Exception) -> EngramError:
     which may quote the conversation.
     """
     kind = type(error).__name__
+    if isinstance(error, ContentFilterError | OutputTokenLimitExceeded):
+        # The same request would end the same way; a smaller one may not.
+        return ModelRejected(
+            f"The model did not answer all of the request ({kind}).",
+            hint="Nothing was changed. Smaller batches (ENGRAM_EXTRACTION_BATCH_TURNS) may help.",
+            details={"refused": "request"},
+        )
     if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded):
         return ModelAnswerUnusable(
             f"The model's answer could not be used ({kind}).",
@@ -100,7 +114,7 @@ def as_engram_error(error: Exception) -> EngramError:
     wait = getattr(error, "retry_after", None)
     return ModelUnavailable(
         f"The model cannot answer now ({kind}).",
-        details={"retry_after": wait} if wait is not None else None,
+        details={"retry_after": min(wait, LONGEST_DELAY)} if wait is not None else None,
     )
 
 

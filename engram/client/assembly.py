@@ -9,6 +9,8 @@ from temporalio.client import Client
 from engram.client.direct import DirectEngine
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.knowledge import KnowledgeHandlers
+from engram.client.operations.usage import UsageHandlers
+from engram.client.spending import SpendingReader
 from engram.client.temporal import WorkflowGateway
 from engram.domain.negation_cover import covers
 from engram.embedding.embedder import PydanticEmbedder
@@ -32,6 +34,7 @@ def direct_engine(
     """The engine of a process that is connected to Temporal and to a store."""
     handlers = Handlers()
     KnowledgeHandlers(repository).register(handlers)
+    UsageHandlers(SpendingReader(client)).register(handlers)
     return DirectEngine(
         WorkflowGateway(client, settings),
         repository,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
 from engram.client.facade.knowledge import KnowledgeMethods
+from engram.client.facade.usage import UsageMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.consolidation import ConsolidationReport
@@ -26,7 +27,7 @@ from engram.settings import Settings
 _TICK = timedelta(microseconds=1)
 
 
-class MemoryStore(KnowledgeMethods):
+class MemoryStore(KnowledgeMethods, UsageMethods):
     """One user's memory: encode turns, recall what answers.
 
     Get one from :func:`engram.open` or :func:`engram.connect`. Safe for use by

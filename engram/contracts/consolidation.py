@@ -9,6 +9,7 @@ from pydantic import Field
 
 from engram.contracts.common import Message, ScopedMessage, TimedMessage
 from engram.contracts.sessions import ConsolidationRequest
+from engram.contracts.usage import ModelSpent, by_model
 from engram.domain.memories import LinkKind
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.statements import Statement
@@ -89,6 +90,10 @@ class ConsolidationReport(Message):
         refused: Episodes left out because reading them failed for their own sake; still due.
         overfull: Single episodes that state more than one answer holds; the rest is not known.
         remaining: Whether episodes were left for a later pass.
+        input_tokens: Tokens of what models were asked, by all attempts.
+        output_tokens: Tokens of their answers.
+        cost_usd: What is known of their cost; ``models`` says for how many requests it is not.
+        models: What models were asked and what that took, failed attempts included.
         failures: Why passes stopped or left episodes out; what was not written is still due.
     """
 
@@ -109,6 +114,7 @@ class ConsolidationReport(Message):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    models: tuple[ModelSpent, ...] = ()
     remaining: bool = False
     failures: tuple[Failure, ...] = ()
     workflow_id: str | None = None
@@ -119,11 +125,12 @@ class ConsolidationReport(Message):
         summed = {
             name: getattr(self, name) + getattr(other, name)
             for name in type(self).model_fields
-            if name not in {"remaining", "failures", "workflow_id", "run_id"}
+            if name not in {"models", "remaining", "failures", "workflow_id", "run_id"}
         }
+        models = by_model((*self.models, *other.models))
         # A broken model fails pass after pass: the last few failures say it all.
         return other.model_copy(
-            update={**summed, "failures": (*self.failures, *other.failures)[-5:]}
+            update={**summed, "models": models, "failures": (*self.failures, *other.failures)[-5:]}
         )
 
 
@@ -194,12 +201,15 @@ class ExtractOutput(Message):
     """What the model made of a batch; kept readable in the Temporal UI (row K2).
 
     Attributes:
+        use: What this answer came from.
+        spent: What all attempts at it took, failed ones included.
         full: Whether the answer holds as much as one may, so that more may be stated.
     """
 
     reasoning: str
     statements: tuple[Statement, ...] = ()
     use: ModelUse | None = None
+    spent: tuple[ModelSpent, ...] = ()
     dropped_references: int = 0
     full: bool = False
 
@@ -267,10 +277,16 @@ class ProposedLink(Message):
 
 
 class LinkOutput(Message):
-    """What the model made of the memories: its proposals, and the plan they become."""
+    """What the model made of the memories: its proposals, and the plan they become.
+
+    Attributes:
+        use: What this answer came from.
+        spent: What all attempts at it took, failed ones included.
+    """
 
     reasoning: str
     confidence: float = Field(ge=0, le=1)
     plan: ConsolidationPlan
     use: ModelUse | None = None
+    spent: tuple[ModelSpent, ...] = ()
     dropped_references: int = 0

@@ -34,6 +34,9 @@ USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
 STAGE_ATTRIBUTE: Final = "EngramStage"
 
+SPENT_MEMO: Final = "EngramModels"
+"""Of a consolidation: what it asked of models so far, over all of its runs."""
+
 
 def session_workflow_id(scope: Scope, session_id: str) -> str:
     """One running workflow per session."""

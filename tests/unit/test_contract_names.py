@@ -30,6 +30,7 @@ def test_names_never_change() -> None:
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
+        "SPENT_MEMO": "EngramModels",
     }
 
 
