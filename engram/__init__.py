@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from engram.domain.turns import Turn as Turn
     from engram.embedded.open import open as open
     from engram.settings import Settings as Settings
+    from engram.sync import connect_sync as connect_sync
+    from engram.sync import open_sync as open_sync
 
 _HOMES = {
     "open": "engram.embedded.open",
@@ -22,8 +24,10 @@ _HOMES = {
     "MemoryStore": "engram.client.store",
     "Turn": "engram.domain.turns",
     "Settings": "engram.settings",
+    "open_sync": "engram.sync",
+    "connect_sync": "engram.sync",
 }
-__all__ = ["MemoryStore", "Settings", "Turn", "connect", "open"]
+__all__ = ["MemoryStore", "Settings", "Turn", "connect", "connect_sync", "open", "open_sync"]
 __version__ = "0.1.0"
 
 

@@ -1,0 +1,118 @@
+"""A memory store for programs without ``await``: scripts and notebooks."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from engram.client.keeper import Keeper
+from engram.client.loop_thread import LoopThread
+from engram.client.store import MemoryStore
+from engram.domain.memories import AnyMemory
+from engram.domain.scope import Scope
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+def _waiting(
+    method: Callable[Concatenate[MemoryStore, Asked], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[SyncMemoryStore, Asked], Answer]:
+    """The same method, that returns when its work is done."""
+
+    @wraps(method)
+    def wait(self: SyncMemoryStore, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        return self._thread.run(method(self._memory, *args, **kwargs))
+
+    return wait
+
+
+class SyncMemoryStore:
+    """:class:`engram.MemoryStore` without ``await``: the same methods, each of which waits.
+
+    Get one from :func:`engram.open_sync` or :func:`engram.connect_sync`; it is
+    open at once, and closed by its ``with`` block or :meth:`close`. Works inside
+    a running event loop too (a notebook), which it blocks while it waits. Safe
+    for use by many threads at once.
+    """
+
+    def __init__(
+        self, memory: MemoryStore, thread: LoopThread, leave: Callable[[], None] | None = None
+    ) -> None:
+        self._memory = memory
+        self._thread = thread
+        self._leave = leave
+
+    @classmethod
+    def opened(cls, context: AbstractAsyncContextManager[MemoryStore]) -> Self:
+        """Enter ``context`` in a thread of its own, and keep it open until :meth:`close`."""
+        thread = LoopThread()
+        keeper = Keeper(context)
+        try:
+            memory = thread.run(keeper.open())
+        except BaseException:
+            thread.close()
+            raise
+
+        def leave() -> None:
+            try:
+                thread.run(keeper.close())
+            finally:
+                thread.close()
+
+        store = cls(memory, thread, leave)
+        # For notebooks and scripts that end without closing.
+        atexit.register(store.close)
+        return store
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self._memory.scope
+
+    def for_user(self, user_id: str, *, namespace: str | None = None) -> SyncMemoryStore:
+        """The memory of another user, over the same connections; closed when this one is.
+
+        Raises:
+            InvalidScope: the user id or namespace has a form that is refused.
+        """
+        return SyncMemoryStore(self._memory.for_user(user_id, namespace=namespace), self._thread)
+
+    def run_url(self, memory: AnyMemory) -> str | None:
+        """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""
+        return self._memory.run_url(memory)
+
+    encode = _waiting(MemoryStore.encode)
+    recall = _waiting(MemoryStore.recall)
+    recall_at = _waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
+    get = _waiting(MemoryStore.get)
+    list = _waiting(MemoryStore.list)
+    history = _waiting(MemoryStore.history)
+    verify = _waiting(MemoryStore.verify)
+    stats = _waiting(MemoryStore.stats)
+    consolidate = _waiting(MemoryStore.consolidate)
+    end_session = _waiting(MemoryStore.end_session)
+    working_memory = _waiting(MemoryStore.working_memory)
+
+    def close(self) -> None:
+        """Refuse further use; what :func:`engram.open_sync` opened is closed, and waited for."""
+        self._memory.close()
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            atexit.unregister(self.close)
+            leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
