@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from engram.embedding.embedder import PydanticEmbedder
+from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.storage.server import ServerRepository
 from engram.storage.server_client import connect_qdrant
+from engram.writing.reviewed import ReviewedRepository
 
 
 async def open_server_repository(
     settings: Settings, embedder: PydanticEmbedder
-) -> ServerRepository:
-    """The store on the Qdrant server that the settings name.
+) -> MemoryRepository:
+    """The store on the Qdrant server that the settings name; it stamps what it writes.
 
     Raises:
         StorageUnavailable: the server cannot be reached.
@@ -19,12 +21,13 @@ async def open_server_repository(
     """
     client = connect_qdrant(settings)
     try:
-        return await ServerRepository.open(
+        opened = await ServerRepository.open(
             client,
             embedder_identity=embedder.identity,
             dimensions=await embedder.dimensions(),
             settings=settings,
         )
+        return ReviewedRepository(opened, settings.lifecycle_rules)
     except BaseException:
         await client.close()
         raise

@@ -20,6 +20,7 @@ from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.extras import needs_extra
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
+from engram.writing.reviewed import ReviewedRepository
 from workflows.worker import running_workers
 
 _log = structlog.get_logger("engram.embedded")
@@ -88,12 +89,13 @@ async def _open_store(
 ) -> MemoryRepository:
     from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
 
-    return await EdgeRepository.open(
+    opened = await EdgeRepository.open(
         folder.store,
         embedder_identity=embedder.identity,
         dimensions=await embedder.dimensions(),
         settings=settings,
     )
+    return ReviewedRepository(opened, settings.lifecycle_rules)
 
 
 @asynccontextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,6 +24,7 @@ RULES_VERSION: Final = 1
 """Raised when the code decides otherwise than before, so that every memory is looked at again."""
 
 _MOST_TRANSITIONS: Final = len(TABLE)
+_ByState: TypeAlias = tuple[tuple[Aspect, Mapping[str, Sequence[tuple[int, Row]]]], ...]
 
 
 class Transition(BaseModel):
@@ -74,20 +75,16 @@ class Rulebook:
         self.policy: Final[DecayPolicy] = policy_for(rules, namespace)
         self.fingerprint: Final = _fingerprint(rules, self.policy.name)
         self._ground = Ground(rules, self.policy)
-        rows = [row for row in TABLE if row.enabled(rules, self.policy.name)]
-        self._timed: dict[MemoryType, tuple[Row, ...]] = {
-            kind: tuple(row for row in rows if row.event is Event.TIME and kind in row.types)
+        self._rows = tuple(row for row in TABLE if row.enabled(rules, self.policy.name))
+        self._timed = {
+            (kind, status): self._by_state(kind, status)
             for kind in STORED_TYPES
-        }
-        self._others: dict[Event, tuple[Row, ...]] = {
-            event: tuple(row for row in rows if row.event is event) for event in Event
+            for status in MemoryStatus
         }
 
-    def decide(
-        self, memory: AnyMemory, now: datetime, event: Event = Event.TIME
-    ) -> Transition | None:
-        """What happens to ``memory`` next, at ``now``; None if nothing does."""
-        row = self._row(memory, now, event)
+    def decide(self, memory: AnyMemory, now: datetime) -> Transition | None:
+        """What time makes happen to ``memory`` next, at ``now``; None if nothing does."""
+        row = self._due(memory, now)
         return None if row is None else self._transition(memory, row, now)
 
     def review_at(self, memory: AnyMemory) -> datetime | None:
@@ -98,7 +95,7 @@ class Rulebook:
         seen = memory.vitals.last_decay if memory.vitals is not None else None
         starts = [
             window.start
-            for _, window in self._windows(memory, self._timed[memory.type])
+            for _, _, window in self._windows(memory)
             # What was over when a pass last looked will not come again by itself.
             if window.end is None or seen is None or window.end > seen
         ]
@@ -111,7 +108,7 @@ class Rulebook:
         """
         done: list[Transition] = []
         for _ in range(_MOST_TRANSITIONS):
-            row = self._row(memory, now, Event.TIME)
+            row = self._due(memory, now)
             if row is None:
                 return Settled(_looked_at(memory, now), tuple(done))
             done.append(self._transition(memory, row, now))
@@ -123,8 +120,8 @@ class Rulebook:
     def fire(self, memory: AnyMemory, event: Event, now: datetime) -> Settled:
         """``memory`` after an event other than time; unchanged if no row fits."""
         done: list[Transition] = []
-        for row in self._others[event]:
-            if memory.type in row.types and self._fits(memory, row):
+        for row in self._rows:
+            if row.event is event and self._fits(memory, row):
                 window = row.when(memory, self._ground)
                 if window is not None and window.holds(now):
                     done.append(self._transition(memory, row, now))
@@ -140,25 +137,38 @@ class Rulebook:
             }
         )
 
-    def _row(self, memory: AnyMemory, now: datetime, event: Event) -> Row | None:
-        rows = self._timed[memory.type] if event is Event.TIME else self._others[event]
+    def _by_state(self, kind: MemoryType, status: MemoryStatus) -> _ByState:
+        """The rows of time for such memories: by aspect, then by its state, each with its rank."""
+        found: dict[Aspect, dict[str, list[tuple[int, Row]]]] = {}
+        for rank, row in enumerate(self._rows):
+            if row.event is Event.TIME and kind in row.types and status in row.statuses:
+                for state in row.sources:
+                    found.setdefault(row.aspect, {}).setdefault(state, []).append((rank, row))
+        return tuple((aspect, states) for aspect, states in found.items())
+
+    def _due(self, memory: AnyMemory, now: datetime) -> Row | None:
         due = [
-            (window.start, number, row)
-            for number, (row, window) in enumerate(self._windows(memory, rows))
+            (window.start, rank, row)
+            for rank, row, window in self._windows(memory)
             if window.holds(now)
         ]
         return min(due, key=lambda one: one[:2])[2] if due else None
 
-    def _windows(self, memory: AnyMemory, rows: Iterable[Row]) -> Iterator[tuple[Row, Window]]:
-        for row in rows:
-            if memory.type in row.types and self._fits(memory, row):
+    def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, Row, Window]]:
+        # Every stored turn passes here, so only the rows that can matter are looked at.
+        protected = memory.policy_class is PolicyClass.PROTECTED
+        for aspect, states in self._timed[memory.type, memory.status]:
+            for rank, row in states.get(state_of(memory, aspect, self.rules), ()):
+                if protected and row.takes:
+                    continue
                 window = row.when(memory, self._ground)
                 if window is not None:
-                    yield row, window
+                    yield rank, row, window
 
     def _fits(self, memory: AnyMemory, row: Row) -> bool:
         return (
-            memory.status in row.statuses
+            memory.type in row.types
+            and memory.status in row.statuses
             and state_of(memory, row.aspect, self.rules) in row.sources
             and not (row.takes and memory.policy_class is PolicyClass.PROTECTED)
         )
@@ -171,7 +181,7 @@ class Rulebook:
             rule=row.name,
             event=row.event,
             aspect=row.aspect,
-            source=state_of(memory, row.aspect, self.rules),
+            source=str(state_of(memory, row.aspect, self.rules)),
             target=row.target,
             why=why,
         )
@@ -214,17 +224,17 @@ def state_of(memory: AnyMemory, aspect: Aspect, rules: LifecycleRules) -> str:
     """The value of one of a memory's states."""
     match aspect:
         case Aspect.STATUS:
-            return memory.status.value
+            return memory.status
         case Aspect.LIFECYCLE:
-            return lifecycle_of(memory).value
+            return lifecycle_of(memory)
         case Aspect.PLACEMENT:
-            return (memory.placement or Placement.HOT).value
+            return memory.placement or Placement.HOT
         case Aspect.TIER:
-            return tier_of(memory, rules).value
+            return tier_of(memory, rules)
         case Aspect.VERIFICATION:
-            return verification_of(memory).value
+            return verification_of(memory)
         case Aspect.POLICY_CLASS:
-            return policy_class(memory, rules).value
+            return policy_class(memory, rules)
 
 
 def _applied(memory: AnyMemory, row: Row, now: datetime) -> AnyMemory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
 from engram.domain.lifecycle.rules import EnergyRules, LifecycleSettings, RetentionRules
@@ -18,8 +18,8 @@ from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType
 _HOUR: Final = 3600.0
 _DAY: Final = 86_400.0
 _TICK: Final = timedelta(microseconds=1)
-# Past this nobody looks; the calendar of the standard library ends not much later.
-_LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+# Past this nobody looks, and the calendar of the standard library ends.
+_MOST_DAYS: Final = 1_000_000.0
 
 
 class DecayPolicy(Protocol):
@@ -68,10 +68,12 @@ def touched_at(memory: AnyMemory) -> datetime:
 
 def later(moment: datetime, *, days: float) -> datetime | None:
     """So many days later; None past the end of the calendar."""
-    seconds = days * _DAY
-    if not seconds < (_LAST - moment).total_seconds():
+    if not days < _MOST_DAYS:
         return None
-    return moment + timedelta(seconds=seconds)
+    try:
+        return moment + timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 def days_between(then: datetime, now: datetime) -> float:

@@ -141,9 +141,16 @@ def _leaves(
 
 
 def _matures(
-    name: str, sources: tuple[str, ...], target: str, condition: str, when: windows.WindowOf
+    name: str,
+    sources: tuple[str, ...],
+    target: str,
+    condition: str,
+    when: windows.WindowOf,
+    types: tuple[MemoryType, ...] = STORED_TYPES,
 ) -> Row:
-    return Row(name, Event.TIME, Aspect.LIFECYCLE, sources, target, condition, "D6", when)
+    return Row(
+        name, Event.TIME, Aspect.LIFECYCLE, sources, target, condition, "D6", when, types=types
+    )
 
 
 def _by_hand(
@@ -240,6 +247,7 @@ TABLE: Final[tuple[Row, ...]] = (
         _STATE.CANDIDATE.value,
         "disputed, by the user or by another memory",
         windows.doubted,
+        types=_DERIVED,
     ),
     _matures(
         "supported",
@@ -248,6 +256,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "a second turn says the same, or the user confirmed it; not disputed; if ephemeral, "
         "only confirmed",
         windows.supported,
+        types=_DERIVED,
     ),
     _matures(
         "used",
@@ -255,6 +264,7 @@ TABLE: Final[tuple[Row, ...]] = (
         _STATE.ACTIVE.value,
         "recalled, not disputed, not ephemeral",
         windows.used,
+        types=_DERIVED,
     ),
     Row(
         "grown_stale",
