@@ -11,12 +11,14 @@ from engram.client.operations.handlers import Handlers
 from engram.client.operations.knowledge import KnowledgeHandlers
 from engram.client.operations.usage import UsageHandlers
 from engram.client.spending import SpendingReader
+from engram.client.system import new_id
 from engram.client.temporal import WorkflowGateway
 from engram.domain.negation_cover import covers
 from engram.embedding.embedder import PydanticEmbedder
 from engram.ports import Clock, MemoryRepository
 from engram.recall.pipeline import Recaller
 from engram.settings import Settings
+from engram.writing.accesses import AccessLog
 
 EmbedderSpec = str | EmbeddingModel | AgentEmbedder
 """What names an embedder: a setting's string, or an object of Pydantic AI."""
@@ -44,4 +46,12 @@ def direct_engine(
         ui_url=ui_url,
         temporal_namespace=settings.temporal_namespace,
         handlers=handlers,
+        accesses=AccessLog(
+            repository,
+            settings.lifecycle_rules,
+            instance_id=new_id(),
+            new_write_id=new_id,
+            interval=settings.access_flush_interval,
+            most=settings.access_flush_memories,
+        ),
     )

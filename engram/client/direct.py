@@ -38,6 +38,7 @@ from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
+from engram.writing.accesses import AccessLog
 from engram.writing.lookup import one_memory
 
 MAX_PAGE = 1000
@@ -57,6 +58,7 @@ class DirectEngine:
         ui_url: Base URL of the Temporal UI, when there is one.
         temporal_namespace: For links into it.
         handlers: Carry out the operations.
+        accesses: Notes what was recalled; nothing is noted without it.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class DirectEngine:
         ui_url: str | None = None,
         temporal_namespace: str = "default",
         handlers: Handlers | None = None,
+        accesses: AccessLog | None = None,
     ) -> None:
         self._gateway = gateway
         self._repository = repository
@@ -77,6 +80,7 @@ class DirectEngine:
         self._clock = clock
         self._ui_url = ui_url
         self._temporal_namespace = temporal_namespace
+        self._accesses = accesses
         self._handlers = handlers or Handlers()
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
         self._closed = False
@@ -110,7 +114,11 @@ class DirectEngine:
 
     async def recall(self, scope: Scope, request: RecallRequest) -> list[RecallHit]:
         """See :meth:`engram.client.engine.MemoryEngine.recall`."""
-        return await self._recaller.recall(scope, request, self._clock())
+        now = self._clock()
+        hits = await self._recaller.recall(scope, request, now)
+        if self._accesses is not None:
+            self._accesses.note(scope, [hit.memory for hit in hits], now)
+        return hits
 
     async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
         """See :meth:`engram.client.engine.MemoryEngine.get`."""
@@ -202,6 +210,8 @@ class DirectEngine:
         self._closed = True
         writers = list(self._writers.values())
         await asyncio.gather(*(writer.close(_CLOSING_PATIENCE) for writer in writers))
+        if self._accesses is not None:
+            await self._accesses.close()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -192,12 +192,12 @@ class Energy:
         told = told_at(memory)
         if told <= at:
             return energy, at
-        return energy * self._left(memory, at, told) + self.rules.per_access, told
+        return energy * self.left(memory, at, told) + self.rules.per_access, told
 
     def value(self, memory: AnyMemory, now: datetime) -> float:
         """See :meth:`DecayPolicy.value`."""
         energy, at = self.written(memory)
-        return energy * self._left(memory, at, now)
+        return energy * self.left(memory, at, now)
 
     def falls_from(self, memory: AnyMemory) -> datetime:
         """See :meth:`DecayPolicy.falls_from`."""
@@ -218,7 +218,8 @@ class Energy:
             f"expires below {self.rules.expire_below:g}"
         )
 
-    def _left(self, memory: AnyMemory, then: datetime, now: datetime) -> float:
+    def left(self, memory: AnyMemory, then: datetime, now: datetime) -> float:
+        """Which part of the energy at ``then`` is left at ``now``."""
         hours = max((now - then).total_seconds(), 0.0) / _HOUR
         return math.exp(-self.decay(memory) * hours)
 
