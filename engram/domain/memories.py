@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.confidence import Confidence
 from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
+from engram.domain.digests.details import Detail
 from engram.domain.scope import Scope
 
 
@@ -315,12 +316,14 @@ class SemanticMemory(DerivedMemory):
             order in which they became known.
         evidence: Quotations from the sources; none where it was inferred.
         disputed_with: The memories it contradicts, where nothing settles which holds.
+        detail: What a profile, topic, box or guideline carries beside its words.
         resolution: How a commitment ended; None while it is open.
         resolved_at: When it ended.
     """
 
     type: Literal[MemoryType.SEMANTIC] = MemoryType.SEMANTIC
     form: MemoryForm = MemoryForm.STATEMENT
+    detail: Detail | None = None
     kind: MemoryKind = MemoryKind.NOTE
     category: Category = Category.FACT
     evidence: tuple[Evidence, ...] = ()

@@ -1,0 +1,191 @@
+"""Profiles: what is known about one person, place or project, in few lines (row K6).
+
+A profile is a function of the memories it is composed from, and of nothing else.
+Every line names the memories it rests on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from engram.domain.digests.details import EntityKind, Line
+from engram.domain.digests.policy import DigestPolicy
+from engram.domain.memories import (
+    ANSWERING_FORMS,
+    Category,
+    MemoryStatus,
+    SemanticMemory,
+    Slot,
+)
+from engram.domain.slots import USER, ends_something, is_functional
+
+BEHAVIOUR: Final = (Category.PREFERENCE, Category.PRINCIPLE, Category.SKILL)
+"""Categories that the user's behavioural profile consists of, beside habits."""
+CURRENT_PREDICATES: Final = tuple(
+    predicate
+    for predicate in (
+        *("is called", "lives in", "works at", "works as", "is married to", "is from"),
+        *("was born in", "was born on"),
+    )
+    if is_functional(Slot(subject=USER, predicate=predicate, object=""))
+)
+"""Predicates of which the user has one value each."""
+_HABIT = re.compile(
+    r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
+    r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
+    re.IGNORECASE,
+)
+_OBJECTS_LISTED = 24
+_FOLDABLE = 2
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The lines of a profile, and the memories that found no room."""
+
+    lines: tuple[Line, ...] = ()
+    omitted: tuple[str, ...] = ()
+
+    @property
+    def memory_ids(self) -> frozenset[str]:
+        """What it was composed from."""
+        return frozenset(self.omitted).union(*(line.memory_ids for line in self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    rank: int
+    text: str
+    memories: tuple[SemanticMemory, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode()) + 1
+
+
+def answers(memory: SemanticMemory) -> bool:
+    """Whether a memory can stand in a digest: it holds, and is no digest itself."""
+    return (
+        memory.status is MemoryStatus.ACTIVE
+        and memory.form in ANSWERING_FORMS
+        and not memory.is_test
+    )
+
+
+def is_behaviour(memory: SemanticMemory) -> bool:
+    """Whether a memory belongs into the user's behavioural profile.
+
+    Preferences, principles, skills, habits, and what holds one value at a time (where
+    the user lives, what the user is called).
+    """
+    if memory.slot is None or memory.slot.subject != USER:
+        return memory.category in BEHAVIOUR and memory.slot is None
+    return (
+        memory.category in BEHAVIOUR
+        or _is_current_value(memory)
+        or _HABIT.search(memory.content) is not None
+    )
+
+
+def compose(memories: Iterable[SemanticMemory], policy: DigestPolicy) -> Composed:
+    """The lines of a profile: current values first, then by importance and recency.
+
+    Past the bounds, lines of one predicate are folded into one that keeps their
+    sources ("The user likes tea, chess and rain."), the least of them first. What
+    finds no room even so is left out, and named.
+    """
+    ranked = sorted({m.id: m for m in memories if answers(m)}.values(), key=_rank)
+    entries = _without_repeats(ranked[: policy.profile_memories])
+    entries = _folded(entries, policy)
+    kept: list[_Entry] = []
+    omitted: list[str] = []
+    size = 0
+    for entry in entries:
+        if len(kept) < policy.profile_lines and size + entry.size <= policy.profile_bytes:
+            kept.append(entry)
+            size += entry.size
+        else:
+            omitted += [memory.id for memory in entry.memories]
+    lines = tuple(Line(text=e.text, memory_ids=tuple(m.id for m in e.memories)) for e in kept)
+    return Composed(lines=lines, omitted=tuple(omitted))
+
+
+def profile_text(name: str, aliases: Sequence[str], kind: EntityKind, lines: Sequence[Line]) -> str:
+    """The words of a profile."""
+    told = [] if kind is EntityKind.UNKNOWN else [kind.value]
+    told += [f"also {', '.join(aliases)}"] if aliases else []
+    head = f"{name} ({'; '.join(told)})" if told else name
+    return "\n".join([f"{head}:", *(line.text for line in lines)])
+
+
+def _is_current_value(memory: SemanticMemory) -> bool:
+    slot = memory.slot
+    return slot is not None and is_functional(slot) and not ends_something(slot)
+
+
+def _rank(memory: SemanticMemory) -> tuple[bool, str, float, float, str]:
+    current = _is_current_value(memory)
+    predicate = memory.slot.predicate if current and memory.slot is not None else ""
+    age = -(memory.known_at - _EARLIEST).total_seconds()
+    return not current, predicate, -memory.importance, age, memory.id
+
+
+def _without_repeats(ranked: Sequence[SemanticMemory]) -> list[_Entry]:
+    alike: dict[str, list[SemanticMemory]] = defaultdict(list)
+    for memory in ranked:
+        alike[memory.identity].append(memory)
+    return [_Entry(rank, same[0].content, tuple(same)) for rank, same in enumerate(alike.values())]
+
+
+def _folded(entries: list[_Entry], policy: DigestPolicy) -> list[_Entry]:
+    groups: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        slot = entry.memories[0].slot
+        if slot is not None and slot.object and not _is_current_value(entry.memories[0]):
+            groups[slot.subject, slot.predicate].append(entry)
+    # The group that begins last is the least; ties cannot be, because ranks are unique.
+    least_first = sorted(groups.values(), key=lambda group: -group[0].rank)
+    for group in least_first:
+        if _fits(entries, policy):
+            break
+        if len(group) >= _FOLDABLE:
+            entries = sorted(
+                [*(e for e in entries if e not in group), _fold(group)], key=lambda e: e.rank
+            )
+    return entries
+
+
+def _fits(entries: Sequence[_Entry], policy: DigestPolicy) -> bool:
+    size = sum(entry.size for entry in entries)
+    return len(entries) <= policy.profile_lines and size <= policy.profile_bytes
+
+
+def _fold(group: Sequence[_Entry]) -> _Entry:
+    slot = group[0].memories[0].slot
+    assert slot is not None  # noqa: S101 - for the type checker; only slots are grouped
+    objects = list(dict.fromkeys(_object(entry.memories[0]) for entry in group))
+    listed, more = objects[:_OBJECTS_LISTED], len(objects) - _OBJECTS_LISTED
+    if more > 0:
+        listed.append(f"{more} more")
+    what = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    subject = "The user" if slot.subject == USER else _subject(group[0].memories[0], slot)
+    memories = tuple(memory for entry in group for memory in entry.memories)
+    return _Entry(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
+
+
+def _object(memory: SemanticMemory) -> str:
+    """The object as the memory spells it."""
+    wanted = memory.slot.object if memory.slot is not None else ""
+    at = memory.content.casefold().find(wanted.casefold())
+    return memory.content[at : at + len(wanted)] if at >= 0 else wanted
+
+
+def _subject(memory: SemanticMemory, slot: Slot) -> str:
+    begins = memory.content[: len(slot.subject)]
+    return begins if begins.casefold() == slot.subject else slot.subject.title()
