@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -80,12 +82,23 @@ class ExtractionAnswer(_Answer):
     statements: list[StatedKnowledge] = Field(default_factory=list, max_length=MAX_STATEMENTS)
 
 
+# What a model may find; the other kinds tell how a memory came about, or was used.
+ProposedKind = Literal[
+    LinkKind.RELATED,
+    LinkKind.ENTITY,
+    LinkKind.TIME,
+    LinkKind.CAUSAL,
+    LinkKind.REINFORCES,
+    LinkKind.BELONGS_TO,
+]
+
+
 class LinkProposal(_Answer):
     """Two memories that belong together."""
 
     source: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
     target: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
-    kind: LinkKind = LinkKind.RELATED
+    kind: ProposedKind = LinkKind.RELATED
     confidence: float = Field(ge=0, le=1)
     why: str = Field(max_length=_REASON)
 

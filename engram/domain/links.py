@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from engram.domain.lifecycle.edges import reinforced
 from engram.domain.memories import DerivedMemory, Link, LinkKind
 from engram.domain.normalisation import normalise
 
@@ -47,7 +48,9 @@ def linked(
 ) -> DerivedMemory | None:
     """``memory`` with an edge to the target; None if it is there and says no less.
 
-    Finding an edge again does not add one: its confidence is the higher of both.
+    Finding an edge again does not add one: it is reinforced (row D12), and at least
+    as sure as it is found now. At the same moment, as a repeated write finds it,
+    only a higher confidence changes it.
     """
     if target_id == memory.id:
         return None
@@ -59,9 +62,11 @@ def linked(
             target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now
         )
         return memory.model_copy(update={"links": (*memory.links, edge)})
-    if same.confidence >= confidence:
+    again = reinforced(same, now)
+    if again is same and same.confidence >= confidence:
         return None
-    stronger = same.model_copy(update={"confidence": confidence, "last_seen": now})
+    surer = max(again.confidence, confidence)
+    stronger = again.model_copy(update={"confidence": surer, "last_seen": max(now, same.last_seen)})
     kept = tuple(stronger if x is same else x for x in memory.links)
     return memory.model_copy(update={"links": kept})
 
