@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from typing import Any, Final
 
@@ -87,6 +88,11 @@ class ConsolidationReport(Message):
         pruned: Memories a linking pass counted down.
         discarded: Proposals that were not carried out, with a reason in the plan.
         dropped_references: References of the model that nothing resolves (row K4).
+        dropped_quotes: Quotations of the model that stand in none of their sources.
+        dropped_unattested: Statements that no person's turn makes or confirms.
+        dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
+        dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
+        actions: How many actions of each kind were carried out (row K8).
         refused: Episodes left out because reading them failed for their own sake; still due.
         overfull: Single episodes that state more than one answer holds; the rest is not known.
         remaining: Whether episodes were left for a later pass.
@@ -109,6 +115,11 @@ class ConsolidationReport(Message):
     pruned: int = 0
     discarded: int = 0
     dropped_references: int = 0
+    dropped_quotes: int = 0
+    dropped_unattested: int = 0
+    dropped_echoes: int = 0
+    dropped_retirements: int = 0
+    actions: dict[str, int] = Field(default_factory=dict)
     refused: int = 0
     overfull: int = 0
     input_tokens: int = 0
@@ -125,9 +136,10 @@ class ConsolidationReport(Message):
         summed = {
             name: getattr(self, name) + getattr(other, name)
             for name in type(self).model_fields
-            if name not in {"models", "remaining", "failures", "workflow_id", "run_id"}
+            if name not in {"actions", "models", "remaining", "failures", "workflow_id", "run_id"}
         }
         models = by_model((*self.models, *other.models))
+        summed["actions"] = dict(Counter(self.actions) + Counter(other.actions))
         # A broken model fails pass after pass: the last few failures say it all.
         return other.model_copy(
             update={**summed, "models": models, "failures": (*self.failures, *other.failures)[-5:]}
@@ -203,6 +215,8 @@ class ExtractOutput(Message):
     Attributes:
         use: What this answer came from.
         spent: What all attempts at it took, failed ones included.
+        dropped_quotes: Quotations that stand in none of their sources.
+        dropped_unattested: Statements that no person's turn makes or confirms.
         full: Whether the answer holds as much as one may, so that more may be stated.
     """
 
@@ -211,6 +225,8 @@ class ExtractOutput(Message):
     use: ModelUse | None = None
     spent: tuple[ModelSpent, ...] = ()
     dropped_references: int = 0
+    dropped_quotes: int = 0
+    dropped_unattested: int = 0
     full: bool = False
 
 

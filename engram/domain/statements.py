@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import Category, Evidence, Resolution
+from engram.domain.memories import Category, Evidence, MemoryKind, Resolution
 
 MAX_STATEMENT_CHARACTERS = 1000
 MAX_NAME_CHARACTERS = 200
@@ -20,6 +20,7 @@ class Statement(BaseModel):
 
     Attributes:
         content: A self-contained sentence in the third person.
+        kind: Whether it happened (an episode) or holds until changed (a note).
         subject: Whom or what it is about; with ``predicate`` and ``object`` its slot.
         holds: False if the statement is that this is no longer (or not) so.
         begins: Whether it says that this began then (moved, switched, joined).
@@ -35,6 +36,7 @@ class Statement(BaseModel):
 
     content: str = Field(min_length=1, max_length=MAX_STATEMENT_CHARACTERS)
     category: Category = Category.FACT
+    kind: MemoryKind = MemoryKind.NOTE
     subject: str | None = None
     predicate: str | None = None
     object: str | None = None
