@@ -1,0 +1,1 @@
+"""Engram inside other people's frameworks."""
