@@ -18,7 +18,7 @@ _FUNCTIONAL = frozenset(
     }
 )
 # A person keeps several of these at once, whatever the object is called.
-_FUNCTIONAL_PREFIXES = ("favourite ", "favorite ")
+_FUNCTIONAL_PREFIXES = ("favourite ",)
 # What was so from the beginning: the latest word about it counts, not the earliest date.
 _TIMELESS = frozenset({"was born in", "was born on", "is called", "is from"})
 # Where and when are two things that one is born with.
@@ -117,6 +117,8 @@ def _predicate(text: str) -> str:
     words = normalise(text.replace("_", " "))
     held = words.removeprefix(_NO_LONGER)
     prefix = words[: len(words) - len(held)]
+    if held.startswith("favorite "):
+        held = "favourite " + held.removeprefix("favorite ")
     return prefix + _SYNONYMS.get(held, held)
 
 

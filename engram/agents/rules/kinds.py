@@ -24,7 +24,16 @@ _LEAVING_WORK = re.compile(
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
+_ENDS_THERE = re.compile(
+    r"\s*(?:$|[,.;:!()–—-]|\b(?:and|but|so|because|last|this|in|on|at|after|before|yesterday|today|now|early|"
+    r"two|three|a|from\s+work|with|though|since|finally|again|recently|when)\b)",
+    re.I,
+)
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
+
+
+NOTHING_NAMED = Thing("", "")
+"""The object of "I quit my job": whichever it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,34 @@ def is_product(thing: Thing) -> bool:
     return thing.name.casefold() in vocabulary().products
 
 
+def is_place(thing: Thing) -> bool:
+    """Whether it is a place by name."""
+    return thing.name.casefold() in vocabulary().places
+
+
 def _place(spoken: Spoken) -> list[Thing]:
     return _listed(objects.place(spoken.rest.strip(), lower=spoken.lower))
+
+
+def _named_place(spoken: Spoken) -> list[Thing]:
+    """A place by name; who writes everything in lower case names one in a word or two."""
+    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
+    if found is None:
+        return []
+    named = found.name[:1].isupper() or (
+        spoken.lower and len(found.name.split()) <= _MEMBERS_WORDS and "to" not in spoken.rest
+    )
+    blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
+    return [found] if named and not blocked and not _WEEKDAY.match(found.name) else []
+
+
+def _nothing(spoken: Spoken) -> list[Thing]:
+    """Nothing named: only if the clause ends there, or goes on about when or why."""
+    return [NOTHING_NAMED] if _ENDS_THERE.match(spoken.rest) else []
+
+
+def _titled(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.titled(spoken.rest.strip()))
 
 
 def _origin(spoken: Spoken) -> list[Thing]:
@@ -248,6 +283,9 @@ def _later_date() -> re.Pattern[str]:
 
 _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "place": _place,
+    "named_place": _named_place,
+    "nothing": _nothing,
+    "titled": _titled,
     "origin": _origin,
     "moved_to": _moved_to,
     "organisation": _organisation,

@@ -51,7 +51,7 @@ class Thing:
 def thing(rest: str) -> Thing | None:
     """A thing: cut at what describes it further, unless it is an activity."""
     text = _until_cut(rest)
-    if not _GERUND.match(_bare(text)):
+    if _has_determiner(text) or not _GERUND.match(text):
         text = _cut_at(text, _thing_preposition())
     made = _made(text)
     if made is None or made.name.split()[0].casefold() in vocabulary().thing_prepositions:
@@ -69,6 +69,15 @@ def named_thing(rest: str) -> Thing | None:
     if said is None:
         return found
     return Thing(phrase=f"{found.phrase} called {_name(said.group(1))}", name=found.name)
+
+
+def titled(rest: str) -> Thing | None:
+    """What may be called anything, from "Ali Smith" to "lapsang souchong"."""
+    text = rest.strip()
+    made = _made(_name(_bare(text))) if _starts_with_name(_bare(text)) else None
+    if made is not None and made.name.split()[0].casefold() not in vocabulary().pronouns:
+        return made
+    return thing(text)
 
 
 def activity(rest: str) -> Thing | None:
@@ -188,7 +197,9 @@ def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):
         return None
-    if words[0].casefold().strip(",") in vocabulary().pronouns:
+    if words[0].casefold().strip(",") in vocabulary().pronouns and not (
+        words[0].casefold() == "one" and len(words) > 1
+    ):
         return None
     return Thing(phrase=phrase, name=bare)
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engram.agents.rules.expressions import spaced
 from engram.agents.rules.vocabulary import alternatives, vocabulary
 from engram.domain.memories import Category
 
@@ -25,6 +27,8 @@ _WORD = re.compile(r"[a-z]+", re.I)
 _HEADED = re.compile(r"\{([A-Z|]+)\}\s*")
 # Such a wording can begin with any word.
 _BEGINS_WITH_ANYTHING = re.compile(r"(?:\(\?[:!=])*(?:\(\?!|\\w|\[)")
+# The object inside a wording; brackets within it are not nested deeper than a class.
+_INSIDE = re.compile(r"\(\?P<it>[^()]*\)")
 _OPTIONAL_LETTER = re.compile(r"([a-z])\?")
 
 
@@ -46,6 +50,18 @@ class Wording(_Data):
     when: str | None = None
 
 
+class Condition(_Data):
+    """What must be said as well.
+
+    Attributes:
+        of: Whether the clause, its sentence or the whole turn must say it.
+        holds: The regular expression.
+    """
+
+    of: Literal["clause", "sentence", "turn"]
+    holds: str
+
+
 class Predicate(_Data):
     """What can be stated of somebody, and how.
 
@@ -57,6 +73,7 @@ class Predicate(_Data):
         base: The verb as it follows "I".
         gerund: The verb as it follows "I am".
         can_end: Whether "no longer" makes sense of it.
+        can_deny: Whether "not" says something of it.
         past: Wordings after "I" that say it was so, and not that it is.
         says: Further wordings that say that it is so.
         begins: Wordings that say that it began.
@@ -70,6 +87,7 @@ class Predicate(_Data):
     base: str
     gerund: str
     can_end: bool = True
+    can_deny: bool = False
     past: tuple[str, ...] = ()
     says: tuple[str | Wording, ...] = ()
     begins: tuple[str | Wording, ...] = ()
@@ -82,6 +100,8 @@ class Templates(_Data):
     holds: tuple[str, ...]
     ended: tuple[str, ...]
     ended_any_more: tuple[str, ...]
+    denied: tuple[str, ...]
+    being_denied: tuple[str, ...]
     being_ended: tuple[str, ...]
     being_ended_any_more: tuple[str, ...]
 
@@ -91,13 +111,23 @@ class Wordings(_Data):
 
     Attributes:
         conditions: Regular expressions by name.
+        topics: By predicate, what is said before "it's ... now" gives it a new value.
         templates: Wordings made for every predicate.
         predicates: In the order in which they are tried.
     """
 
-    conditions: dict[str, str]
+    conditions: dict[str, Condition]
+    topics: dict[str, str]
     templates: Templates
     predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A condition, compiled."""
+
+    of: str
+    holds: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +141,8 @@ class Pattern:
         says: What comes between the head and the object.
         holds: False where it says that something is no longer so.
         begins: Whether it says that something began.
-        when: What the whole clause must hold as well, if anything.
+        denied: Whether it says that something is not, rather than no longer, so.
+        when: What must be said as well, if anything.
         order: Among all patterns; the first that fits is taken.
     """
 
@@ -121,7 +152,8 @@ class Pattern:
     says: re.Pattern[str]
     holds: bool
     begins: bool
-    when: re.Pattern[str] | None
+    denied: bool
+    when: When | None
     order: int
 
 
@@ -180,18 +212,21 @@ def candidates(found: list[Reading]) -> list[tuple[Pattern, Reading]]:
 def patterns() -> tuple[Pattern, ...]:
     """Every wording; endings first, because "used to be" also looks like a beginning."""
     data = wordings()
-    ways: list[tuple[Predicate, str | Wording, bool, bool]] = []
+    ways: list[tuple[Predicate, str | Wording, dict[str, bool]]] = []
     for one in data.predicates:
-        ways += [(one, way, False, False) for way in one.ended]
+        ways += [(one, way, {"holds": False}) for way in one.ended]
     for one in data.predicates:
-        ways += [(one, way, False, False) for way in _endings(one, data.templates)]
+        ways += [(one, way, {"holds": False}) for way in _endings(one, data.templates)]
     for one in data.predicates:
-        ways += [(one, way, True, True) for way in one.begins]
+        ways += [(one, way, {"begins": True}) for way in one.begins]
+    for one in data.predicates:
+        denials = _denials(one, data.templates) if one.can_deny else ()
+        ways += [(one, way, {"holds": False, "denied": True}) for way in denials]
     for one in data.predicates:
         forms = _forms(one, data.templates.holds)
-        ways += [(one, way, True, False) for way in (*forms, *_lasting(one), *one.says)]
+        ways += [(one, way, {}) for way in (*forms, *_lasting(one), *one.says)]
     found: list[Pattern] = []
-    for one, way, holds, begins in ways:
+    for one, way, how in ways:
         wording = way if isinstance(way, Wording) else Wording(says=way)
         for head, tail in _heads_and_tails(wording.says):
             found.append(
@@ -200,8 +235,9 @@ def patterns() -> tuple[Pattern, ...]:
                     kind=wording.kind or one.kind,
                     head=head,
                     says=_compiled(tail),
-                    holds=holds,
-                    begins=begins,
+                    holds=how.get("holds", True),
+                    begins=how.get("begins", False),
+                    denied=how.get("denied", False),
                     when=_condition(wording.when) if wording.when else None,
                     order=len(found),
                 )
@@ -210,8 +246,22 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 @cache
-def _condition(name: str) -> re.Pattern[str]:
-    return re.compile(wordings().conditions[name], re.I)
+def _condition(name: str) -> When:
+    condition = wordings().conditions[name]
+    return When(condition.of, re.compile(condition.holds, re.I))
+
+
+def _denials(one: Predicate, templates: Templates) -> Iterator[str]:
+    yield from _forms(one, templates.denied)
+    for way in _being(one):
+        yield from (template.replace("WAY", way) for template in templates.being_denied)
+
+
+def _being(one: Predicate) -> list[str]:
+    """What can follow "I am": "married to", "fluent in"."""
+    said = [way.says if isinstance(way, Wording) else way for way in one.says]
+    being = [way.removeprefix("{AM} ") for way in said if way.startswith("{AM} ")]
+    return [way for way in being if not way.startswith(("not ", "no ", "(?:going"))]
 
 
 def _endings(one: Predicate, templates: Templates) -> Iterator[Wording]:
@@ -221,9 +271,7 @@ def _endings(one: Predicate, templates: Templates) -> Iterator[Wording]:
         return
     yield from (Wording(says=way) for way in _forms(one, templates.ended))
     yield from (Wording(says=w, when="any_more") for w in _forms(one, templates.ended_any_more))
-    said = [way.says if isinstance(way, Wording) else way for way in one.says]
-    being = [way.removeprefix("{AM} ") for way in said if way.startswith("{AM} ")]
-    for way in (way for way in being if not way.startswith(("not ", "no ", "(?:going", "(?=an"))):
+    for way in (way for way in _being(one) if not way.startswith("(?=an")):
         yield from (Wording(says=t.replace("WAY", way)) for t in templates.being_ended)
         yield from (
             Wording(says=t.replace("WAY", way), when="any_more")
@@ -254,10 +302,25 @@ _ANY = "*"
 
 
 @cache
+def inside() -> tuple[Pattern, ...]:
+    """The wordings that have their object inside: "Callum and I got divorced"."""
+    return tuple(one for one in patterns() if _INSIDE.search(one.says.pattern))
+
+
+@cache
+def maybe_inside() -> re.Pattern[str]:
+    """What any of those holds apart from its object: searched for once, before each of them."""
+    after = dict.fromkeys(f"(?:{_INSIDE.split(one.says.pattern)[1]}" for one in inside())
+    return re.compile("|".join(after), re.I)
+
+
+@cache
 def _tails() -> Mapping[tuple[str, str], tuple[Pattern, ...]]:
     """Patterns by head and by every word that their tail can begin with, and more words."""
     found: dict[tuple[str, str], list[Pattern]] = {}
     for pattern in patterns():
+        if _INSIDE.search(pattern.says.pattern):
+            continue
         for word in _first_words(pattern.says.pattern):
             found.setdefault((pattern.head, word), []).append(pattern)
     return {key: tuple(ones) for key, ones in found.items()}
@@ -284,6 +347,5 @@ def _heads() -> Mapping[str, re.Pattern[str]]:
 
 
 def _compiled(says: str) -> re.Pattern[str]:
-    spaced = re.sub(r"(?<!\\) ", r"\\s+", says)
     # Either the wording ends a word, or it ended with the space before the object.
-    return re.compile(rf"(?:{spaced})(?:(?!\w)|(?<=\s))", re.I)
+    return re.compile(rf"(?:{spaced(says)})(?:(?!\w)|(?<=\s))", re.I)

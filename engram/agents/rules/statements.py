@@ -4,121 +4,133 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from engram.agents.rules import objects
-from engram.agents.rules.clauses import clauses, sentences
+from engram.agents.rules import corrections, objects
+from engram.agents.rules.clauses import Clause, clauses
+from engram.agents.rules.exchanges import exchanged
+from engram.agents.rules.expressions import expression
+from engram.agents.rules.favourites import favourites
 from engram.agents.rules.kinds import Spoken, find, is_product
 from engram.agents.rules.objects import Thing
-from engram.agents.rules.patterns import Pattern, Reading, candidates, readings
+from engram.agents.rules.patterns import (
+    Pattern,
+    Reading,
+    candidates,
+    inside,
+    maybe_inside,
+    readings,
+)
+from engram.agents.rules.sentences import Sentence, masked, sentences
+from engram.agents.rules.stated import NO_SENTENCE, Stated
 from engram.agents.rules.vocabulary import vocabulary
 
-# What one learnt is not what one does.
-_BY_TRAINING = re.compile(r"\bby\s+(?:training|education|degree)\b", re.I)
-_FROM_TO = re.compile(
-    r"(?:i|we|i've|we've|i\s+have|we\s+have)\s+(?:\w+\s+){0,2}?"
-    r"(?P<verb>moved|relocated|switched|migrated|changed|converted|went)(?:\s+over)?\s+from\s+"
-    r"(?P<old>[^,;.]+?)\s+(?:over\s+)?to\s+(?P<new>.+)",
-    re.I,
-)
-_FOR = re.compile(
-    r"(?:i|we|i've|we've|i\s+have|we\s+have)\s+(?:\w+\s+){0,2}?"
-    r"(?:replaced|swapped|ditched|dropped|abandoned|traded|exchanged)\s+(?P<old>[^,;.]+?)\s+"
-    r"(?:with|for|in\s+favou?r\s+of)\s+(?P<new>.+)",
-    re.I,
-)
-_MOVING = frozenset({"moved", "relocated"})
-_WHAT_I_USE = re.compile(
-    r"(?:^|[,;:]|\bbut\b|\band\b)\s*(?P<it>[^,;:]{1,60}?)\s+is\s+what\s+(?:i|we)\s+(?:\w+\s+)?use\b",
-    re.I,
-)
-_GREETED = re.compile(
-    r"(?i:\W*(?:hi|hello|hey|hiya|good\s+(?:morning|evening|afternoon)|greetings|howdy)\b[\s,!.]*(?:there|all|everyone|everybody|folks|again|both)?[\s,!.–—-]*"
-    r"(?:i'm|i\s+am|this\s+is|it's))\s+(?P<name>[A-Z][\w'-]+)(?=\s*(?:$|[,.!;(–—]|and\b|from\b|here\b|by\b))",
-)
+_TABLE = "statements"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
-_NOT_A_NAME = re.compile(r"(?:.*(?:ish|ese)|[A-Z]{2,})\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """One statement.
-
-    Attributes:
-        said: The words before the object.
-        sentence: Where it was said.
-    """
-
-    predicate: str
-    thing: Thing
-    holds: bool = True
-    begins: bool = False
-    said: str = ""
-    sentence: str = ""
 
 
 def statements(text: str) -> list[Stated]:
     """Every statement of a turn about its speaker, each once, in order."""
+    plain = masked(text)
     found: dict[tuple[str, str, bool], Stated] = {}
-    for stated in _all(text):
+    for stated in corrections.mended(sorted(_all(plain, text), key=lambda one: one.at), plain):
         key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
         found.setdefault(key, stated)
     return list(found.values())
 
 
-def _all(text: str) -> Iterator[Stated]:
-    plain = text.replace("’", "'")
-    greeted = _GREETED.match(plain)
+def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:
+    """What one clause states; of several wordings that fit, the first."""
+    found = exchanged(clause.text)
+    if not found:
+        found = next(_by_wording(clause, sentence, turn), [])
+    return [replace(stated, at=clause.at, sentence=sentence) for stated in found]
+
+
+def _all(plain: str, text: str) -> Iterator[Stated]:
+    greeted = expression(_TABLE, "greeting", exact_case=True).match(plain)
     if greeted and _can_be_a_name(greeted.group("name")):
         name = greeted.group("name")
-        yield Stated("is called", Thing(name, name), sentence=plain)
+        yield Stated("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))
+    topic: Stated | None = None
     for sentence in sentences(text):
-        for clause in clauses(sentence):
-            for stated in _in_clause(clause, sentence):
-                yield replace(stated, sentence=sentence)
-        for used in _WHAT_I_USE.finditer(sentence):
-            thing = objects.thing(used.group("it"))
-            if thing is not None:
-                yield Stated("uses", thing, sentence=sentence)
+        found = list(_in_sentence(sentence, plain))
+        found += corrections.continued(sentence, found, topic)
+        yield from found
+        topic = corrections.topic(sentence, found, topic)
 
 
-def _in_clause(clause: str, sentence: str) -> list[Stated]:
-    exchanged = _exchanged(clause)
-    if exchanged:
-        return exchanged
-    for pattern, reading in candidates(readings(clause)):
-        if pattern.predicate == "works as" and _BY_TRAINING.search(clause.partition(" but ")[0]):
+def _in_sentence(sentence: Sentence, turn: str) -> Iterator[Stated]:
+    for clause in clauses(sentence):
+        yield from in_clause(clause, sentence, turn)
+    yield from favourites(sentence)
+    if not maybe_inside().search(sentence.text):
+        return
+    for pattern in inside():
+        for said in pattern.says.finditer(sentence.text):
+            if _meets(pattern, sentence.text, sentence, turn):
+                spoken = Spoken(said.group(), said.group("it"), sentence.text)
+                for thing in find(pattern.kind, spoken):
+                    yield _stated(
+                        pattern, thing, at=sentence.start + said.start(), sentence=sentence
+                    )
+
+
+def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[Stated]]:
+    for pattern, reading in candidates(readings(clause.text)):
+        if pattern.predicate == "works as" and expression(_TABLE, "by_training").search(
+            clause.text.partition(" but ")[0]
+        ):
             continue
-        stated = _matched(pattern, reading, clause, sentence)
-        if stated:
-            return stated
-    return []
+        if _meets(pattern, clause.text, sentence, turn):
+            stated = _matched(pattern, reading, sentence)
+            if stated:
+                yield stated
 
 
-def _matched(pattern: Pattern, reading: Reading, clause: str, sentence: str) -> list[Stated]:
-    said = pattern.says.match(clause, reading.start)
-    if said is None or (pattern.when and not pattern.when.search(clause)):
+def _meets(pattern: Pattern, clause: str, sentence: Sentence, turn: str) -> bool:
+    when = pattern.when
+    if when is None:
+        return True
+    text = {"clause": clause, "sentence": sentence.text, "turn": turn}[when.of]
+    return when.holds.search(text) is not None
+
+
+def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Stated]:
+    said = pattern.says.match(reading.clause, reading.start)
+    if said is None:
         return []
-    words, rest = clause[: said.end()], clause[said.end() :]
-    things = find(pattern.kind, Spoken(words, rest, sentence))
-    found = [
-        Stated(
-            predicate=_tool_or_place(pattern, thing),
-            thing=thing,
-            holds=pattern.holds,
-            begins=pattern.begins,
-            said=words,
-        )
-        for thing in things
-    ]
-    return found + _besides(pattern, rest, found)
+    words, rest = reading.clause[: said.end()], reading.clause[said.end() :]
+    things = find(pattern.kind, Spoken(words, rest, sentence.text))
+    found = [_stated(pattern, thing, said=words) for thing in things]
+    if not found or not pattern.holds:
+        return found
+    return [*found, *_besides(pattern, rest, found), *_instead(pattern, rest, things, sentence)]
+
+
+def _stated(
+    pattern: Pattern,
+    thing: Thing,
+    *,
+    said: str = "",
+    at: int = 0,
+    sentence: Sentence = NO_SENTENCE,
+) -> Stated:
+    return Stated(
+        predicate="uses" if pattern.kind == "moved_to" and is_product(thing) else pattern.predicate,
+        thing=thing,
+        holds=pattern.holds,
+        begins=pattern.begins,
+        denied=pattern.denied,
+        said=said,
+        at=at,
+        sentence=sentence,
+    )
 
 
 def _besides(pattern: Pattern, rest: str, found: list[Stated]) -> list[Stated]:
     """The second statement of "joined Spotify as an engineer" and "a nurse at Charité"."""
-    if not found or not pattern.holds:
-        return []
     if pattern.predicate == "works at":
         as_what = _AS.search(rest)
         things = find("work", Spoken("work as", rest[as_what.end() :], rest)) if as_what else []
@@ -131,37 +143,23 @@ def _besides(pattern: Pattern, rest: str, found: list[Stated]) -> list[Stated]:
     return []
 
 
-def _exchanged(clause: str) -> list[Stated]:
-    """Both statements of "switched from Trello to Linear", "moved from Porto to Lisbon"."""
-    moved = _FROM_TO.match(clause)
-    if moved and moved.group("verb").lower() in _MOVING:
-        old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
-        tools = any(thing is not None and is_product(thing) for thing in (old, new))
-        return _exchange("uses" if tools else "lives in", old, new)
-    swapped = moved or _FOR.match(clause)
-    if swapped is None:
+def _instead(pattern: Pattern, rest: str, things: list[Thing], sentence: Sentence) -> list[Stated]:
+    """What ended by "I study animation now, not graphic design"."""
+    old = corrections.not_but(rest)
+    if old is None:
         return []
-    old, new = objects.thing(swapped.group("old")), objects.thing(swapped.group("new"))
-    if not (_is_a_tool(old) and _is_a_tool(new)):
-        return []
-    return _exchange("uses", old, new)
-
-
-def _exchange(predicate: str, old: Thing | None, new: Thing | None) -> list[Stated]:
-    began = [Stated(predicate, new, begins=True)] if new else []
-    ended = [Stated(predicate, old, holds=False)] if old else []
-    return [*began, *ended]
-
-
-def _tool_or_place(pattern: Pattern, thing: Thing) -> str:
-    return "uses" if pattern.kind == "moved_to" and is_product(thing) else pattern.predicate
-
-
-def _is_a_tool(thing: Thing | None) -> bool:
-    return thing is not None and (is_product(thing) or thing.name[:1].isupper())
+    taken = {thing.name.casefold() for thing in things}
+    spoken = Spoken("", old, sentence.text)
+    kind = "named_place" if pattern.kind in {"place", "moved_to"} else pattern.kind
+    ended = [thing for thing in find(kind, spoken)[:1] if thing.name.casefold() not in taken]
+    return [Stated(pattern.predicate, thing, holds=False) for thing in ended]
 
 
 def _can_be_a_name(word: str) -> bool:
     lowered = word.casefold()
     known = vocabulary()
-    return not (lowered in known.languages or lowered in known.months or _NOT_A_NAME.match(word))
+    return not (
+        lowered in known.languages
+        or lowered in known.months
+        or expression(_TABLE, "not_a_name", exact_case=True).match(word)
+    )

@@ -8,9 +8,9 @@ from typing import Final
 from engram.agents.answers import MAX_STATEMENTS, ExtractionAnswer, StatedKnowledge
 from engram.agents.requests import ExtractionRequest, TurnView
 from engram.agents.rules.moments import began
-from engram.agents.rules.patterns import predicates
-from engram.agents.rules.statements import Stated, statements
-from engram.agents.rules.wording import in_third_person, sentence
+from engram.agents.rules.stated import Stated
+from engram.agents.rules.statements import statements
+from engram.agents.rules.wording import in_third_person, sentence, weight
 
 CONFIDENCE: Final = 0.9
 _NAME = re.compile(
@@ -44,26 +44,20 @@ def _speaks_for_itself(turn: TurnView) -> bool:
 
 
 def _knowledge(turn: TurnView, stated: Stated) -> StatedKnowledge:
-    predicate = predicates()[stated.predicate]
-    changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence))
+    category, importance = weight(stated)
+    changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
     return StatedKnowledge(
         sources=[turn.alias],
-        content=sentence(
-            turn.speaker or "The user",
-            stated.predicate,
-            thing.phrase,
-            holds=stated.holds,
-            said=stated.said,
-        ),
-        category=predicate.category,
+        content=sentence(turn.speaker or "The user", stated),
+        category=category,
         subject=turn.speaker or "user",
         predicate=stated.predicate,
-        object=in_third_person(thing.name),
+        object=in_third_person(thing.name) or None,
         holds=stated.holds,
         begins=stated.begins,
         entities=_NAME.findall(thing.phrase)[:5],
-        happened_at=began(stated.sentence, turn.said_at) if changes else None,
+        happened_at=began(stated.sentence.text, turn.said_at) if changes else None,
         confidence=CONFIDENCE,
-        importance=predicate.importance,
+        importance=importance,
     )

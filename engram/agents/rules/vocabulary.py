@@ -15,6 +15,12 @@ class Vocabulary(BaseModel):
     Attributes:
         hypothetical_openings: A sentence that opens so states nothing.
         hypothetical_words: A sentence that holds one of these states nothing.
+        commands: A sentence that holds one of these is about the memory, not about the speaker.
+        fictions: A turn that holds one of these plays a part.
+        authorities: What they say of the speaker is so.
+        shared_verbs: "and" before one of these leaves out the same subject.
+        left_out_states: At the start of a sentence "I'm" is left out before these.
+        left_out_verbs: At the start of a sentence "I" is left out before these.
         reporting: After one of these, "I" may be somebody else.
         openings: May stand between the start of a clause and "I".
         adverbs: May stand between "I" and its verb.
@@ -27,6 +33,7 @@ class Vocabulary(BaseModel):
         uses_blockers: What one uses or works at without it saying anything.
         months: January first.
         occupations: What one can be.
+        places: Places that could be mistaken for companies or tools.
         has_nouns: What it means something to have.
         has_blockers: What one has without owning or suffering it.
         products: Names of tools that could be mistaken for places.
@@ -38,6 +45,12 @@ class Vocabulary(BaseModel):
 
     hypothetical_openings: tuple[str, ...]
     hypothetical_words: tuple[str, ...]
+    commands: tuple[str, ...]
+    fictions: tuple[str, ...]
+    authorities: tuple[str, ...]
+    shared_verbs: frozenset[str]
+    left_out_states: tuple[str, ...]
+    left_out_verbs: frozenset[str]
     reporting: frozenset[str]
     openings: tuple[str, ...]
     adverbs: tuple[str, ...]
@@ -50,6 +63,7 @@ class Vocabulary(BaseModel):
     uses_blockers: frozenset[str]
     months: tuple[str, ...]
     occupations: frozenset[str]
+    places: frozenset[str]
     has_nouns: frozenset[str]
     has_blockers: frozenset[str]
     products: frozenset[str]

@@ -6,6 +6,10 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from engram.agents.rules.patterns import predicates
+from engram.agents.rules.stated import Stated
+from engram.domain.memories import Category
+
 _THIRD_PERSON: Mapping[str, str] = MappingProxyType(
     {
         "my": "their",
@@ -22,33 +26,67 @@ _THIRD_PERSON: Mapping[str, str] = MappingProxyType(
     }
 )
 _FIRST_PERSON = re.compile(rf"\b(?:{'|'.join(_THIRD_PERSON)})\b(?!-)", re.I)
-_PLURAL_OR_MASS = re.compile(r"\w+s\Z", re.I)
 _ARTICLE = re.compile(r"(?:a|an|the|my|our|his|her|their|one|two|some)\s", re.I)
 
 
-def sentence(who: str, predicate: str, phrase: str, *, holds: bool, said: str = "") -> str:
+_CORRECTION, _PREFERENCE = 0.7, 0.6
+# Endings that name nothing: "I quit my job".
+_WITHOUT_OBJECT: Mapping[str, str] = MappingProxyType(
+    {"works at": "has left their job", "is married to": "is no longer married"}
+)
+_NOT_SO: Mapping[str, str] = MappingProxyType(
+    {"is": "is not", "has": "does not have", "was": "was not"}
+)
+_FAVOURITE = "favourite "
+
+
+def weight(stated: Stated) -> tuple[Category, float]:
+    """Category and importance of a statement."""
+    if stated.corrects:
+        return Category.CORRECTION, _CORRECTION
+    if stated.predicate.startswith(_FAVOURITE):
+        return Category.PREFERENCE, _PREFERENCE
+    predicate = predicates()[stated.predicate]
+    return predicate.category, predicate.importance
+
+
+def sentence(who: str, stated: Stated) -> str:
     """The statement in the third person.
 
     Args:
         who: "The user", or a name.
-        predicate: One of those in ``wordings.toml``.
-        phrase: The object, as it was said.
-        holds: False for what is no longer so.
-        said: The words before the object; a promise names in them whom it was made to.
+        stated: What is stated.
     """
-    what = in_third_person(phrase)
+    predicate, what = stated.predicate, in_third_person(stated.thing.phrase)
+    if not what:
+        return f"{who} {_WITHOUT_OBJECT[predicate]}."
+    if predicate.startswith(_FAVOURITE):
+        verb = "is" if stated.holds else "is no longer"
+        return f"{who}'s {predicate} {verb} {what}."
     if predicate == "works as" and not _ARTICLE.match(what):
         what = f"{'an' if what[:1].lower() in 'aeiou' else 'a'} {what}"
     if predicate == "promised to":
-        return f"{who} promised{_promised_to(said)} to {what}."
+        return f"{who} promised{_promised_to(stated.said)} to {what}."
     if predicate == "was born":
         return f"{who} was born {what}."
-    if holds:
-        return f"{who} {predicate} {what}."
-    verb, _, rest = predicate.partition(" ")
-    if verb == "is":
-        return f"{who} is no longer {rest} {what}."
-    return f"{who} no longer {predicate} {what}."
+    return f"{who} {_verb(stated)} {what}."
+
+
+def _verb(stated: Stated) -> str:
+    """The predicate, or its negation."""
+    if stated.holds:
+        return stated.predicate
+    verb, _, rest = stated.predicate.partition(" ")
+    if stated.denied:
+        return f"{_NOT_SO.get(verb) or f'does not {_base(verb)}'} {rest}".strip()
+    return f"is no longer {rest}" if verb == "is" else f"no longer {stated.predicate}"
+
+
+def _base(verb: str) -> str:
+    """The verb without its third person: "lives" is "live"."""
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-1] if verb.endswith("s") else verb
 
 
 def in_third_person(text: str) -> str:

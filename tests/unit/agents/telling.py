@@ -9,9 +9,10 @@ from typing import Any
 from engram.agents.answers import StatedKnowledge
 from engram.agents.requests import ExtractionRequest, TurnView
 from engram.agents.rules.turns import extract
+from engram.agents.rules.wording import in_third_person
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, SemanticMemory
-from engram.domain.slots import ends_something, is_functional, slot_of
+from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
 from engram.domain.statements import Statement
 from tests.unit.consolidation.support import SCOPE, Mind
 
@@ -62,13 +63,15 @@ def judged(story: dict[str, Any], mind: Mind) -> Verdict:
     known = [m for m in mind.known.values() if _about_the_user(m)]
     current = {_value(m) for m in known if m.superseded_by is None}
     past = {_value(m) for m in known if m.superseded_by is not None}
+    # "I used to live in Darwin": all that is known of it is that it ended.
+    over = {_ended(m) for m in mind.known.values() if m.slot and ends_something(m.slot)}
     expected, history = _values(story["current"]), _values(story["past"])
     one_value = {p for p, o in expected | history if _functional(p, o)}
     wrong = {(p, o) for p, o in current - expected if p in one_value or (p, o) in history}
     return Verdict(
         missing=tuple(sorted(expected - current)),
         superfluous=tuple(sorted(wrong)),
-        lost=tuple(sorted(history - past)),
+        lost=tuple(sorted(history - past - over)),
         false=tuple(sorted(_values(story["never"]) & (current | past))),
     )
 
@@ -83,8 +86,15 @@ def _value(memory: SemanticMemory) -> Value:
     return memory.slot.predicate, memory.slot.object
 
 
+def _ended(memory: SemanticMemory) -> Value:
+    assert memory.slot is not None
+    return held_predicate(memory.slot), memory.slot.object
+
+
 def _values(labels: list[dict[str, str]]) -> set[Value]:
-    slots = [slot_of("user", label["predicate"], label["object"]) for label in labels]
+    slots = [
+        slot_of("user", label["predicate"], in_third_person(label["object"])) for label in labels
+    ]
     return {(slot.predicate, slot.object) for slot in slots if slot}
 
 
