@@ -112,7 +112,8 @@ class ConsolidationStoreActivities:
         sources = {source for s in request.statements for source in s.episode_ids}
         async with beating():
             episodes = await _episodes(self._repository, request.scope, sources)
-            known = await self._known.about(request.scope, request.statements)
+            sides = frozenset(episode.is_test for episode in episodes.values())
+            known = await self._known.about(request.scope, request.statements, sides=sides)
         circumstances = Circumstances(
             scope=request.scope,
             now=request.now,

@@ -33,7 +33,7 @@ from engram.domain.memories import (
 )
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, MemoryClosed, error_from_dict
-from engram.ports import Clock, Equals, MemoryRepository, Missing
+from engram.ports import Clock, Equals, MemoryRepository, Missing, Not
 from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
@@ -167,14 +167,17 @@ class DirectEngine:
 
     async def stats(self, scope: Scope) -> MemoryStats:
         """See :meth:`engram.client.engine.MemoryEngine.stats`."""
-        active = (Equals("status", MemoryStatus.ACTIVE.value),)
+        real = Not(Equals("is_test", value=True))
+        active = (real, Equals("status", MemoryStatus.ACTIVE.value))
         return MemoryStats(
-            counts={kind: await self._repository.count(scope, kind) for kind in STORED_TYPES},
+            counts={
+                kind: await self._repository.count(scope, kind, (real,)) for kind in STORED_TYPES
+            },
             active={
                 kind: await self._repository.count(scope, kind, active) for kind in STORED_TYPES
             },
             waiting=await self._repository.count(
-                scope, MemoryType.EPISODIC, (Missing("consolidated_at"),)
+                scope, MemoryType.EPISODIC, (real, Missing("consolidated_at"))
             ),
         )
 

@@ -18,9 +18,10 @@ def batches(
         max_bytes: UTF-8 bytes of content in a batch at most; a single episode
             that is larger is a batch of its own.
     """
-    sessions: dict[str | None, list[Episode]] = {}
+    sessions: dict[tuple[str | None, bool], list[Episode]] = {}
     for episode in episodes:
-        sessions.setdefault(episode.session_id, []).append(episode)
+        # Test turns are read apart, or one statement could rest on both (row D14).
+        sessions.setdefault((episode.session_id, episode.is_test), []).append(episode)
     return [
         batch
         for members in sessions.values()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id
+from engram.domain.confidence import Confidence, ExtractionMethod, Verification
+from engram.domain.identity import apart, derived_id
 from engram.domain.memories import Episode, MemoryType, Provenance, SemanticMemory, Slot, Telling
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
@@ -22,15 +22,23 @@ class Circumstances:
         scope: Whose memory.
         now: The present.
         episodes: Every episode that the statements name, by id.
-        method: How the statements were reached.
         provenance: Which run and model.
     """
 
     scope: Scope
     now: datetime
     episodes: Mapping[str, Episode]
-    method: ExtractionMethod
     provenance: Provenance
+
+    def side(self, *, is_test: bool) -> Circumstances:
+        """The same with only the test turns, or only the real ones (row D14)."""
+        kept = {key: e for key, e in self.episodes.items() if e.is_test == is_test}
+        return replace(self, episodes=kept)
+
+    def identity(self, statement: Statement) -> str:
+        """What makes two conclusions the same one (row W6), on this side."""
+        is_test = any(episode.is_test for episode in self.sources(statement))
+        return apart(content_hash(statement.content), is_test=is_test)
 
     def sources(self, statement: Statement) -> list[Episode]:
         """The episodes of a statement that exist."""
@@ -43,17 +51,20 @@ class Circumstances:
         if not sources:
             return None
         times = [episode.timestamp for episode in sources]
+        latest = max(sources, key=lambda episode: (episode.timestamp, episode.sequence))
         return Telling(
             event_at=statement.event_at or min(times),
             known_at=max(times),
             begins=statement.begins,
             episode_ids=tuple(episode.id for episode in sources),
+            session_id=latest.session_id,
+            sequence=latest.sequence,
         )
 
     def memory(self, statement: Statement, telling: Telling, slot: Slot | None) -> SemanticMemory:
         """What a statement becomes if nothing like it is known: generation 0."""
         episodes = self.sources(statement)
-        identity = content_hash(statement.content)
+        identity = self.identity(statement)
         sessions = {episode.session_id for episode in episodes}
         return SemanticMemory(
             id=derived_id(self.scope, MemoryType.SEMANTIC, identity, 0),
@@ -64,21 +75,18 @@ class Circumstances:
             created_at=self.now,
             session_id=sessions.pop() if len(sessions) == 1 else None,
             importance=statement.importance,
-            tags=tuple(dict.fromkeys(tag for e in episodes for tag in e.tags)),
+            tags=tuple(dict.fromkeys((*(t for e in episodes for t in e.tags), *statement.tags))),
             is_test=any(e.is_test for e in episodes),
             provenance=self.provenance,
             source_episode_ids=telling.episode_ids,
             event_at=telling.event_at,
             derived_at=self.now,
-            confidence=Confidence(
-                method=self.method,
-                extraction=statement.confidence,
-                supporting_episodes=len(episodes),
-                last_confirmed=telling.known_at,
-            ),
+            confidence=_confidence(statement, telling),
             identity=identity,
             valid_from=telling.event_at if telling.begins else None,
             category=statement.category,
+            kind=statement.kind,
+            evidence=statement.evidence,
             slot=slot,
             tellings=() if slot is None else (telling,),
             entities=_entities(statement),
@@ -87,6 +95,7 @@ class Circumstances:
     def part(self, memory: SemanticMemory) -> SemanticMemory:
         """A memory of the same words, for a time that another memory came to lie between."""
         said = {"content", "tags", "importance", "is_test", "identity", "category", "slot"}
+        said |= {"kind", "evidence"}
         where = {"id", "namespace", "user_id", "known_at", "event_at", "entities", "confidence"}
         kept = {name: getattr(memory, name) for name in said | where}
         return SemanticMemory(
@@ -101,6 +110,18 @@ class Circumstances:
         """``memory`` under the id of that generation."""
         memory_id = derived_id(self.scope, MemoryType.SEMANTIC, memory.identity, number)
         return memory.model_copy(update={"id": memory_id, "generation": number})
+
+
+def _confidence(statement: Statement, telling: Telling) -> Confidence:
+    found = bool(statement.evidence)
+    return Confidence(
+        # Row C2: extracted is what a quotation of the source says; the rest is inferred.
+        method=ExtractionMethod.EXTRACTED if found else ExtractionMethod.INFERRED,
+        extraction=statement.confidence,
+        supporting_episodes=len(telling.episode_ids),
+        last_confirmed=telling.known_at,
+        verification=Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED,
+    )
 
 
 def _entities(statement: Statement) -> tuple[str, ...]:

@@ -35,6 +35,15 @@ def derived_id(scope: Scope, memory_type: str, identity: str, generation: int) -
     return _derive("derived", scope.namespace, scope.user_id, memory_type, identity, generation)
 
 
+def apart(identity: str, *, is_test: bool) -> str:
+    """``identity``, told apart for what test turns state (row D14).
+
+    So a test memory and a real one of the same words never meet: neither hides,
+    supports nor replaces the other. Those of real memories are as they always were.
+    """
+    return f"test:{identity}" if is_test else identity
+
+
 def operation_id(*parts: str | int) -> str:
     """An id for one effect on one memory, so that the memory can tell a repeat from a new one."""
     return _derive("operation", *parts)

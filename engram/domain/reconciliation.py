@@ -10,7 +10,6 @@ from engram.domain.circumstances import Circumstances
 from engram.domain.corroboration import corroborated
 from engram.domain.histories import change, history
 from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
-from engram.domain.normalisation import content_hash
 from engram.domain.plan import (
     Action,
     ActionSource,
@@ -45,19 +44,35 @@ def reconcile(
         The plan. Reconciling the same statements with what the plan leads to
         gives a plan that changes nothing.
     """
+    remembered, actions = tuple(known), list[Action]()
+    for is_test in (False, True):
+        # What test turns state never meets what real ones do (row D14).
+        side = circumstances.side(is_test=is_test)
+        stated = [s for s in statements if side.sources(s)]
+        if stated:
+            here = {m.id: m for m in remembered if m.is_test == is_test}
+            actions += _reconciled(stated, here, side)
+    unsourced = [
+        Discard(why=f"none of its sources exists any more: {s.content}"[:500])
+        for s in statements
+        if not circumstances.sources(s)
+    ]
+    return ConsolidationPlan(actions=(*actions, *unsourced))
+
+
+def _reconciled(
+    statements: Sequence[Statement],
+    known: dict[str, SemanticMemory],
+    circumstances: Circumstances,
+) -> list[Action]:
     slots = [_slot(statement) for statement in statements]
     timelines: dict[tuple[str, ...], list[Told]] = {timeline_key(s): [] for s in slots if s}
-    desk = _Desk(circumstances, {memory.id: memory for memory in known}, timelines)
+    desk = _Desk(circumstances, known, timelines)
     told = [(circumstances.telling(s), s) for s in statements]
     sourced = [(telling, s) for telling, s in told if telling is not None]
     for telling, statement in sorted(sourced, key=lambda pair: _order(*pair)):
         desk.take(statement, telling)
-    unsourced = [
-        Discard(why=f"none of its sources exists any more: {s.content}"[:500])
-        for telling, s in told
-        if telling is None
-    ]
-    return ConsolidationPlan(actions=(*desk.actions(), *unsourced))
+    return desk.actions()
 
 
 @dataclass
@@ -74,7 +89,7 @@ class _Desk:
 
     def take(self, statement: Statement, telling: Telling) -> None:
         """Let one statement confirm what is known, or become something new."""
-        identity = content_hash(statement.content)
+        identity = self.circumstances.identity(statement)
         alike = [m for m in self._all() if m.identity == identity]
         slot = _slot(statement)
         read = next((m for m in alike if _has_read(m.source_episode_ids, telling)), None)

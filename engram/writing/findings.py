@@ -13,7 +13,7 @@ from engram.domain.confidence import (
     Verification,
 )
 from engram.domain.corroboration import corroborated
-from engram.domain.identity import derived_id
+from engram.domain.identity import apart, derived_id
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
@@ -185,14 +185,9 @@ def _common(
     }
 
 
-def _apart(episode: Episode, identity: str) -> str:
-    """What a test turn states is a memory of its own: it neither hides nor supports a real one."""
-    return f"test:{identity}" if episode.is_test else identity
-
-
 def _fact(request: StoreTurnsInput, episode: Episode, found: PatternFact) -> Fact:
     # Row W6, decision: a pattern fact is identified by category and canonical value.
-    identity = _apart(episode, f"{found.category}:{found.value}")
+    identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
     return Fact.model_validate(
         {
             **_common(request, episode, MemoryType.FACTUAL, identity),
@@ -206,7 +201,8 @@ def _fact(request: StoreTurnsInput, episode: Episode, found: PatternFact) -> Fac
 
 
 def _negation(request: StoreTurnsInput, episode: Episode, found: FoundNegation) -> NegationFact:
-    identity = _apart(episode, content_hash(f"{found.subject}: {found.negates_pattern}"))
+    words = content_hash(f"{found.subject}: {found.negates_pattern}")
+    identity = apart(words, is_test=episode.is_test)
     return NegationFact.model_validate(
         {
             **_common(request, episode, MemoryType.NEGATION, identity),

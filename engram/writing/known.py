@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from engram.domain.identity import derived_id
+from engram.domain.identity import apart, derived_id
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.domain.slots import related_predicates, slot_of
 from engram.domain.statements import Statement
-from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, SearchRequest
+from engram.ports import (
+    AnyOf,
+    Condition,
+    Either,
+    Embedder,
+    Equals,
+    Filter,
+    MemoryRepository,
+    Not,
+    SearchRequest,
+)
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _GENERATIONS_AT_ONCE = 4
@@ -37,14 +47,20 @@ class KnownMemories:
         scope: Scope,
         statements: Sequence[Statement],
         progress: Callable[[str], None] = lambda _: None,
+        *,
+        sides: Set[bool] = frozenset({False}),
     ) -> list[SemanticMemory]:
-        """Every memory that could tell the same as a statement, or be replaced by it."""
-        found = await self._generations(scope, statements)
+        """Every memory that could tell the same as a statement, or be replaced by it.
+
+        ``sides``: whether test turns say it (True), real ones (False), or both (row D14).
+        """
+        found = await self._generations(scope, statements, sides)
         progress("generations")
         for subject, predicates in _slots(statements):
             where: Filter = (
                 Equals("slot.subject", subject),
                 AnyOf("slot.predicate", predicates),
+                Either(tuple(_side(is_test=side) for side in sorted(sides))),
             )
             found |= await self._all(scope, where)
         return sorted(found.values(), key=lambda memory: memory.id)
@@ -54,15 +70,15 @@ class KnownMemories:
     ) -> list[SemanticMemory]:
         """Active memories that resemble the given ones, best first, without them."""
         vectors = await self.embedder.embed_documents([m.indexed_text for m in memories])
-        active: Filter = (Equals("status", MemoryStatus.ACTIVE.value),)
+        active = Equals("status", MemoryStatus.ACTIVE.value)
         given = {memory.id for memory in memories}
         found: dict[str, SemanticMemory] = {}
-        for vector in vectors:
+        for memory, vector in zip(memories, vectors, strict=True):
             request = SearchRequest(
                 vectors=vector,
                 types=_SEMANTIC,
                 limit=limit + 1,
-                where={MemoryType.SEMANTIC: active},
+                where={MemoryType.SEMANTIC: (active, _side(is_test=memory.is_test))},
             )
             candidates = await self.repository.search(scope, request)
             best = sorted(candidates, key=lambda c: (-(c.dense or 0.0), -(c.sparse or 0.0)))
@@ -71,10 +87,12 @@ class KnownMemories:
         return list(found.values())
 
     async def _generations(
-        self, scope: Scope, statements: Sequence[Statement]
+        self, scope: Scope, statements: Sequence[Statement], sides: Set[bool]
     ) -> dict[str, SemanticMemory]:
         found: dict[str, SemanticMemory] = {}
-        open_identities = {content_hash(s.content) for s in statements}
+        open_identities = {
+            apart(content_hash(s.content), is_test=side) for s in statements for side in sides
+        }
         first = 0
         while open_identities:
             ids = {
@@ -112,6 +130,11 @@ def _slots(statements: Sequence[Statement]) -> list[tuple[str, tuple[str, ...]]]
     slots = (slot_of(s.subject, s.predicate, s.object, holds=s.holds) for s in statements)
     wanted = {(slot.subject, related_predicates(slot)): None for slot in slots if slot is not None}
     return list(wanted)
+
+
+def _side(*, is_test: bool) -> Condition:
+    test = Equals("is_test", value=True)
+    return test if is_test else Not(test)
 
 
 def _semantic(memories: Iterable[AnyMemory]) -> dict[str, SemanticMemory]:

@@ -119,11 +119,12 @@ class PlanWriter:
         if not links:
             return 0, frozenset()
         ends = {end for link in links for end in (link.first_id, link.second_id)}
-        there = (await self.repository.get(scope, ends)).keys()
+        there = await self.repository.get(scope, ends)
         edges: dict[str, list[LinkGraph]] = {}
         for link in links:
-            # An edge to what was forgotten meanwhile would lead nowhere.
-            if {link.first_id, link.second_id} <= there:
+            first, second = there.get(link.first_id), there.get(link.second_id)
+            # An edge to what was forgotten meanwhile would lead nowhere; and tests stay apart.
+            if first is not None and second is not None and first.is_test == second.is_test:
                 edges.setdefault(link.first_id, []).append(link)
                 edges.setdefault(link.second_id, []).append(link)
         made: set[tuple[str, str]] = set()
@@ -143,7 +144,7 @@ class PlanWriter:
         updated = await update_memories(
             self.repository, scope, edges, change, new_write_id=self.new_write_id
         )
-        return len(made), frozenset(ends - there) | updated.missing
+        return len(made), frozenset(ends - there.keys()) | updated.missing
 
 
 def _on_semantic(
