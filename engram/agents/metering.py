@@ -1,4 +1,8 @@
-"""Counting what is asked of a model, where it is asked: answered, refused or cut off."""
+"""Counting what is asked of a model, where it is asked: answered, refused or cut off.
+
+An answer that ended at the limit of its length ends the request here. Asked to
+mend it, a model would write as much again, to be cut off again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.exceptions import OutputTokenLimitExceeded
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
@@ -54,7 +59,7 @@ class _MeteredModel(WrapperModel):
     ) -> ModelResponse:
         meter = _meter.get()
         if meter is None:
-            return await super().request(messages, model_settings, model_request_parameters)
+            return _whole(await super().request(messages, model_settings, model_request_parameters))
         try:
             response = await super().request(messages, model_settings, model_request_parameters)
         except BaseException:
@@ -64,7 +69,23 @@ class _MeteredModel(WrapperModel):
         # Rules answer here, and cost nothing.
         cost = 0.0 if isinstance(self.wrapped, RulesModel) else _cost(response)
         meter.add(_answered(self.model_id, response, cost))
-        return response
+        return _whole(response)
+
+
+def _whole(response: ModelResponse) -> ModelResponse:
+    if response.finish_reason == "length" and any(map(_is_cut_off, response.parts)):
+        raise OutputTokenLimitExceeded("The answer ended at the limit of its length.")
+    return response
+
+
+def _is_cut_off(part: object) -> bool:
+    if not isinstance(part, ToolCallPart):
+        return False
+    try:
+        part.args_as_dict(raise_if_invalid=True)
+    except (ValueError, AssertionError):
+        return True
+    return False
 
 
 def _answered(model: str, response: ModelResponse, cost: float | None) -> ModelSpent:

@@ -1,0 +1,389 @@
+"""Consolidation with language models over HTTP: whatever a provider answers, memory stays sound."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pydantic_ai.models
+import pytest
+from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.models import LONGEST_DELAY, make_model
+from engram.agents.requests import ExtractionRequest, read_prompt
+from engram.client.spending import SpendingReader
+from engram.contracts import names
+from engram.contracts.consolidation import ConsolidationReport
+from engram.contracts.usage import ModelSpent
+from engram.domain.memories import STORED_TYPES
+from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.ports import MemoryRepository
+from engram.settings import Settings
+from tests.providers.server import (
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    Provider,
+    Reply,
+    answering,
+    failing,
+    provider,
+)
+from tests.unit.consolidation.support import said
+from tests.workflows.consolidation_support import Memory, consolidating, current, day
+from tests.workflows.support import open_edge, time_skipping, worker_settings
+
+CHAT, RESPONSES = "openai-chat:gpt-5-mini", "openai:gpt-5-mini"
+KEY = "sk-test-of-our-own"
+KNOWN = {"Ada lives in Lisbon.", "Ada works at Rise.", "Ada is allergic to nuts."}
+Opener: TypeAlias = Callable[..., AbstractAsyncContextManager[Memory]]
+
+
+def stating(content: str, *, source: str = "e1", quote: str = "", **more: Any) -> dict[str, Any]:
+    """One statement as a language model writes it."""
+    quotes = {"quotes": [quote]} if quote else {}
+    return {"sources": [source], "content": content, "confidence": 0.9, **quotes, **more}
+
+
+def slot(predicate: str, thing: str, **more: Any) -> dict[str, Any]:
+    """The slot of a statement about the speaker."""
+    return {"subject": "user", "predicate": predicate, "object": thing, **more}
+
+
+def answer(*statements: dict[str, Any]) -> Reply:
+    """A well-formed answer."""
+    return answering({"reasoning": "read", "statements": list(statements)})
+
+
+LISBON = stating("Ada lives in Lisbon.", quote="I live in Lisbon", **slot("lives in", "Lisbon"))
+RISE = stating("Ada works at Rise.", quote="I work at Rise", **slot("works at", "Rise"))
+NUTS = stating("Ada is allergic to nuts.", quote="nuts", **slot("is allergic to", "nuts"))
+TEA = stating("Ada likes tea.", quote="I like tea", **slot("likes", "tea"))
+
+
+@pytest.fixture(autouse=True)
+def _requests_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the loopback, that is; everywhere else in the tests they are not."""
+    monkeypatch.setattr(pydantic_ai.models, "ALLOW_MODEL_REQUESTS", True)
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
+    """The provider, and its address where the provider's client looks for it."""
+    async with provider() as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield running
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Settings with queues of the test's own."""
+    return worker_settings()
+
+
+@pytest.fixture
+async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def opened(
+    temporal_client: Client, repository: MemoryRepository, settings: Settings, server: Provider
+) -> Opener:
+    """A user with a few things known, behind a model of the provider."""
+
+    @asynccontextmanager
+    async def opening(spec: str = CHAT, **changes: Any) -> AsyncIterator[Memory]:
+        changed = settings.model_copy(update=changes)
+        model = make_model(spec)
+        async with consolidating(temporal_client, repository, changed, model=model) as memory:
+            server.script(answer(LISBON, RISE, NUTS))
+            await memory.say(("I live in Lisbon, I work at Rise, nuts kill me.", day(1)))
+            assert (await memory.consolidate()).stored == len(KNOWN)
+            server.asked.clear()
+            yield memory
+
+    return opening
+
+
+async def points(memory: Memory) -> dict[str, str]:
+    """Every stored point with all that it says, revision and write id included."""
+    found: dict[str, str] = {}
+    for kind in STORED_TYPES:
+        page = await memory.repository.scroll(memory.scope, kind, limit=500)
+        found |= {m.id: m.model_dump_json() for m in page.memories}
+    return found
+
+
+async def waiting(memory: Memory) -> int:
+    """Episodes that are still to be consolidated."""
+    return sum(episode.consolidated_at is None for episode in await memory.episodes())
+
+
+async def refused(memory: Memory) -> ApplicationError:
+    """The typed failure with which consolidating ends; all that is stored stays as it was."""
+    before, due = await points(memory), await waiting(memory)
+    with pytest.raises(WorkflowUpdateFailedError) as failed:
+        await memory.consolidate()
+    assert isinstance(failed.value.cause, ApplicationError)
+    assert await points(memory) == before
+    assert await waiting(memory) == due > 0
+    return failed.value.cause
+
+
+CUT_OFF = Reply(arguments='{"reasoning": "re', cut_off=True)
+REFUSAL = Reply(refusal="I cannot help with that.")
+
+
+@pytest.mark.parametrize("spec", [CHAT, RESPONSES])
+@pytest.mark.parametrize(
+    ("reply", "error", "details"),
+    [
+        (CUT_OFF, ModelRejected, {"refused": "request"}),
+        (REFUSAL, ModelRejected, {"refused": "request"}),
+        (failing(400), ModelRejected, {"refused": "request", "status": 400}),
+        (failing(401), ModelRejected, {"refused": "account", "status": 401}),
+        (failing(404), ModelRejected, {"refused": "account", "status": 404}),
+        (failing(429, retry_after="7"), ModelUnavailable, {"retry_after": 7.0}),
+        (failing(429, retry_after_ms="1500"), ModelUnavailable, {"retry_after": 1.5}),
+        (failing(429, retry_after="999999"), ModelUnavailable, {"retry_after": LONGEST_DELAY}),
+        (failing(500), ModelUnavailable, {}),
+        (failing(503), ModelUnavailable, {}),
+    ],
+)
+async def test_each_failure_of_a_provider_is_one_request_and_a_typed_error(
+    server: Provider, spec: str, reply: Reply, error: type[EngramError], details: dict[str, Any]
+) -> None:
+    """The same through both of OpenAI's interfaces; no client tries again by itself."""
+    server.script(reply)
+    with pytest.raises(error) as failed:
+        await ExtractionAgent(make_model(spec)).extract([said(1)])
+    assert failed.value.details == details
+    assert len(server.asked) == 1
+
+
+async def test_what_is_sent_is_the_turn_the_instructions_and_nothing_that_identifies(
+    opened: Opener, server: Provider
+) -> None:
+    """The key, one JSON document, no ids of users, sessions or episodes; and one request."""
+    async with opened() as memory:
+        server.script(answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="secret-session")
+        assert (await memory.consolidate()).stored == 1
+        (asked,) = server.read
+        assert asked.headers["authorization"] == f"Bearer {KEY}"
+        assert asked.path == "/v1/chat/completions"
+        (said,) = [m["content"] for m in asked.body["messages"] if m["role"] == "user"]
+        request = read_prompt(said)
+        assert isinstance(request, ExtractionRequest)
+        assert [turn.content for turn in request.turns] == ["I like tea."]
+        ids = [memory.scope.user_id, "secret-session", *(e.id for e in await memory.episodes())]
+        assert [identity for identity in ids if identity in asked.text] == []
+
+
+@pytest.mark.parametrize("spec", [CHAT, RESPONSES])
+async def test_a_valid_answer_becomes_knowledge(
+    opened: Opener, server: Provider, spec: str
+) -> None:
+    """Through both of OpenAI's interfaces, with where it comes from and what it cost."""
+    async with opened(spec) as memory:
+        server.script(answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        report = await memory.consolidate()
+        assert current(await memory.semantic()) == {*KNOWN, "Ada likes tea."}
+        (tea,) = [m for m in await memory.semantic() if "tea" in m.content]
+        assert tea.provenance.model == "openai:gpt-5-mini"
+        assert (report.input_tokens, report.output_tokens) == (2 * INPUT_TOKENS, 2 * OUTPUT_TOKENS)
+        # 0.25 and 2 dollars for a million tokens; no price list changes what was paid.
+        assert report.cost_usd == pytest.approx(2 * (INPUT_TOKENS * 0.25 + OUTPUT_TOKENS * 2) / 1e6)
+        (spent,) = report.models
+        assert (spent.requests, spent.failed_requests, spent.attempts) == (2, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Reply(arguments='{"reasoning": "read", "statements": [{"sources": ["e1"'),
+        answering({"statements": "I like tea."}),
+        answer(stating("Ada likes tea.", source="e7", quote="I like tea", **slot("likes", "tea"))),
+    ],
+    ids=["malformed", "another-form", "unknown-alias"],
+)
+async def test_an_answer_in_another_form_is_mended(
+    opened: Opener, server: Provider, wrong: Reply
+) -> None:
+    """The model is told what was wrong, in the same attempt, and its second answer counts."""
+    async with opened() as memory:
+        server.script(wrong, answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        report = await memory.consolidate()
+        assert (report.stored, report.refused, report.failures) == (1, 0, ())
+        assert len(server.read) == 2
+        assert len(server.read[1].body["messages"]) > len(server.read[0].body["messages"])
+        # What the answer that could not be used cost is counted as well.
+        assert report.models[0].input_tokens == 3 * INPUT_TOKENS
+        assert report.models[0].attempts == 2
+
+
+async def test_a_model_that_cannot_mend_its_answer_leaves_memory_as_it_was(
+    opened: Opener, server: Provider
+) -> None:
+    """Three attempts of three requests, then the typed failure; the turn stays due."""
+    async with opened() as memory:
+        server.script(Reply(arguments="{{"))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        error = await refused(memory)
+        assert error.type == ModelAnswerUnusable.code
+        assert len(server.read) == 9
+        server.script(answer(TEA))
+        assert (await memory.consolidate()).stored == 1
+
+
+async def test_an_answer_that_was_cut_off_is_asked_for_in_halves(
+    opened: Opener, server: Provider
+) -> None:
+    """Asking the same again would be cut off again: each half is asked for once."""
+    async with opened(RESPONSES) as memory:
+        whole = answer(TEA).arguments
+        rain = stating("Ada likes rain.", quote="I like rain", **slot("likes", "rain"))
+        server.script(Reply(arguments=whole[:60], cut_off=True), answer(TEA), answer(rain))
+        await memory.say(("I like tea.", day(2)), ("I like rain.", day(3)), session="s2")
+        report = await memory.consolidate()
+        assert (report.episodes, report.stored, report.refused) == (2, 2, 0)
+        assert len(server.read) == 3
+        assert report.models[0].failed_attempts == 1
+
+
+async def test_a_refusal_is_final_for_its_turn_and_for_no_other(
+    opened: Opener, server: Provider
+) -> None:
+    """The turn that the model will not read stays due; what is beside it becomes known."""
+    async with opened() as memory:
+        await memory.say(("Something terrible.", day(2)), session="s2")
+        server.script(REFUSAL)
+        error = await refused(memory)
+        assert error.type == ModelRejected.code
+        assert "terrible" not in error.message
+        assert len(server.read) == 1
+        server.script(REFUSAL, answer(TEA))
+        await memory.say(("I like tea.", day(3)), session="s3")
+        report = await memory.consolidate()
+        assert (report.stored, report.refused, report.remaining) == (1, 1, True)
+        assert await waiting(memory) == 1
+
+
+async def test_a_refused_key_is_asked_once(opened: Opener, server: Provider) -> None:
+    """No retry by anybody, a typed failure, and memory as it was; the next request works."""
+    async with opened() as memory:
+        server.script(failing(401))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        error = await refused(memory)
+        assert error.type == ModelRejected.code
+        assert error.details[0]["details"]["refused"] == "account"
+        assert len(server.asked) == 1
+        server.script(answer(TEA))
+        assert (await memory.consolidate()).stored == 1
+
+
+async def test_a_rate_limit_is_waited_for_as_long_as_the_provider_says(
+    opened: Opener, server: Provider
+) -> None:
+    """429 with a delay of two seconds, where our own first pause would be one."""
+    async with opened() as memory:
+        server.script(failing(429, retry_after="2"), answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        assert (await memory.consolidate()).stored == 1
+        first, second = server.read
+        assert second.at - first.at >= 2.0
+
+
+async def test_a_fault_of_the_server_is_tried_again_by_temporal_alone(
+    opened: Opener, server: Provider
+) -> None:
+    """Each 500 is one request: the provider's own client does not try again behind our back."""
+    async with opened() as memory:
+        server.script(failing(500), answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        report = await memory.consolidate()
+        assert (report.stored, report.failures) == (1, ())
+        assert len(server.read) == 2
+        assert server.read[1].at - server.read[0].at >= 1.0
+        (spent,) = report.models
+        assert (spent.requests, spent.failed_requests) == (3, 1)
+        assert (spent.attempts, spent.failed_attempts) == (3, 1)
+
+
+async def test_a_provider_that_hangs_is_given_up_and_asked_again(
+    opened: Opener, server: Provider
+) -> None:
+    """Past the time limit the attempt ends with a typed error, is counted, and made again."""
+    async with opened(model_timeout=timedelta(seconds=1)) as memory:
+        server.script(Reply(hangs=True), answer(TEA))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        report = await memory.consolidate()
+        assert report.stored == 1
+        (spent,) = report.models
+        assert (spent.failed_requests, spent.failed_attempts) == (1, 1)
+
+
+async def test_faults_that_do_not_end_leave_memory_as_it_was(
+    server: Provider, tmp_path: Path, settings: Settings
+) -> None:
+    """After nine attempts the pass stops with a typed failure, and nothing has changed."""
+    async with (
+        time_skipping([names.STAGE_ATTRIBUTE]) as environment,
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, settings, model=make_model(CHAT)) as memory,
+    ):
+        server.script(failing(503))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        before = await points(memory)
+        handle = await memory.request("session ended")
+        report: ConsolidationReport = await handle.result()
+        assert {failure.code for failure in report.failures} == {ModelUnavailable.code}
+        assert len(server.asked) == 9 * report.passes
+        assert await points(memory) == before
+        (spent,) = report.models
+        assert spent.requests == spent.failed_requests == len(server.asked)
+        assert spent.attempts == spent.failed_attempts == len(server.asked)
+
+
+async def test_usage_is_summed_over_runs_and_failures(
+    opened: Opener, server: Provider, temporal_client: Client
+) -> None:
+    """What a user's memory took is the sum of its runs, failed ones included, and of no other's."""
+    async with opened() as memory:
+        await memory.say(("I like tea.", day(2)), session="s2")
+        server.script(failing(401))
+        await refused(memory)
+        server.script(Reply(arguments="{"), answer(TEA))
+        await memory.consolidate()
+        reader = SpendingReader(temporal_client)
+        expected = ModelSpent(
+            model="openai:gpt-5-mini",
+            attempts=5,
+            failed_attempts=1,
+            # To extract and to link, then the refused one, one that was mended, and both again.
+            requests=6,
+            failed_requests=1,
+            input_tokens=5 * INPUT_TOKENS,
+            output_tokens=5 * OUTPUT_TOKENS,
+            cost_usd=5 * (INPUT_TOKENS * 0.25 + OUTPUT_TOKENS * 2) / 1e6,
+        )
+        found = await reader.of(memory.scope)
+        while found.attempts < expected.attempts:
+            # Temporal's listings follow a moment later.
+            found = await reader.of(memory.scope)
+        (spent,) = found.models
+        assert spent.cost_usd == pytest.approx(expected.cost_usd)
+        assert spent.model_copy(update={"cost_usd": expected.cost_usd}) == expected
+        assert (found.requests, found.runs >= 1, found.since is None) == (6, True, False)
+        stranger = memory.scope.model_copy(update={"user_id": "stranger"})
+        assert (await reader.of(stranger)).requests == 0
