@@ -52,6 +52,7 @@ SECTIONS = {
     "max_turn_bytes": "Writing",
     "consolidate_every": "Consolidating",
     "lifecycle.decay_policy": "Fading and hardening",
+    "schedules": "Passes and their schedules",
     "recall_candidates": "Recalling",
     "log_level": "Logging",
 }
@@ -74,6 +75,16 @@ MEANINGS = {
     "model_timeout": "For one attempt at one request to a language model.",
     "store_timeout": "For one attempt at one storing activity.",
     "temporal_ui_port": "Port of the Temporal UI. Unset: a free port.",
+    "schedules": "Whether Temporal Schedules run the passes over all users. Off: they are "
+    "removed when a worker or `engram up` starts.",
+    "consolidation_interval": "How often users with unconsolidated turns are consolidated.",
+    "promotion_interval": "How often a promotion pass over all users runs.",
+    "decay_interval": "How often a decay pass over all users runs.",
+    "schedule_jitter": "Scheduled passes begin so much later at most, by chance.",
+    "schedule_catchup": "A scheduled pass that was missed, because nothing ran, is made up for "
+    "once if it is no older.",
+    "promotion_batch": "Memories that a promotion pass considers at once.",
+    "decay_batch": "Memories that a decay pass writes at once.",
     "temporal_ui": "Whether the Temporal UI runs.",
     "temporal_retention": "How long the history of a workflow that ended is kept.",
     "start_timeout": "How long Temporal's development server may take to answer.",

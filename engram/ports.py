@@ -6,10 +6,10 @@ read and write to it in one place, so that no caller can forget to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -276,6 +276,50 @@ class MemoryRepository(Protocol):
 
     async def close(self) -> None:
         """Flush and let go of everything."""
+        ...
+
+
+@runtime_checkable
+class MaintenanceRepository(MemoryRepository, Protocol):
+    """What passes over everybody ask besides: whose memories are meant, and nothing they hold.
+
+    The only reads that are not confined to a scope.
+    """
+
+    async def scopes(
+        self,
+        memory_type: MemoryType,
+        where: Filter,
+        *,
+        order_by: str,
+        limit: int,
+        skip: Collection[Scope] = (),
+    ) -> tuple[Scope, ...]:
+        """Users who have such memories, in order of a time field of their first one.
+
+        Costs what matches, not what is stored, if a condition names few memories.
+
+        Args:
+            memory_type: Whose collection.
+            where: Conditions on indexed fields.
+            order_by: An indexed time field; memories without a value are left out.
+            limit: As many users at most.
+            skip: Users to leave out.
+
+        Raises:
+            UnindexedField: a condition names a field without an index.
+        """
+        ...
+
+    async def values(self, memory_type: MemoryType, field: str) -> frozenset[str | None]:
+        """Every value of an indexed keyword field over all users; None: some have none.
+
+        For fields with few values. It may name a value that no memory has any more.
+
+        Raises:
+            UnindexedField: the field has no index.
+            InvalidQuery: it is not a keyword.
+        """
         ...
 
 

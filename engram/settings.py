@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.digests.policy import DigestPolicy
 from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
 from engram.errors import InvalidSettings
 
@@ -109,6 +110,7 @@ class Settings(BaseSettings):
     )
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
     confidence_weights: ConfidenceWeights = ConfidenceWeights()
+    digests: DigestPolicy = DigestPolicy()
 
     # --- fading and hardening
     lifecycle: LifecycleSettings = LifecycleSettings()
@@ -117,6 +119,24 @@ class Settings(BaseSettings):
     )
     access_flush_memories: int = Field(
         default=500, ge=1, description="Recalled memories that wait at most before they are noted."
+    )
+
+    # --- passes and their schedules
+    schedules: bool = Field(
+        default=True, description="Whether Temporal Schedules run the passes over all users."
+    )
+    consolidation_interval: timedelta = timedelta(minutes=60)
+    promotion_interval: timedelta = timedelta(minutes=10)
+    decay_interval: timedelta = timedelta(minutes=60)
+    schedule_jitter: timedelta = timedelta(seconds=30)
+    schedule_catchup: timedelta = timedelta(days=1)
+    promotion_batch: int = Field(default=10, ge=1, le=1000)
+    decay_batch: int = Field(default=100, ge=1, le=1000)
+    pass_users: int = Field(
+        default=10, ge=1, le=100, description="Users whose passes run at the same time."
+    )
+    briefing_candidates: int = Field(
+        default=1000, ge=1, description="Memories of each type that a briefing chooses from."
     )
 
     # --- recalling

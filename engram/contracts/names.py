@@ -11,6 +11,10 @@ from engram.domain.scope import Scope
 
 SESSION_WORKFLOW: Final = "engram.session"
 CONSOLIDATION_WORKFLOW: Final = "engram.consolidation"
+ERASURE_WORKFLOW: Final = "engram.erasure"
+DECAY_WORKFLOW: Final = "engram.decay"
+PROMOTION_WORKFLOW: Final = "engram.promotion"
+MAINTENANCE_WORKFLOW: Final = "engram.maintenance"
 
 ENCODE_UPDATE: Final = "encode"
 END_SESSION_UPDATE: Final = "end_session"
@@ -29,6 +33,15 @@ LINK_ACTIVITY: Final = "engram.link"
 WRITE_PLAN_ACTIVITY: Final = "engram.write_plan"
 RETIRE_ACTIVITY: Final = "engram.retire"
 MARK_CONSOLIDATED_ACTIVITY: Final = "engram.mark_consolidated"
+DIGEST_KNOWLEDGE_ACTIVITY: Final = "engram.digest_knowledge"
+DIGEST_SESSIONS_ACTIVITY: Final = "engram.digest_sessions"
+LEARN_GUIDELINES_ACTIVITY: Final = "engram.learn_guidelines"
+ERASE_WORKFLOWS_ACTIVITY: Final = "engram.erase_workflows"
+ERASE_MEMORIES_ACTIVITY: Final = "engram.erase_memories"
+REVIEW_ACTIVITY: Final = "engram.review_due_memories"
+PROMOTE_ACTIVITY: Final = "engram.promote_memories"
+PROMOTE_SESSION_ACTIVITY: Final = "engram.promote_ended_session"
+FIND_DUE_USERS_ACTIVITY: Final = "engram.find_due_users"
 
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
@@ -43,6 +56,26 @@ def session_workflow_id(scope: Scope, session_id: str) -> str:
     return f"session/{scope.tenant}/{session_id}"
 
 
+def erasure_workflow_id(scope: Scope) -> str:
+    """One running erasure per user."""
+    return f"erasure/{scope.tenant}"
+
+
 def consolidation_workflow_id(scope: Scope) -> str:
     """One running consolidation per user: the id says so."""
     return f"consolidation/{scope.tenant}"
+
+
+def decay_workflow_id(scope: Scope, variant: str = "") -> str:
+    """One running decay pass per user; trials of it, with a ``variant``, run beside it."""
+    return f"decay{variant}/{scope.tenant}"
+
+
+def promotion_workflow_id(scope: Scope, variant: str = "") -> str:
+    """One running promotion pass per user; trials of it, with a ``variant``, run beside it."""
+    return f"promotion{variant}/{scope.tenant}"
+
+
+def maintenance_workflow_id(kind: str, variant: str = "") -> str:
+    """One running pass over all users of each kind; schedules append their time."""
+    return f"maintenance/{kind}{variant}"

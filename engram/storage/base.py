@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic
 
@@ -20,6 +20,7 @@ from engram.ports import (
     Replacement,
     SearchRequest,
 )
+from engram.storage.everybody import EverybodysReads
 from engram.storage.filters import EngineFilter, Translator
 from engram.storage.paging import (
     Listing,
@@ -37,7 +38,7 @@ from engram.storage.schema import TENANT, check_order
 from engram.storage.vectors import check_vectors
 
 
-class EngineRepository(ABC, Generic[EngineFilter]):
+class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
     """:class:`engram.ports.MemoryRepository` in terms of a few engine calls."""
 
     batch: ClassVar[int] = 64

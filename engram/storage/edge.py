@@ -13,6 +13,7 @@ from engram.settings import Settings
 from engram.storage.base import EngineRepository
 from engram.storage.edge_engine import EdgeDialect, engine, engine_errors
 from engram.storage.edge_shards import OpenStore, open_store
+from engram.storage.everybody import MOST_VALUES, found_values
 from engram.storage.filters import Translator
 from engram.storage.paging import Payload
 from engram.storage.points import NewPoint, Overwrite
@@ -235,6 +236,13 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         with engine_errors("counting"):
             return self._shards[memory_type].count(engine.CountRequest(exact=True, filter=where))
+
+    async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
+        shard = self._shards[memory_type]
+        with engine_errors("listing values"):
+            hits = shard.facet(engine.FacetRequest(field, MOST_VALUES)).hits
+            points = shard.info().points_count
+        return found_values({str(hit.value): hit.count for hit in hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: engine.Filter) -> None:
         # A filter that matches a whole user would block for as long as that takes.

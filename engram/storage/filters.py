@@ -98,6 +98,17 @@ class Translator(Generic[EngineFilter]):
         conditions = [self.condition(memory_type, condition) for condition in (*where, *more)]
         return self._dialect.every([self.tenant(scope), *conditions])
 
+    def everybody(
+        self, memory_type: MemoryType, where: Filter, *, without: Sequence[Scope]
+    ) -> EngineFilter:
+        """The conditions over all users but these; for reads that answer with scopes only."""
+        say = self._dialect
+        found = [self.condition(memory_type, condition) for condition in where]
+        if without:
+            tenants = [scope.tenant for scope in without]
+            found.append(say.negation(say.any_of(TENANT, tenants)))
+        return say.every(found)
+
     def condition(self, memory_type: MemoryType, condition: Condition) -> EngineFilter:
         """One condition, without the tenant."""
         say = self._dialect

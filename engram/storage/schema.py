@@ -38,6 +38,8 @@ class FieldKind(StrEnum):
 # Ids are keywords, not uuids: a uuid index takes "ABC…" for "abc…", a keyword
 # index agrees with every other engine letter by letter.
 _COMMON: Final[Mapping[str, FieldKind]] = {
+    # For passes over all users, which go by other rules in some namespaces.
+    "namespace": FieldKind.KEYWORD,
     "status": FieldKind.KEYWORD,
     "known_at": FieldKind.DATETIME,
     "superseded_known_at": FieldKind.DATETIME,

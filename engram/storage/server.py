@@ -11,6 +11,7 @@ from engram.domain.memories import MemoryType
 from engram.ports import SparseVector, StoreInfo
 from engram.settings import Settings
 from engram.storage.base import EngineRepository
+from engram.storage.everybody import MOST_VALUES, found_values
 from engram.storage.filters import Translator
 from engram.storage.paging import Payload
 from engram.storage.points import NewPoint, Overwrite
@@ -238,6 +239,13 @@ class ServerRepository(EngineRepository[models.Filter]):
                 self._names[memory_type], count_filter=where, exact=True
             )
         return answer.count
+
+    async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
+        name = self._names[memory_type]
+        with server_errors("listing values"):
+            answer = await self._client.facet(name, field, limit=MOST_VALUES)
+            points = (await self._client.get_collection(name)).points_count or 0
+        return found_values({str(hit.value): hit.count for hit in answer.hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: models.Filter) -> None:
         with server_errors("deleting"):

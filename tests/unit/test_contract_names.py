@@ -12,6 +12,10 @@ def test_names_never_change() -> None:
     assert public == {
         "SESSION_WORKFLOW": "engram.session",
         "CONSOLIDATION_WORKFLOW": "engram.consolidation",
+        "ERASURE_WORKFLOW": "engram.erasure",
+        "DECAY_WORKFLOW": "engram.decay",
+        "PROMOTION_WORKFLOW": "engram.promotion",
+        "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "ENCODE_UPDATE": "encode",
         "END_SESSION_UPDATE": "end_session",
         "WORKING_MEMORY_QUERY": "working_memory",
@@ -27,6 +31,15 @@ def test_names_never_change() -> None:
         "WRITE_PLAN_ACTIVITY": "engram.write_plan",
         "RETIRE_ACTIVITY": "engram.retire",
         "MARK_CONSOLIDATED_ACTIVITY": "engram.mark_consolidated",
+        "DIGEST_KNOWLEDGE_ACTIVITY": "engram.digest_knowledge",
+        "DIGEST_SESSIONS_ACTIVITY": "engram.digest_sessions",
+        "LEARN_GUIDELINES_ACTIVITY": "engram.learn_guidelines",
+        "ERASE_WORKFLOWS_ACTIVITY": "engram.erase_workflows",
+        "ERASE_MEMORIES_ACTIVITY": "engram.erase_memories",
+        "REVIEW_ACTIVITY": "engram.review_due_memories",
+        "PROMOTE_ACTIVITY": "engram.promote_memories",
+        "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
+        "FIND_DUE_USERS_ACTIVITY": "engram.find_due_users",
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
@@ -38,4 +51,9 @@ def test_workflow_ids_never_change() -> None:
     """One running workflow per session and per user rests on these ids."""
     scope = Scope.of("default", "ada")
     assert names.session_workflow_id(scope, "s1") == "session/default/ada/s1"
+    assert names.erasure_workflow_id(scope) == "erasure/default/ada"
     assert names.consolidation_workflow_id(scope) == "consolidation/default/ada"
+    assert names.decay_workflow_id(scope) == "decay/default/ada"
+    assert names.decay_workflow_id(scope, "-trial") == "decay-trial/default/ada"
+    assert names.promotion_workflow_id(scope) == "promotion/default/ada"
+    assert names.maintenance_workflow_id("decay") == "maintenance/decay"

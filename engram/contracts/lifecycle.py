@@ -1,0 +1,340 @@
+"""What passes between clients, schedules, the passes over memories' lives, and their activities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, Self
+
+from pydantic import Field
+
+from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.consolidation import Failure
+from engram.domain.lifecycle.rules import LifecycleRules
+from engram.domain.memories import MemoryType
+from engram.domain.scope import Scope
+
+# Reports travel in payloads: they count everything and quote the first few.
+MOST_QUOTED: Final = 200
+MOST_FAILURES: Final = 5
+
+
+class Population(StrEnum):
+    """Which memories a pass looks at (row D14)."""
+
+    REAL = "real"
+    """All but test memories."""
+    TEST = "test"
+    """Test memories only."""
+
+
+class PassKind(StrEnum):
+    """What a pass over all users does for each of them."""
+
+    CONSOLIDATION = "consolidation"
+    DECAY = "decay"
+    PROMOTION = "promotion"
+
+
+class LifecyclePolicy(Message):
+    """The numbers a pass runs by, fixed by its starter so that replays agree.
+
+    Attributes:
+        lifecycle_rules: Every number that decisions about a memory's life depend on.
+        decay_batch: Memories that a decay pass writes at once (row D17).
+        promotion_batch: Memories that a promotion pass considers at once (row D17).
+        pass_users: Users whose passes run at the same time.
+        store_timeout: Longest time for one activity.
+    """
+
+    lifecycle_rules: LifecycleRules
+    decay_batch: int = Field(ge=1)
+    promotion_batch: int = Field(ge=1)
+    pass_users: int = Field(ge=1)
+    store_timeout: timedelta
+
+    @classmethod
+    def fixed_by(cls, settings: object) -> LifecyclePolicy:
+        """The policy that ``engram.settings.Settings`` describes (same names)."""
+        return cls.model_validate(settings, from_attributes=True)
+
+
+class RuleCount(Message):
+    """How many memories one rule of the transition table moved.
+
+    Attributes:
+        rule: Name of the row.
+        aspect: Which of a memory's states changed.
+        source: From which value.
+        target: To which; ``erased`` for the end.
+    """
+
+    rule: str
+    aspect: str
+    source: str
+    target: str
+    memories: int = Field(ge=0)
+
+    @property
+    def step(self) -> tuple[str, str, str, str]:
+        """What is counted."""
+        return (self.rule, self.aspect, self.source, self.target)
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.source} -> {self.target} ({self.memories})"
+
+
+class Change(Message):
+    """One step of one memory, quoted in a report; without the memory's content."""
+
+    memory_id: str
+    memory_type: MemoryType
+    rule: str
+    source: str
+    target: str
+    why: str
+
+
+class PassReport(Message):
+    """What a pass over one user's memories did, or would do.
+
+    Attributes:
+        dry_run: Whether nothing was written.
+        population: Which memories were looked at.
+        reviewed: Memories that were looked at.
+        transitions: Every step that was made, counted by rule.
+        changes: The first steps, one by one; ``transitions`` counts all of them.
+        erased: Memories that the explicit retention setting removed (row D11).
+        failures: Why the pass stopped; what was not done is still due.
+    """
+
+    dry_run: bool = False
+    population: Population = Population.REAL
+    reviewed: int = 0
+    transitions: tuple[RuleCount, ...] = ()
+    changes: tuple[Change, ...] = ()
+    erased: int = 0
+    failures: tuple[Failure, ...] = ()
+    workflow_id: str | None = None
+    run_id: str | None = None
+
+    @property
+    def changed(self) -> int:
+        """Steps that were made, over all rules."""
+        return sum(count.memories for count in self.transitions)
+
+    def count(self, rule: str) -> int:
+        """Memories that ``rule`` moved."""
+        return sum(count.memories for count in self.transitions if count.rule == rule)
+
+    def plus(self, other: Self) -> Self:
+        """Both together; how and where it ran is the later one's."""
+        return other.model_copy(update=self._sums(other))
+
+    def _sums(self, other: Self) -> dict[str, object]:
+        return {
+            "reviewed": self.reviewed + other.reviewed,
+            "erased": self.erased + other.erased,
+            "transitions": summed((*self.transitions, *other.transitions)),
+            "changes": (*self.changes, *other.changes)[:MOST_QUOTED],
+            "failures": (*self.failures, *other.failures)[-MOST_FAILURES:],
+        }
+
+
+class DecayReport(PassReport):
+    """What a decay pass did, or would do."""
+
+
+class PromotionReport(PassReport):
+    """What a promotion pass did, or would do.
+
+    Attributes:
+        considered: Memories that had what promotion asks for, before their words were read.
+        promoted: Procedural memories that were made (row D3).
+        linked: Memories that were linked to what they became.
+    """
+
+    considered: int = 0
+    promoted: tuple[str, ...] = ()
+    linked: int = 0
+
+    def _sums(self, other: Self) -> dict[str, object]:
+        return {
+            **super()._sums(other),
+            "considered": self.considered + other.considered,
+            "promoted": tuple(dict.fromkeys((*self.promoted, *other.promoted))),
+            "linked": self.linked + other.linked,
+        }
+
+
+class WalkPosition(Message):
+    """How far a walk over what is due has come.
+
+    Attributes:
+        stage: Counts the listings that are walked one after the other.
+        cursor: Continues the listing; None for its beginning.
+    """
+
+    stage: int = 0
+    cursor: str | None = None
+
+
+class PassState(ScopedMessage):
+    """All that a pass over one user's memories knows; carried whole over continue-as-new.
+
+    Attributes:
+        began_at: The moment that everything is judged by; None before the first run.
+        position: Where to go on.
+        sessions: Sessions that ended: what is lively in them is promoted first (row D2).
+        runs: Runs of this workflow so far, this one included.
+    """
+
+    policy: LifecyclePolicy
+    population: Population = Population.REAL
+    dry_run: bool = False
+    began_at: datetime | None = None
+    position: WalkPosition = WalkPosition()
+    sessions: tuple[str, ...] = ()
+    runs: int = 1
+
+
+class DecayState(PassState):
+    """The state of a decay pass."""
+
+    report: DecayReport = DecayReport()
+
+
+class PromotionState(PassState):
+    """The state of a promotion pass."""
+
+    report: PromotionReport = PromotionReport()
+
+
+class WalkInput(TimedMessage):
+    """Input of an activity that walks over memories.
+
+    Attributes:
+        rules: What is decided by.
+        batch: Memories that are written at once.
+        position: Where to begin.
+        session_id: Of the activity that promotes what a session leaves.
+    """
+
+    rules: LifecycleRules
+    population: Population = Population.REAL
+    dry_run: bool = False
+    batch: int = Field(ge=1)
+    position: WalkPosition = WalkPosition()
+    session_id: str | None = None
+    workflow_id: str | None = None
+    run_id: str | None = None
+
+
+class ReviewOutput(Message):
+    """What reviewing memories did, and where to go on; None when the walk is over."""
+
+    report: DecayReport
+    position: WalkPosition | None = None
+
+
+class PromoteOutput(Message):
+    """What promoting did, and where to go on; None when the walk is over."""
+
+    report: PromotionReport
+    position: WalkPosition | None = None
+
+
+class MaintenanceReport(Message):
+    """What a pass over all users did.
+
+    Attributes:
+        users: Users whose memories were passed over, or whose consolidation was asked for.
+        busy: Users whose own pass was running already.
+        failed: Users whose pass failed; what it left is still due.
+        reviewed: Memories that were looked at.
+        transitions: Every step, counted by rule.
+        promoted: Procedural memories that were made.
+        erased: Memories that the explicit retention setting removed.
+        remaining: Whether users were left for the next pass.
+        failures: The last few failures.
+    """
+
+    kind: PassKind
+    population: Population = Population.REAL
+    dry_run: bool = False
+    users: int = 0
+    busy: int = 0
+    failed: int = 0
+    reviewed: int = 0
+    transitions: tuple[RuleCount, ...] = ()
+    promoted: int = 0
+    erased: int = 0
+    remaining: bool = False
+    failures: tuple[Failure, ...] = ()
+
+    def with_user(self, report: PassReport) -> Self:
+        """One more user's report in it."""
+        made = len(report.promoted) if isinstance(report, PromotionReport) else 0
+        return self.model_copy(
+            update={
+                "users": self.users + 1,
+                "reviewed": self.reviewed + report.reviewed,
+                "transitions": summed((*self.transitions, *report.transitions)),
+                "promoted": self.promoted + made,
+                "erased": self.erased + report.erased,
+                "failures": (*self.failures, *report.failures)[-MOST_FAILURES:],
+            }
+        )
+
+
+class MaintenanceState(Message):
+    """All that a pass over all users knows; carried whole over continue-as-new.
+
+    Attributes:
+        kind: What is done for each user.
+        skip: Users to leave out: they stay due though this pass has seen to them.
+        runs: Runs of this workflow so far, this one included.
+    """
+
+    kind: PassKind
+    policy: LifecyclePolicy
+    population: Population = Population.REAL
+    dry_run: bool = False
+    began_at: datetime | None = None
+    skip: tuple[Scope, ...] = ()
+    report: MaintenanceReport | None = None
+    runs: int = 1
+
+
+class FindDueUsersInput(Message):
+    """Input of the activity that finds users for whom a pass has something to do.
+
+    Attributes:
+        most: As many users at most.
+        skip: Users to leave out.
+    """
+
+    kind: PassKind
+    now: datetime
+    rules: LifecycleRules
+    population: Population = Population.REAL
+    most: int = Field(ge=1)
+    skip: tuple[Scope, ...] = ()
+
+
+class FindDueUsersOutput(Message):
+    """Who is due; nothing of what they hold."""
+
+    users: tuple[Scope, ...] = ()
+
+
+def summed(counts: Iterable[RuleCount]) -> tuple[RuleCount, ...]:
+    """One count for each step, in order of names."""
+    totals: dict[tuple[str, str, str, str], int] = {}
+    for count in counts:
+        totals[count.step] = totals.get(count.step, 0) + count.memories
+    return tuple(
+        RuleCount(rule=rule, aspect=aspect, source=source, target=target, memories=number)
+        for (rule, aspect, source, target), number in sorted(totals.items())
+    )

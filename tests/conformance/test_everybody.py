@@ -1,0 +1,95 @@
+"""What passes over everybody ask: who has such memories, and which values there are."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from engram.domain.memories import MemoryType
+from engram.domain.scope import Scope
+from engram.errors import InvalidQuery, UnindexedField
+from engram.ports import Between, Equals, MaintenanceRepository, MemoryRepository
+from tests.conformance.stores import ADA, BOB, T0, episode, new
+
+CAROL = Scope.of("other", "carol")
+
+
+async def _reviewed(repository: MemoryRepository, scope: Scope, *hours: int) -> None:
+    memories = [
+        episode(
+            scope,
+            f"{scope.user_id}-{hour}",
+            review_at=T0 + timedelta(hours=hour),
+            policy_fingerprint="one",
+        )
+        for hour in hours
+    ]
+    await repository.insert(scope, map(new, memories))
+
+
+@pytest.fixture
+def everybody(repository: MemoryRepository) -> MaintenanceRepository:
+    """The store, as passes over everybody see it."""
+    assert isinstance(repository, MaintenanceRepository)
+    return repository
+
+
+async def test_scopes_come_in_order_of_their_first_match(everybody: MaintenanceRepository) -> None:
+    """However many memories of one user match, each user is named once, the earliest first."""
+    await _reviewed(everybody, ADA, *range(10, 150))
+    await _reviewed(everybody, BOB, 5, 200)
+    await _reviewed(everybody, CAROL, 7, 300)
+    due = (Between("review_at", at_most=T0 + timedelta(hours=160)),)
+
+    async def users(limit: int = 10, skip: tuple[Scope, ...] = ()) -> tuple[Scope, ...]:
+        return await everybody.scopes(
+            MemoryType.EPISODIC, due, order_by="review_at", limit=limit, skip=skip
+        )
+
+    assert await users() == (BOB, CAROL, ADA)
+    assert await users(limit=2) == (BOB, CAROL)
+    assert await users(skip=(BOB,)) == (CAROL, ADA)
+    assert await users(skip=(ADA, BOB, CAROL)) == ()
+
+
+async def test_scopes_can_be_of_one_namespace(everybody: MaintenanceRepository) -> None:
+    """The namespace is a field that conditions can name."""
+    await _reviewed(everybody, ADA, 1)
+    await _reviewed(everybody, CAROL, 2)
+    where = (Equals("namespace", "other"),)
+    assert await everybody.scopes(MemoryType.EPISODIC, where, order_by="review_at", limit=5) == (
+        CAROL,
+    )
+
+
+async def test_scopes_refuse_what_has_no_index(everybody: MaintenanceRepository) -> None:
+    """The rules of listings hold without a scope too."""
+    with pytest.raises(UnindexedField):
+        await everybody.scopes(MemoryType.EPISODIC, (), order_by="created_at", limit=5)
+    with pytest.raises(InvalidQuery):
+        await everybody.scopes(MemoryType.EPISODIC, (), order_by="review_at", limit=0)
+
+
+async def test_values_span_users_and_tell_of_memories_without_one(
+    everybody: MaintenanceRepository,
+) -> None:
+    """Which rules memories were judged by is known without reading them."""
+    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == frozenset()
+    await _reviewed(everybody, ADA, 1, 2)
+    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == {"one"}
+    other = episode(BOB, "other", policy_fingerprint="two")
+    await everybody.insert(BOB, map(new, [other, episode(BOB, "none")]))
+    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == {
+        "one",
+        "two",
+        None,
+    }
+
+
+async def test_values_are_of_indexed_keywords_only(everybody: MaintenanceRepository) -> None:
+    """A time or an unknown field is refused."""
+    with pytest.raises(InvalidQuery):
+        await everybody.values(MemoryType.EPISODIC, "review_at")
+    with pytest.raises(UnindexedField):
+        await everybody.values(MemoryType.EPISODIC, "content")
