@@ -14,6 +14,8 @@ from temporalio.worker import Worker
 import activities
 import workflows
 from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from activities.erasure import ErasureActivities
+from activities.digests import DigestActivities
 from activities.errors import TypedErrorInterceptor
 from activities.sessions import SessionActivities
 from engram.agents.extraction import ExtractionAgent
@@ -23,12 +25,14 @@ from engram.errors import EmbeddedPartMissing
 from engram.extraction.extractor import Extractor
 from engram.ports import Embedder, MemoryRepository
 from engram.settings import Settings
+from engram.writing.digests import Digests
 from engram.writing.episodes import TurnStore
 from workflows.consolidation import ConsolidationWorkflow
+from workflows.erasure import ErasureWorkflow
 from workflows.sandbox import sandbox_runner
 from workflows.session import SessionWorkflow
 
-WORKFLOWS = (SessionWorkflow, ConsolidationWorkflow)
+WORKFLOWS = (SessionWorkflow, ConsolidationWorkflow, ErasureWorkflow)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -58,7 +62,9 @@ async def running_workers(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
         gateway.request_consolidation,
     )
+    erasing = ErasureActivities(client, repository)
     storing = ConsolidationStoreActivities(repository, embedder, new_write_id)
+    digesting = DigestActivities(Digests(repository, embedder, new_write_id))
     thinking = ConsolidationModelActivities(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
@@ -76,6 +82,11 @@ async def running_workers(
                     storing.write_plan,
                     storing.retire,
                     storing.mark_consolidated,
+                    digesting.digest_knowledge,
+                    digesting.digest_sessions,
+                    digesting.learn_guidelines,
+                    erasing.erase_workflows,
+                    erasing.erase_memories,
                 ],
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor()],

@@ -7,6 +7,7 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.client.direct import DirectEngine
+from engram.client.operations.forgetting import ForgettingHandlers
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.knowledge import KnowledgeHandlers
 from engram.client.operations.usage import UsageHandlers
@@ -34,11 +35,13 @@ def direct_engine(
     ui_url: str | None,
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
+    gateway = WorkflowGateway(client, settings)
     handlers = Handlers()
     KnowledgeHandlers(repository).register(handlers)
     UsageHandlers(SpendingReader(client)).register(handlers)
+    ForgettingHandlers(gateway).register(handlers)
     return DirectEngine(
-        WorkflowGateway(client, settings),
+        gateway,
         repository,
         Recaller(repository, embedder, settings.confidence_weights, settings, covers),
         settings,

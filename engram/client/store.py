@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
+from engram.client.facade.forgetting import ForgettingMethods
 from engram.client.facade.knowledge import KnowledgeMethods
 from engram.client.facade.usage import UsageMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
@@ -27,7 +28,7 @@ from engram.settings import Settings
 _TICK = timedelta(microseconds=1)
 
 
-class MemoryStore(KnowledgeMethods, UsageMethods):
+class MemoryStore(KnowledgeMethods, ForgettingMethods, UsageMethods):
     """One user's memory: encode turns, recall what answers.
 
     Get one from :func:`engram.open` or :func:`engram.connect`. Safe for use by

@@ -33,6 +33,7 @@ from engram.contracts.consolidation import (
     ConsolidationReport,
     ConsolidationState,
 )
+from engram.contracts.erasure import ErasureInput, ErasureReceipt
 from engram.contracts.sessions import (
     ConsolidationRequest,
     EncodeReply,
@@ -154,6 +155,25 @@ class WorkflowGateway:
             summary=f"consolidation of {scope.tenant}",
             patience=None,
         )
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Erase everything of a user, or wait for the erasure that runs."""
+        workflow_id = names.erasure_workflow_id(scope)
+
+        async def attempt() -> ErasureReceipt:
+            receipt: ErasureReceipt = await self._client.execute_workflow(
+                names.ERASURE_WORKFLOW,
+                ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                result_type=ErasureReceipt,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "erasure"}),
+                static_summary=f"erase {scope.tenant}",
+            )
+            return receipt
+
+        return await patiently(attempt, workflow_id, None)
 
     def _consolidation(self, scope: Scope) -> ConsolidationState:
         return ConsolidationState(scope=scope, policy=ConsolidationPolicy.fixed_by(self._settings))

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from engram.client.operations.forgetting import FORGETTING_OPERATIONS
 from engram.client.operations.knowledge import KNOWLEDGE_OPERATIONS
 from engram.client.operations.operation import Operation
 from engram.client.operations.usage import USAGE_OPERATIONS
 
-OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (*KNOWLEDGE_OPERATIONS, *USAGE_OPERATIONS)
+OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
+    *KNOWLEDGE_OPERATIONS,
+    *USAGE_OPERATIONS,
+    *FORGETTING_OPERATIONS,
+)

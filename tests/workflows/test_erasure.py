@@ -1,0 +1,67 @@
+"""Everything of one user goes: memories, running workflows, histories; nobody else's does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from temporalio.client import Client
+
+from engram.agents.models import make_model
+from engram.client.assembly import direct_engine
+from engram.client.erasing import list_workflows
+from engram.client.store import MemoryStore
+from engram.client.system import new_id, system_clock
+from engram.contracts.erasure import ErasureReceipt
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from tests.workflows.support import open_edge, worker_settings
+from workflows.worker import running_workers
+
+
+async def _left(client: Client, scope: Scope) -> set[str]:
+    return {execution.id async for execution in list_workflows(client, scope)}
+
+
+async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
+    settings = worker_settings(namespace=f"n{new_id()[:8]}")
+    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        running_workers(
+            temporal_client, repository, embedder, model, settings, new_write_id=new_id
+        ),
+    ):
+        engine = direct_engine(
+            temporal_client, repository, embedder, settings, system_clock, ui_url=None
+        )
+        scope = Scope.of(settings.namespace, "ada")
+        ada = MemoryStore(engine, scope, settings, system_clock, new_id)
+        bob = ada.for_user("bob")
+        for memory in (ada, bob):
+            await memory.encode("I live in Lisbon. I don't use Mongo.", session_id="s1")
+            await memory.encode("Write to me@example.org.", session_id="s2")
+            await memory.consolidate()
+        kept = (await bob.stats()).counts
+        receipt = await ada.erase()
+        assert receipt == ErasureReceipt.model_validate_json(receipt.model_dump_json())
+        assert receipt.memories["episodic"] == 2
+        assert receipt.workflows_stopped >= 2
+        assert receipt.histories_deleted >= 3
+        assert receipt.histories_kept == 0
+        assert "Lisbon" not in receipt.model_dump_json()
+        counts = [await repository.count(scope, kind) for kind in STORED_TYPES]
+        assert counts == [0] * len(STORED_TYPES)
+        # Of the erasure itself the service lists the run, which holds no content.
+        assert await _left(temporal_client, scope) == {receipt.workflow_id}
+        assert await ada.recall("Where do I live?") == []
+        assert (await bob.stats()).counts == kept
+        assert (await bob.recall("Where do I live?")) != []
+        again = await ada.erase()
+        assert again.memories == {}
+        await ada.encode("Hello again.", session_id="s1")
+        assert (await ada.stats()).counts[MemoryType.EPISODIC] == 1
+        await engine.close()

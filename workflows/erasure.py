@@ -1,0 +1,74 @@
+"""Erasing everything of one user: workflows first, then memories, until nothing is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+
+from engram.contracts import names
+from engram.contracts.common import Message
+from engram.contracts.erasure import ErasureInput, ErasureReceipt, StoreRound, WorkflowRound
+from workflows.retries import STORE_LONG
+
+M = TypeVar("M", bound=Message)
+
+# A server lists what it runs a moment late. So the user's workflows are looked for
+# until two looks in a row, so far apart, found nothing to do.
+_BETWEEN_ROUNDS = timedelta(seconds=2)
+_QUIET_ROUNDS = 2
+# Somebody who goes on writing meanwhile must not keep the erasure from ending.
+_MOST_ROUNDS = 30
+_SILENCE = timedelta(seconds=30)
+
+
+@workflow.defn(name=names.ERASURE_WORKFLOW)
+class ErasureWorkflow:
+    """Ends with a receipt once the user's collections count zero and no workflow is left."""
+
+    @workflow.run
+    async def run(self, asked: ErasureInput) -> ErasureReceipt:
+        """Erase, and say what was erased."""
+        stopped = deleted = kept = quiet = 0
+        memories: Counter[str] = Counter()
+        for number in range(_MOST_ROUNDS):
+            if number:
+                await workflow.sleep(_BETWEEN_ROUNDS, summary="look again for late listings")
+            workflows = await self._do(names.ERASE_WORKFLOWS_ACTIVITY, asked, WorkflowRound)
+            stored = await self._do(names.ERASE_MEMORIES_ACTIVITY, asked, StoreRound)
+            stopped += workflows.stopped
+            deleted += workflows.deleted
+            kept = max(kept, workflows.kept)
+            memories.update(stored.deleted)
+            clean = workflows.quiet and not stored.left and not sum(stored.deleted.values())
+            quiet = quiet + 1 if clean else 0
+            workflow.set_current_details(
+                f"Round {number + 1}: {stopped} workflows stopped, {deleted} histories "
+                f"deleted, {memories.total()} memories deleted."
+            )
+            if quiet >= _QUIET_ROUNDS:
+                break
+        return ErasureReceipt(
+            namespace=asked.scope.namespace,
+            user_id=asked.scope.user_id,
+            erased_at=workflow.now(),
+            memories=dict(memories),
+            workflows_stopped=stopped,
+            histories_deleted=deleted,
+            histories_kept=kept,
+            workflow_id=workflow.info().workflow_id,
+        )
+
+    async def _do(self, activity: str, asked: ErasureInput, answer: type[M]) -> M:
+        done: M = await workflow.execute_activity(
+            activity,
+            asked,
+            result_type=answer,
+            start_to_close_timeout=asked.store_timeout,
+            heartbeat_timeout=_SILENCE,
+            retry_policy=STORE_LONG,
+            summary=f"erase {asked.scope.tenant}",
+        )
+        return done
