@@ -27,6 +27,7 @@ from engram.contracts.consolidation import (
     SelectDueInput,
     SelectDueOutput,
 )
+from engram.contracts.digests import DigestInput, DigestOutput, LearnInput
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from workflows.retries import MODEL, STORE_LONG
@@ -141,6 +142,18 @@ class ActivityCalls:
             LinkOutput,
             f"link {len(ids)} memories",
         )
+
+    async def digest(
+        self,
+        name: str,
+        work: DigestInput | LearnInput,
+        summary: str,
+        *,
+        retries: RetryPolicy = STORE_LONG,
+    ) -> DigestOutput:
+        """Rebuild some of what is composed from memories."""
+        limit = self.policy.store_timeout
+        return await _execute(name, work, DigestOutput, summary, limit, retries, None)
 
     async def _store(self, name: str, work: Message, result: type[M], summary: str) -> M:
         limit = self.policy.store_timeout

@@ -24,6 +24,7 @@ from engram.contracts.consolidation import (
 from engram.contracts.sessions import ConsolidationRequest
 from engram.errors import RunEnded
 from workflows.consolidation_pass import ConsolidationPass
+from workflows.digest_stage import with_endings
 from workflows.failures import is_outage, outlives_failures
 from workflows.retries import after_outage
 from workflows.spending import note_spending
@@ -139,6 +140,7 @@ class ConsolidationWorkflow:
         self._update(requests=(), linking_due=False)
         if any(request.reason != _MORE_WAS_DUE for request in served):
             self._update(refused=())
+        self._state = with_endings(self._state, served, CLOSING_REASONS)
         self._enter("consolidating")
         reasons = ", ".join(dict.fromkeys(request.reason for request in served)) or "started"
         work = ConsolidationPass(self._state, reasons, self._describe, self._must_stop)

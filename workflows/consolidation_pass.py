@@ -13,10 +13,12 @@ from engram.contracts.consolidation import (
     EpisodeBatch,
     Failure,
 )
+from engram.contracts.digests import Undigested
 from engram.contracts.usage import ModelSpent
 from engram.domain.identity import operation_id
 from engram.domain.plan import ConsolidationPlan
 from workflows.activity_calls import ActivityCalls
+from workflows.digest_stage import ENOUGH, digest, must_digest, with_undigested
 from workflows.failures import failure_of, is_of_the_batch, outlives_failures
 from workflows.refusals import Refusals, halves
 from workflows.spending import spent, spent_in_vain, with_models
@@ -72,6 +74,7 @@ class ConsolidationPass:
             await self._consolidate()
             if linking or self._enough_to_link():
                 await self._link()
+            await self._digest()
         except ActivityError as error:
             if is_cancelled_exception(error) and outlives_failures():
                 raise
@@ -100,6 +103,7 @@ class ConsolidationPass:
                 await self._batch(batch)
                 if self._enough_to_link():
                     await self._link()
+                await self._digest(least=ENOUGH)
             more = due.more and bool(due.batches)
 
     async def _batch(self, batch: EpisodeBatch) -> None:
@@ -136,6 +140,7 @@ class ConsolidationPass:
             await self._apply(await self._calls.reconcile(extracted, extracted.use))
         marked = await self._calls.mark_consolidated(batch)
         self._count(ConsolidationReport(episodes=marked.marked))
+        self._touched(self.state.undigested.after_reading(batch.episode_ids))
         return ()
 
     def _refused(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
@@ -176,6 +181,7 @@ class ConsolidationPass:
             )
         )
         self._to_link(plan)
+        self._touched(self.state.undigested.after_plan(plan))
 
     def _to_link(self, plan: ConsolidationPlan) -> None:
         new = [memory.id for memory in plan.new_memories() if memory.superseded_by is None]
@@ -217,6 +223,7 @@ class ConsolidationPass:
             self._count(ConsolidationReport(), spent_in_vain(error))
             raise
         written = await self._calls.write(found.plan)
+        self._touched(self.state.undigested.after_plan(found.plan))
         self._count(
             ConsolidationReport(
                 links=written.links,
@@ -229,6 +236,22 @@ class ConsolidationPass:
             ),
             spent(found),
         )
+
+    async def _digest(self, *, least: int = 1) -> None:
+        """Let what is composed from memories follow what was touched (rows K6, K7, W8)."""
+        if not must_digest(self.state, least=least):
+            return
+        try:
+            self._count(await digest(self._calls, self.state))
+        except ActivityError as error:
+            # Nothing is lost with it: what it would have composed follows the next touch.
+            failure = self._going_on_after(error)
+            self._count(ConsolidationReport(digest_failures=1, failures=(failure,)))
+        number = self.state.digests + 1
+        self.state = self.state.model_copy(update={"undigested": Undigested(), "digests": number})
+
+    def _touched(self, undigested: Undigested) -> None:
+        self.state = with_undigested(self.state, undigested)
 
     def _count(self, part: ConsolidationReport, models: tuple[ModelSpent, ...] = ()) -> None:
         if models:

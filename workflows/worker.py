@@ -14,8 +14,8 @@ from temporalio.worker import Worker
 import activities
 import workflows
 from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
-from activities.erasure import ErasureActivities
 from activities.digests import DigestActivities
+from activities.erasure import ErasureActivities
 from activities.errors import TypedErrorInterceptor
 from activities.sessions import SessionActivities
 from engram.agents.extraction import ExtractionAgent

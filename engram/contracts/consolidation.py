@@ -9,8 +9,10 @@ from typing import Any, Final
 from pydantic import Field
 
 from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.digests import Undigested
 from engram.contracts.sessions import ConsolidationRequest
 from engram.contracts.usage import ModelSpent, by_model
+from engram.domain.digests.policy import DigestPolicy
 from engram.domain.memories import LinkKind
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.statements import Statement
@@ -32,6 +34,7 @@ class ConsolidationPolicy(Message):
     model_timeout: timedelta
     store_timeout: timedelta
     model_queue: str
+    digests: DigestPolicy | None = None
 
     @classmethod
     def fixed_by(cls, settings: object) -> ConsolidationPolicy:
@@ -93,6 +96,12 @@ class ConsolidationReport(Message):
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
         dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
         actions: How many actions of each kind were carried out (row K8).
+        profiles: New versions of profiles.
+        topics: New versions of topics.
+        boxes: Boxes that were sealed.
+        guidelines: New versions of the guidance for extractions.
+        digest_failures: Digest stages that failed; what they rest on is stored all the same.
+        guideline_failures: Times that nothing could be learnt from what was done.
         refused: Episodes left out because reading them failed for their own sake; still due.
         overfull: Single episodes that state more than one answer holds; the rest is not known.
         remaining: Whether episodes were left for a later pass.
@@ -120,6 +129,12 @@ class ConsolidationReport(Message):
     dropped_echoes: int = 0
     dropped_retirements: int = 0
     actions: dict[str, int] = Field(default_factory=dict)
+    profiles: int = 0
+    topics: int = 0
+    boxes: int = 0
+    guidelines: int = 0
+    digest_failures: int = 0
+    guideline_failures: int = 0
     refused: int = 0
     overfull: int = 0
     input_tokens: int = 0
@@ -159,6 +174,8 @@ class ConsolidationState(ScopedMessage):
         refused: Episodes that passes leave out until somebody asks anew.
         outages: Passes in a row that an outage stopped since somebody asked.
         runs: Runs of this workflow so far, this one included.
+        undigested: What was touched since the last digest stage.
+        digests: Digest stages so far, over all runs.
     """
 
     policy: ConsolidationPolicy
@@ -172,6 +189,8 @@ class ConsolidationState(ScopedMessage):
     outages: int = 0
     totals: ConsolidationReport = ConsolidationReport()
     runs: int = 1
+    undigested: Undigested = Undigested()
+    digests: int = 0
 
 
 class SelectDueInput(TimedMessage):

@@ -24,6 +24,7 @@ from temporalio.worker import (
 )
 
 from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from activities.digests import DigestActivities
 from activities.errors import TypedErrorInterceptor
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -41,6 +42,7 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.settings import Settings
+from engram.writing.digests import Digests
 from workflows.consolidation import ConsolidationWorkflow
 from workflows.sandbox import sandbox_runner
 
@@ -195,7 +197,7 @@ class Memory:
     async def semantic(self) -> list[SemanticMemory]:
         """Everything it knows, in order of when that became known."""
         page = await self.repository.scroll(self.scope, MemoryType.SEMANTIC, limit=500)
-        return [m for m in page.memories if isinstance(m, SemanticMemory)]
+        return [m for m in page.memories if isinstance(m, SemanticMemory) and not m.detail]
 
     async def episodes(self) -> list[Episode]:
         """Every turn."""
@@ -226,6 +228,7 @@ async def consolidating(
     faults = faults or Faults()
     embedder = make_embedder("wordllama")
     storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
+    digesting = DigestActivities(Digests(repository, embedder, lambda: uuid4().hex))
     model = model or RulesModel()
     thinking = ConsolidationModelActivities(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
@@ -251,6 +254,9 @@ async def consolidating(
                 storing.write_plan,
                 storing.retire,
                 storing.mark_consolidated,
+                digesting.digest_knowledge,
+                digesting.digest_sessions,
+                digesting.learn_guidelines,
             ],
             workflow_runner=sandbox_runner(),
             interceptors=interceptors,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from engram.domain.digests.details import EntityKind, Equation, Mention, Merge
@@ -57,10 +57,10 @@ class Bearer:
 def bearers_of(mentions: Iterable[Mention]) -> tuple[Bearer, ...]:
     """The mentions, gathered by name and by what sets their bearers apart, in order."""
     given = sorted(set(mentions), key=_order)
-    ambiguous = {name_key(m.name) for m in given if m.another}
+    ambiguous = ambiguous_names(given)
     gathered: dict[tuple[str, str, str, str], list[Mention]] = defaultdict(list)
     for mention in given:
-        gathered[_apart(mention, name_key(mention.name) in ambiguous)].append(mention)
+        gathered[_apart(mention, ambiguous)].append(mention)
     return tuple(
         Bearer(
             key="|".join(key),
@@ -73,6 +73,16 @@ def bearers_of(mentions: Iterable[Mention]) -> tuple[Bearer, ...]:
         )
         for key, found in sorted(gathered.items())
     )
+
+
+def ambiguous_names(mentions: Iterable[Mention]) -> frozenset[str]:
+    """Names of which it is said that somebody else bears them too."""
+    return frozenset(name_key(m.name) for m in mentions if m.another)
+
+
+def bearer_key(mention: Mention, ambiguous: Set[str]) -> str:
+    """The key of the bearer that a mention belongs to."""
+    return "|".join(_apart(mention, ambiguous))
 
 
 def fits_short(short: Bearer, full: Bearer) -> bool:
@@ -176,10 +186,11 @@ def _order(mention: Mention) -> tuple[str, ...]:
     return (name_key(mention.name), mention.source_id, mention.model_dump_json())
 
 
-def _apart(mention: Mention, ambiguous: bool) -> tuple[str, str, str, str]:
-    qualifier = mention.qualifier if ambiguous or mention.qualifier in _ROLES else ""
+def _apart(mention: Mention, ambiguous: Set[str]) -> tuple[str, str, str, str]:
+    name = name_key(mention.name)
+    qualifier = mention.qualifier if name in ambiguous or mention.qualifier in _ROLES else ""
     another = mention.source_id if mention.another else ""
-    return name_key(mention.name), mention.kind.value, qualifier, another
+    return name, mention.kind.value, qualifier, another
 
 
 def _most_often(names: Iterable[str]) -> str:

@@ -13,7 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from engram.domain.digests.bearers import Bearer, Groups, bearers_of, fits_short, project_core
+from engram.domain.digests.bearers import (
+    Bearer,
+    Groups,
+    ambiguous_names,
+    bearer_key,
+    bearers_of,
+    fits_short,
+    project_core,
+)
 from engram.domain.digests.clues import clues_in
 from engram.domain.digests.details import EntityKind, Equation, Mention, Merge
 from engram.domain.digests.names import agree, name_key, parts_of
@@ -33,6 +41,7 @@ class Entity:
         mentions: Where its names occur.
         equations: What is said about its names.
         merges: Which names were taken for one bearer, and why.
+        bearers: The keys of what was taken for one bearer.
     """
 
     key: str
@@ -42,6 +51,7 @@ class Entity:
     mentions: tuple[Mention, ...]
     equations: tuple[Equation, ...]
     merges: tuple[Merge, ...]
+    bearers: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,6 +72,23 @@ def resolve(mentions: Iterable[Mention], equations: Iterable[Equation]) -> tuple
         _entity(members, groups, told)
         for members in sorted(groups.all(), key=lambda members: members[0].key)
     )
+
+
+class Register:
+    """Whose mention is whose, after resolution.
+
+    Args:
+        entities: What :func:`resolve` returned.
+    """
+
+    def __init__(self, entities: Iterable[Entity]) -> None:
+        self.entities = tuple(entities)
+        self._borne = {key: entity for entity in self.entities for key in entity.bearers}
+        self._ambiguous = ambiguous_names(m for e in self.entities for m in e.mentions)
+
+    def entity_of(self, mention: Mention) -> Entity | None:
+        """The bearer; None if the mention was not among those resolved."""
+        return self._borne.get(bearer_key(mention, self._ambiguous))
 
 
 def find(entities: Iterable[Entity], wanted: str) -> tuple[Entity, ...]:
@@ -198,4 +225,5 @@ def _entity(members: Sequence[Bearer], groups: Groups, told: Sequence[Equation])
         mentions=tuple(m for bearer in members for m in bearer.mentions),
         equations=equations,
         merges=groups.merges_of(members),
+        bearers=tuple(bearer.key for bearer in members),
     )

@@ -1,0 +1,271 @@
+"""Boxes of a session: what follows the last sealed one is read, cut, and what is full is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.domain.digests.boxes import Box, Said, recurs, segment, topic_words
+from engram.domain.digests.details import BoxDetail, SealReason
+from engram.domain.digests.policy import DigestPolicy
+from engram.domain.digests.versions import Composer, Draft
+from engram.domain.digests.words import terms_of
+from engram.domain.identity import operation_id
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    DerivedMemory,
+    Episode,
+    LinkKind,
+    MemoryForm,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.plan import ConsolidationPlan, LinkGraph
+from engram.domain.scope import Scope
+from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository
+from engram.writing.digest_store import DigestStore
+from engram.writing.plans import PlanWriter
+
+_PAGE = 200
+# A longer stretch of a session without a sealed box is cut piece by piece.
+_MOST_READ = 2000
+# Earlier boxes that a new one is compared with.
+_EARLIER = 24
+# Both ends of a link keep a bounded number of links.
+_MOST_LINKED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The boxes of a session that were sealed, and how many links were made."""
+
+    boxes: tuple[SemanticMemory, ...] = ()
+    linked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWriter:
+    """Seals boxes. Everything may run twice.
+
+    Args:
+        repository: Where episodes are read.
+        store: Where boxes are kept.
+        plans: Links boxes with what was derived from their turns.
+    """
+
+    repository: MemoryRepository
+    store: DigestStore
+    plans: PlanWriter
+
+    async def seal(
+        self,
+        composer: Composer,
+        session_id: str,
+        episode_ids: Sequence[str],
+        policy: DigestPolicy,
+        *,
+        ended: bool,
+    ) -> Sealed:
+        """Store every box of a session that takes no further turn.
+
+        Args:
+            composer: Whose, when, and by which run.
+            session_id: The conversation.
+            episode_ids: Those of its turns that are new, whatever their timestamps.
+            policy: The thresholds.
+            ended: Whether the session has ended.
+        """
+        stored: list[SemanticMemory] = []
+        linked = 0
+        while True:
+            last = await self._last_box(composer.scope, session_id)
+            tail, more = await self._tail(composer.scope, session_id, last)
+            late = await self._late(composer.scope, episode_ids, last, tail)
+            why = SealReason.ENDED if ended and not more else None
+            boxes = segment((_said(e) for e in tail), policy, ended=why)
+            boxes += segment((_said(e) for e in late), policy, ended=SealReason.LATE)
+            episodes = {episode.id: episode for episode in (*tail, *late)}
+            for box in boxes:
+                if box.sealed is not None:
+                    sealed = await self._store(composer, session_id, box, episodes, policy)
+                    linked += await self._link(composer, sealed)
+                    stored.append(sealed)
+            if not more:
+                return Sealed(tuple(stored), linked)
+
+    async def _last_box(self, scope: Scope, session_id: str) -> BoxDetail | None:
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            Equals("detail.keys", f"session:{session_id}"),
+        )
+        found = await self.store.semantic(scope, where, limit=1)
+        detail = found[0].detail if found else None
+        return detail if isinstance(detail, BoxDetail) else None
+
+    async def _tail(
+        self, scope: Scope, session_id: str, last: BoxDetail | None
+    ) -> tuple[list[Episode], bool]:
+        """The turns after the last sealed box, in order, and whether there are more."""
+        where: Filter = (Equals("session_id", session_id),)
+        if last is not None:
+            where = (*where, Between("timestamp", at_least=last.last))
+        boxed: frozenset[str] = frozenset() if last is None else frozenset(last.episode_ids)
+        found: list[Episode] = []
+        cursor: str | None = None
+        while len(found) < _MOST_READ:
+            page = await self.repository.scroll(
+                scope,
+                MemoryType.EPISODIC,
+                where=where,
+                order_by="timestamp",
+                limit=_PAGE,
+                cursor=cursor,
+            )
+            found += [m for m in page.memories if isinstance(m, Episode) and m.id not in boxed]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return found, cursor is not None
+
+    async def _late(
+        self,
+        scope: Scope,
+        episode_ids: Sequence[str],
+        last: BoxDetail | None,
+        tail: Iterable[Episode],
+    ) -> list[Episode]:
+        """New turns of a time before the last sealed box, which are in no box."""
+        if last is None:
+            return []
+        wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
+        found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
+        early = {
+            key: m
+            for key, m in found.items()
+            if isinstance(m, Episode) and m.timestamp <= last.last
+        }
+        if not early:
+            return []
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            AnyOf("source_episode_ids", tuple(sorted(early))),
+        )
+        boxes = await self.store.semantic(scope, where, limit=len(early))
+        boxed = {e for box in boxes for e in box.source_episode_ids}
+        return [episode for key, episode in early.items() if key not in boxed]
+
+    async def _store(
+        self,
+        composer: Composer,
+        session_id: str,
+        box: Box,
+        episodes: dict[str, Episode],
+        policy: DigestPolicy,
+    ) -> SemanticMemory:
+        key = f"box:{box.turns[0].id}"
+        earlier = await self._earlier(composer.scope, box, key)
+        detail = _detail(key, session_id, box, policy, earlier)
+        is_test = any(episodes[turn.id].is_test for turn in box.turns)
+        draft = Draft(
+            form=MemoryForm.BOX,
+            content=_described(detail, len(box.turns)),
+            detail=detail,
+            sources=detail.episode_ids,
+            known_at=box.last,
+            event_at=box.opened,
+            session_id=session_id,
+            is_test=is_test,
+        )
+        there = await self.store.current(composer.scope, MemoryForm.BOX, [key])
+        if there:
+            return there[0]
+        return (await self.store.put(composer, [draft], ())).written[0]
+
+    async def _earlier(self, scope: Scope, box: Box, key: str) -> list[BoxDetail]:
+        words = [f"word:{word}" for word in _traced(box)]
+        if not words:
+            return []
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            AnyOf("detail.keys", tuple(words)),
+            Between("known_at", at_most=box.opened),
+        )
+        found = await self.store.semantic(scope, where, limit=_EARLIER)
+        details = [m.detail for m in found if isinstance(m.detail, BoxDetail)]
+        return [detail for detail in details if detail.keys[0] != key]
+
+    async def _link(self, composer: Composer, box: SemanticMemory) -> int:
+        """Link the box with what was derived from its turns, both ways."""
+        derived: list[DerivedMemory] = []
+        detail = box.detail
+        episodes = detail.episode_ids if isinstance(detail, BoxDetail) else ()
+        for kind in DERIVED_TYPES:
+            page = await self.repository.scroll(
+                composer.scope,
+                kind,
+                where=(AnyOf("source_episode_ids", episodes),),
+                limit=4 * _MOST_LINKED,
+            )
+            derived += [m for m in page.memories if isinstance(m, DerivedMemory)]
+        members = [m for m in derived if not (isinstance(m, SemanticMemory) and m.detail)]
+        members.sort(key=lambda m: (-m.importance, m.known_at, m.id))
+        plan = ConsolidationPlan(
+            actions=tuple(
+                LinkGraph(
+                    why="derived from a turn of this box",
+                    first_id=member.id,
+                    second_id=box.id,
+                    kind=LinkKind.BELONGS_TO,
+                )
+                for member in members[:_MOST_LINKED]
+            )
+        )
+        return (await self.plans.write(composer.scope, plan, composer.now)).links
+
+
+def _said(episode: Episode) -> Said:
+    return Said(
+        id=episode.id, at=episode.timestamp, text=episode.content, sequence=episode.sequence
+    )
+
+
+def _traced(box: Box) -> list[str]:
+    """The stems that a recurring topic is looked up by."""
+    return [next(iter(terms_of(word)), word) for word in topic_words(box.turns)]
+
+
+def _detail(
+    key: str, session_id: str, box: Box, policy: DigestPolicy, earlier: Sequence[BoxDetail]
+) -> BoxDetail:
+    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in earlier]
+    recurring = max((s for s in scored if s[0]), default=None)
+    trace_id = recurring[2] if recurring else operation_id("trace", key)
+    assert box.sealed is not None  # noqa: S101 - for the type checker; only sealed ones are stored
+    return BoxDetail(
+        keys=(
+            key,
+            f"session:{session_id}",
+            f"trace:{trace_id}",
+            *(f"word:{word}" for word in _traced(box)),
+        ),
+        session_id=session_id,
+        opened=box.opened,
+        last=box.last,
+        sealed=box.sealed,
+        topic=topic_words(box.turns),
+        terms=tuple(sorted(box.terms)),
+        episode_ids=tuple(turn.id for turn in box.turns),
+        trace_id=trace_id,
+    )
+
+
+def _described(box: BoxDetail, turns: int) -> str:
+    about = ", ".join(box.topic) or "small talk"
+    return f"{_span(box.opened, box.last)}, {turns} turn{'s' if turns != 1 else ''}: {about}."
+
+
+def _span(opened: datetime, last: datetime) -> str:
+    if opened.date() == last.date():
+        return f"{opened:%d %B %Y, %H:%M}-{last:%H:%M}"
+    return f"{opened:%d %B %Y, %H:%M} - {last:%d %B %Y, %H:%M}"

@@ -1,0 +1,130 @@
+"""The topics of what a pass touched: looked up, gathered, and stored where they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engram.domain.digests.details import TopicDetail
+from engram.domain.digests.policy import DigestPolicy
+from engram.domain.digests.profiles import answers
+from engram.domain.digests.topics import Topic, least, telling_terms, topic, topic_text
+from engram.domain.digests.versions import Composer, Draft
+from engram.domain.digests.words import terms_of
+from engram.domain.memories import (
+    ANSWERING_FORMS,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, SearchRequest
+from engram.writing.digest_store import DigestStore, Put
+
+# What is found under a term beside what was touched.
+_SEARCHED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TopicWriter:
+    """Rebuilds topics. Everything may run twice.
+
+    Args:
+        repository: Where memories are searched.
+        embedder: Turns a term into something to search with.
+        store: Where topics are kept.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+    store: DigestStore
+
+    async def rebuild(
+        self, composer: Composer, touched: Mapping[str, SemanticMemory], policy: DigestPolicy
+    ) -> Put:
+        """The topics of these memories: those there are, and the most telling new ones."""
+        if not touched:
+            return Put()
+        scope = composer.scope
+        terms = sorted({term for m in touched.values() for term in terms_of(m.content)})
+        current = await self.store.current(
+            scope, MemoryForm.TOPIC, [f"topic:{term}" for term in terms]
+        )
+        there = {m.detail.topic: m for m in current if isinstance(m.detail, TopicDetail)}
+        standing = sorted((m for m in touched.values() if answers(m)), key=lambda m: m.id)
+        drafts: list[Draft] = []
+        for term in dict.fromkeys([*there, *telling_terms(standing)]):
+            members = await self._members(scope, term, touched, there.get(term))
+            found = topic(term, members.values(), policy)
+            if found is not None:
+                drafts.append(_draft(found, touched))
+        put = await self.store.put(composer, drafts, current)
+        if put.written:
+            put = put.plus(Put(retired=await self._cut(scope, policy)))
+        return put
+
+    async def _members(
+        self,
+        scope: Scope,
+        term: str,
+        touched: Mapping[str, SemanticMemory],
+        current: SemanticMemory | None,
+    ) -> dict[str, SemanticMemory]:
+        detail = current.detail if current is not None else None
+        listed = detail.member_ids if isinstance(detail, TopicDetail) else ()
+        found = await self.store.by_id(scope, set(listed) - touched.keys()) | dict(touched)
+        if current is None:
+            found = await self._searched(scope, term) | found
+        return found
+
+    async def _searched(self, scope: Scope, term: str) -> dict[str, SemanticMemory]:
+        where: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            AnyOf("form", tuple(form.value for form in ANSWERING_FORMS)),
+        )
+        request = SearchRequest(
+            vectors=await self.embedder.embed_query(term),
+            types=(MemoryType.SEMANTIC,),
+            limit=_SEARCHED,
+            where={MemoryType.SEMANTIC: where},
+        )
+        candidates = await self.repository.search(scope, request)
+        return {c.memory.id: c.memory for c in candidates if isinstance(c.memory, SemanticMemory)}
+
+    async def _cut(self, scope: Scope, policy: DigestPolicy) -> tuple[str, ...]:
+        """Retire the least topics past the bound."""
+        topics = {
+            m.detail.topic: m
+            for m in await self.store.current(scope, MemoryForm.TOPIC)
+            if isinstance(m.detail, TopicDetail)
+        }
+        sizes = {
+            term: len(m.detail.member_ids)
+            for term, m in topics.items()
+            if isinstance(m.detail, TopicDetail)
+        }
+        gone = [topics[term] for term in least(sizes, policy.topics)]
+        return await self.store.retire(scope, gone)
+
+
+def _draft(found: Topic, touched: Mapping[str, SemanticMemory]) -> Draft:
+    members = found.members
+    ended = [
+        m.superseded_known_at
+        for m in touched.values()
+        if m.superseded_known_at is not None and found.term in terms_of(m.content)
+    ]
+    return Draft(
+        form=MemoryForm.TOPIC,
+        content=topic_text(found),
+        detail=TopicDetail(
+            keys=(f"topic:{found.term}",),
+            topic=found.term,
+            name=found.name,
+            member_ids=tuple(m.id for m in members),
+        ),
+        sources=tuple(sorted({s for m in members for s in m.source_episode_ids})),
+        known_at=max([m.known_at for m in members] + ended),
+        event_at=min(m.known_at for m in members),
+    )
