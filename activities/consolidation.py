@@ -28,7 +28,6 @@ from engram.contracts.consolidation import (
     SelectDueOutput,
 )
 from engram.domain.batches import batches
-from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import (
     AnyMemory,
     Episode,
@@ -118,9 +117,6 @@ class ConsolidationStoreActivities:
             scope=request.scope,
             now=request.now,
             episodes=episodes,
-            method=ExtractionMethod.EXTRACTED
-            if request.use.deterministic
-            else ExtractionMethod.INFERRED,
             provenance=Provenance(
                 workflow_id=request.workflow_id,
                 run_id=request.run_id,

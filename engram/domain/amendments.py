@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.corroboration import corroborated
 from engram.domain.memories import Episode, MemoryStatus, SemanticMemory
 from engram.domain.plan import Supersession, Survival, UpdateNote
@@ -12,6 +13,8 @@ from engram.domain.tellings import retold, tellings_of
 
 # Row K3.
 SELECTIVITY_STEP = 0.1
+# Quotations beyond these add nothing to what verifying finds.
+MAX_EVIDENCE = 16
 
 
 def amended(
@@ -25,13 +28,17 @@ def amended(
         episodes: The episodes that confirm it, by id; those that are gone confirm nothing.
     """
     sources = [episodes[e] for e in update.add_sources if e in episodes]
-    after = corroborated(memory, sources) or memory
+    after = _evident(corroborated(memory, sources) or memory, update)
     if update.add_tellings or update.drop_tellings:
         before = tellings_of(memory)
         after = retold(after, (*before, *update.add_tellings), without=update.drop_tellings)
     if update.place is not None:
         after = after.model_copy(update=dict(update.place))
     after = _reinstated(_succeeding(after, update), update.reinstated_from)
+    after = disputed(after, with_=update.dispute_with, settled=update.settle_with)
+    if update.ending is not None and after.resolution is None:
+        ended = {"resolution": update.ending.resolution, "resolved_at": update.ending.at}
+        after = after.model_copy(update=ended)
     if update.survival is not None:
         after = survived(after, update.survival) or after
     return after if after != memory else None
@@ -51,10 +58,57 @@ def survived(memory: SemanticMemory, survival: Survival) -> SemanticMemory | Non
 
 def retired(memory: SemanticMemory, supersession: Supersession) -> SemanticMemory | None:
     """``memory`` as something that held until then; None if that is known already."""
-    after = memory.model_copy(
-        update={"status": MemoryStatus.SUPERSEDED, **supersession.model_dump()}
-    )
+    changes = supersession.model_dump(exclude={"duplicate"})
+    if supersession.duplicate:
+        changes["duplicate_of"] = supersession.superseded_by
+    after = memory.model_copy(update={"status": MemoryStatus.SUPERSEDED, **changes})
     return after if after != memory else None
+
+
+def disputed(
+    memory: SemanticMemory, *, with_: Collection[str], settled: Collection[str] = ()
+) -> SemanticMemory:
+    """``memory`` in dispute with these, and no longer with those that are settled.
+
+    Each dispute counts as one contradiction (row C6) while it lasts. What the user
+    confirmed stays confirmed; it counts for less all the same.
+    """
+    new = tuple(one for one in dict.fromkeys(with_) if one not in memory.disputed_with)
+    gone = tuple(one for one in memory.disputed_with if one in settled)
+    if not (new or gone):
+        return memory
+    left = tuple(one for one in (*memory.disputed_with, *new) if one not in gone)
+    before = memory.confidence
+    verification = before.verification
+    if left and verification is not Verification.USER_CONFIRMED:
+        verification = Verification.DISPUTED
+    elif not left and verification is Verification.DISPUTED:
+        found = bool(memory.evidence)
+        verification = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
+    confidence = before.model_copy(
+        update={
+            "contradictions": max(before.contradictions + len(new) - len(gone), 0),
+            "verification": verification,
+        }
+    )
+    return memory.model_copy(update={"disputed_with": left, "confidence": confidence})
+
+
+def _evident(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
+    """With further quotations: what was inferred and is now found in words counts as extracted."""
+    fresh = tuple(
+        quote
+        for quote in update.add_evidence
+        if quote not in memory.evidence and quote.episode_id in memory.source_episode_ids
+    )
+    kept = (*memory.evidence, *fresh)[:MAX_EVIDENCE]
+    if kept == memory.evidence:
+        return memory
+    changes: dict[str, object] = {"method": ExtractionMethod.EXTRACTED}
+    if memory.confidence.verification is Verification.UNCHECKED:
+        changes["verification"] = Verification.EVIDENCE_FOUND
+    confidence = memory.confidence.model_copy(update=changes)
+    return memory.model_copy(update={"evidence": kept, "confidence": confidence})
 
 
 def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
@@ -74,6 +128,7 @@ def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemo
         update={
             "status": MemoryStatus.ACTIVE,
             "superseded_by": None,
+            "duplicate_of": None,
             "valid_to": None,
             "superseded_known_at": None,
         }

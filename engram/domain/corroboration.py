@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from engram.domain.lifecycle.actions import told_again
 from engram.domain.memories import DerivedMemory, Episode
+from engram.domain.sources import folded, has_source
 
 D = TypeVar("D", bound=DerivedMemory)
 
@@ -18,22 +19,23 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
     later, because the memory was known since its first source; an earlier source
     that arrives late (an import) moves it earlier. What time had taken comes back.
     """
-    fresh = {e.id: e for e in episodes if e.id not in memory.source_episode_ids}
+    fresh = {e.id: e for e in episodes if not has_source(memory, e.id)}
     if not fresh:
         return None
     times = [episode.timestamp for episode in fresh.values()]
     sources = (*memory.source_episode_ids, *fresh)
     confidence = memory.confidence.model_copy(
         update={
-            "supporting_episodes": len(sources),
+            "supporting_episodes": memory.confidence.supporting_episodes + len(fresh),
             "last_confirmed": max(memory.confidence.last_confirmed, *times),
         }
     )
     back = told_again(memory)
-    return back.model_copy(
+    more = back.model_copy(
         update={
             "source_episode_ids": sources,
             "confidence": confidence,
             "known_at": min(memory.known_at, *times),
         }
     )
+    return folded(more)

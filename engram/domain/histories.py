@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from engram.domain.amendments import disputed
 from engram.domain.memories import MemoryStatus, SemanticMemory, Telling
 from engram.domain.plan import Place, Supersession, UpdateNote
 from engram.domain.tellings import sources_only_of, tellings_of
@@ -35,7 +37,11 @@ def history(
         owners[memory.id] = number
         memories.append(memory)
     ids = {id(stretch): memory.id for stretch, memory in zip(found, memories, strict=True)}
-    placed = [_placed(m, s, ids, m.id in known) for m, s in zip(memories, found, strict=True)]
+    timeline = {*known, *ids.values()}
+    placed = [
+        _placed(memory, stretch, ids, timeline, known=memory.id in known)
+        for memory, stretch in zip(memories, found, strict=True)
+    ]
     return placed + _doubles(known, owners, found, memories)
 
 
@@ -69,6 +75,11 @@ def change(
         changes["reinstated_from"] = replaced_by
     if ended is not None and ended != _supersession(before):
         changes["supersession"] = ended
+    rivals = {one for one in after.disputed_with if one not in before.disputed_with}
+    settled = {one for one in before.disputed_with if one not in after.disputed_with}
+    if rivals or settled:
+        changes["dispute_with"] = tuple(sorted(rivals))
+        changes["settle_with"] = tuple(sorted(settled))
     return update.model_copy(update=changes)
 
 
@@ -90,15 +101,21 @@ def _all_told(known: Iterable[SemanticMemory], said: Iterable[Told]) -> list[Tol
 
 
 def _placed(
-    memory: SemanticMemory, stretch: Stretch, ids: Mapping[int, str], known: bool
+    memory: SemanticMemory,
+    stretch: Stretch,
+    ids: Mapping[int, str],
+    timeline: Collection[str],
+    *,
+    known: bool,
 ) -> SemanticMemory:
+    foreign = _foreign(memory, timeline)
     told = tuple(one.telling for one in stretch.told)
     closer = stretch.closed_by
     changes: dict[str, object] = {
         "event_at": stretch.event_at,
         "known_at": stretch.known_at,
         "valid_from": stretch.valid_from,
-        "supersedes": tuple(ids[id(old)] for old in stretch.closes),
+        "supersedes": tuple(ids[id(old)] for old in stretch.closes) + foreign.supersedes,
         "superseded_by": None if closer is None else ids[id(closer)],
         "valid_to": stretch.valid_to,
         "superseded_known_at": stretch.hidden_at if closer is not None else None,
@@ -111,14 +128,32 @@ def _placed(
     leaving = sources_only_of(gone, told)
     sources = tuple(e for e in dict.fromkeys((*before, *fresh)) if e not in leaving)
     changes |= {"tellings": told, "source_episode_ids": sources}
-    if not known:
-        changes["confidence"] = memory.confidence.model_copy(
-            update={
-                "supporting_episodes": len(sources),
-                "last_confirmed": max(one.known_at for one in told),
-            }
-        )
-    return memory.model_copy(update=changes)
+    rivals = tuple(ids[id(rival)] for rival in stretch.disputed_with)
+    if known:
+        changes["disputed_with"] = (*foreign.disputed_with, *rivals)
+        return memory.model_copy(update=changes)
+    changes["confidence"] = memory.confidence.model_copy(
+        update={
+            "supporting_episodes": len(sources),
+            "last_confirmed": max(one.known_at for one in told),
+        }
+    )
+    return disputed(memory.model_copy(update=changes), with_=rivals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """What a memory has to do with others than those of its timeline, which stays as it is."""
+
+    supersedes: tuple[str, ...]
+    disputed_with: tuple[str, ...]
+
+
+def _foreign(memory: SemanticMemory, timeline: Collection[str]) -> _Foreign:
+    return _Foreign(
+        supersedes=tuple(one for one in memory.supersedes if one not in timeline),
+        disputed_with=tuple(one for one in memory.disputed_with if one not in timeline),
+    )
 
 
 def _status(memory: SemanticMemory, *, ended: bool) -> MemoryStatus:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.confidence import Confidence
-from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
 from engram.domain.digests.details import Detail
+from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
 from engram.domain.scope import Scope
 
 
@@ -167,12 +167,16 @@ class Telling(_Value):
         known_at: Timestamp of the latest turn that says so.
         begins: Whether it says that it began then, not just that it held.
         episode_ids: The turns that say so.
+        session_id: The conversation; within one, ``sequence`` orders what has one timestamp.
+        sequence: Of the latest turn, within its session.
     """
 
     event_at: datetime
     known_at: datetime
     begins: bool = False
     episode_ids: tuple[str, ...] = Field(min_length=1)
+    session_id: str | None = None
+    sequence: int = 0
 
 
 class Memory(_Value):
@@ -268,9 +272,13 @@ class DerivedMemory(Memory):
         generation: Counts how often the same conclusion began to hold anew.
         superseded_by: The memory that replaced this one.
         supersedes: The memories that this one replaced.
+        source_episode_ids: The first and the latest episodes that say so.
+        folded_sources: Fingerprints of the sources between those, see
+            :mod:`engram.domain.sources`; the confidence counts them all.
     """
 
     source_episode_ids: tuple[str, ...] = Field(min_length=1)
+    folded_sources: str = ""
     event_at: datetime
     derived_at: datetime
     confidence: Confidence
@@ -317,6 +325,7 @@ class SemanticMemory(DerivedMemory):
         evidence: Quotations from the sources; none where it was inferred.
         disputed_with: The memories it contradicts, where nothing settles which holds.
         detail: What a profile, topic, box or guideline carries beside its words.
+        duplicate_of: The memory that says the same, and now has the sources of this one.
         resolution: How a commitment ended; None while it is open.
         resolved_at: When it ended.
     """
@@ -328,6 +337,7 @@ class SemanticMemory(DerivedMemory):
     category: Category = Category.FACT
     evidence: tuple[Evidence, ...] = ()
     disputed_with: tuple[str, ...] = ()
+    duplicate_of: str | None = None
     resolution: Resolution | None = None
     resolved_at: datetime | None = None
     slot: Slot | None = None

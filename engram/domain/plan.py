@@ -6,6 +6,7 @@ Applying it decides nothing, so that applying it twice does nothing twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engram.domain.lifecycle.states import LifecycleState as LifecycleState  # noqa: PLC0414 - passed on
-from engram.domain.memories import LinkKind, SemanticMemory, Telling
+from engram.domain.memories import Evidence, LinkKind, Resolution, SemanticMemory, Telling
 from engram.errors import InvalidInput
 
 
@@ -41,8 +42,38 @@ class Eligibility(_Value):
     source: ActionSource = ActionSource.UNKNOWN
 
 
+class Reason(StrEnum):
+    """Why an action is taken, for logs and counts: never any content."""
+
+    UNSPECIFIED = "unspecified"
+    NEW = "new"
+    HOLDS_AGAIN = "holds_again"
+    SAID_AGAIN = "said_again"
+    REPLACED = "replaced"
+    REINSTATED = "reinstated"
+    PLACED = "placed"
+    DISPUTED = "disputed"
+    SETTLED = "settled"
+    DUPLICATE = "duplicate"
+    RESOLVED = "resolved"
+    SURVIVED = "survived"
+    PRUNED = "pruned"
+    VERBATIM = "verbatim"
+    SUMMARISED = "summarised"
+    SUMMARY_OUTDATED = "summary_outdated"
+    LINKED = "linked"
+    NO_SOURCE = "no_source"
+    READ_BEFORE = "read_before"
+    ECHO = "echo"
+    NOT_SHOWN = "not_shown"
+    NOT_ELIGIBLE = "not_eligible"
+    TOO_MANY = "too_many"
+    INVALID = "invalid"
+
+
 class _Action(_Value):
     why: str = Field(min_length=1, max_length=500)
+    reason: Reason = Reason.UNSPECIFIED
     eligibility: Eligibility = Eligibility()
 
 
@@ -82,11 +113,25 @@ class Supersession(_Value):
         superseded_by: What replaced it; for a plain ending, the memory of the ending.
         valid_to: Until when it held.
         superseded_known_at: Timestamp of the turn that made this known.
+        duplicate: Whether the other one merely says the same.
     """
 
     superseded_by: str
     valid_to: datetime
     superseded_known_at: datetime
+    duplicate: bool = False
+
+
+class Ending(_Value):
+    """A commitment ended (row D8).
+
+    Attributes:
+        resolution: How.
+        at: Timestamp of the turn that made this known.
+    """
+
+    resolution: Resolution
+    at: datetime
 
 
 class Place(_Value):
@@ -126,6 +171,10 @@ class UpdateNote(_Action):
         add_tellings: When, and of when, they say so.
         drop_tellings: Those that turned out to belong to another memory of the
             same value, because something else held in between.
+        add_evidence: The words by which they say so.
+        dispute_with: Memories that it contradicts, and nothing settles which holds.
+        settle_with: Memories with which that is settled.
+        ending: It is a commitment, and ended.
         place: Where it belongs now.
         reinstated_from: It was replaced by this memory, and is not any more.
             Does nothing if something else has replaced it since.
@@ -140,6 +189,10 @@ class UpdateNote(_Action):
     add_sources: tuple[str, ...] = ()
     add_tellings: tuple[Telling, ...] = ()
     drop_tellings: tuple[Telling, ...] = ()
+    add_evidence: tuple[Evidence, ...] = ()
+    dispute_with: tuple[str, ...] = ()
+    settle_with: tuple[str, ...] = ()
+    ending: Ending | None = None
     place: Place | None = None
     reinstated_from: str | None = None
     valid_from: datetime | None = None
@@ -150,9 +203,10 @@ class UpdateNote(_Action):
     @property
     def amends(self) -> bool:
         """Whether it does anything besides retiring the memory."""
-        told = self.add_sources or self.add_tellings or self.drop_tellings
+        told = self.add_sources or self.add_tellings or self.drop_tellings or self.add_evidence
         placed = self.place or self.reinstated_from or self.valid_from or self.supersedes
-        return bool(told or placed or self.survival)
+        disputed = self.dispute_with or self.settle_with
+        return bool(told or placed or disputed or self.ending or self.survival)
 
 
 class LinkGraph(_Action):
@@ -209,7 +263,19 @@ def action_or_discard(raw: object) -> Action:
         return parse_action(raw)
     except InvalidInput as error:
         fields = ", ".join(error.details["fields"])
-        return Discard(why=f"invalid action: {fields or 'unreadable'}"[:500])
+        return Discard(why=f"invalid action: {fields or 'unreadable'}"[:500], reason=Reason.INVALID)
+
+
+def eligibility_of(
+    memory: SemanticMemory, source: ActionSource = ActionSource.EXTRACTION
+) -> Eligibility:
+    """What a change of this memory rests on."""
+    return Eligibility(
+        confidence=memory.confidence.extraction,
+        state=memory.lifecycle or LifecycleState.CANDIDATE,
+        importance=memory.importance,
+        source=source,
+    )
 
 
 def eligibility_or_candidate(raw: object) -> Eligibility:
@@ -238,6 +304,10 @@ class ConsolidationPlan(_Value):
     def retirements(self) -> tuple[UpdateNote, ...]:
         """What stops holding, to be applied last."""
         return tuple(a for a in self._updates() if a.supersession is not None)
+
+    def counts(self) -> dict[str, int]:
+        """How many actions of each kind it has (row K8)."""
+        return dict(Counter(action.action for action in self.actions))
 
     def links(self) -> tuple[LinkGraph, ...]:
         """The links it makes."""

@@ -6,21 +6,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from engram.domain.amendments import MAX_EVIDENCE
 from engram.domain.circumstances import Circumstances
 from engram.domain.corroboration import corroborated
+from engram.domain.disputes import settled
 from engram.domain.histories import change, history
-from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
+from engram.domain.memories import (
+    Category,
+    Evidence,
+    MemoryKind,
+    MemoryStatus,
+    Resolution,
+    SemanticMemory,
+    Slot,
+    Telling,
+)
+from engram.domain.normalisation import normalise
 from engram.domain.plan import (
     Action,
-    ActionSource,
     ConsolidationPlan,
     Discard,
-    Eligibility,
-    LifecycleState,
-    StoreNote,
+    Ending,
+    Reason,
     UpdateNote,
+    eligibility_of,
 )
-from engram.domain.slots import is_functional, slot_of, timeline_key
+from engram.domain.reasons import storing, why_changed
+from engram.domain.slots import ends_something, slot_of, timeline_key
+from engram.domain.sources import folded, has_read, has_source
 from engram.domain.statements import Statement
 from engram.domain.timeline import Told
 
@@ -53,7 +66,9 @@ def reconcile(
             here = {m.id: m for m in remembered if m.is_test == is_test}
             actions += _reconciled(stated, here, side)
     unsourced = [
-        Discard(why=f"none of its sources exists any more: {s.content}"[:500])
+        Discard(
+            why=f"none of its sources exists any more: {s.content}"[:500], reason=Reason.NO_SOURCE
+        )
         for s in statements
         if not circumstances.sources(s)
     ]
@@ -84,7 +99,7 @@ class _Desk:
     timelines: dict[tuple[str, ...], list[Told]]
     new: dict[str, SemanticMemory] = field(default_factory=dict)
     updates: dict[str, UpdateNote] = field(default_factory=dict)
-    repeats: list[Discard] = field(default_factory=list)
+    discards: list[Discard] = field(default_factory=list)
     taken: dict[str, list[Told]] = field(default_factory=dict)
 
     def take(self, statement: Statement, telling: Telling) -> None:
@@ -92,9 +107,13 @@ class _Desk:
         identity = self.circumstances.identity(statement)
         alike = [m for m in self._all() if m.identity == identity]
         slot = _slot(statement)
-        read = next((m for m in alike if _has_read(m.source_episode_ids, telling)), None)
+        read = next((m for m in alike if has_read(m, telling.episode_ids)), None)
         if read is not None or self._has_taken(identity, telling):
             self._repeat(read, statement)
+            return
+        if alike and _is_echo(statement):
+            why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
+            self._discard(Reason.ECHO, why, alike[0])
             return
         same = self._in_the_same_words(alike, slot)
         if same is not None:
@@ -102,6 +121,9 @@ class _Desk:
         elif slot is None and identity in self.taken:
             # The same words in the same batch, understood a moment before.
             slot = self.taken[identity][0].slot
+        if statement.kind is MemoryKind.EPISODE and same is None:
+            # What happened stands for itself: nothing ever takes its place (row W7).
+            slot = None
         if slot is not None and timeline_key(slot) in self.timelines:
             told = Told(slot, telling, statement=statement)
             self.timelines[timeline_key(slot)].append(told)
@@ -116,22 +138,24 @@ class _Desk:
         for key, told in self.timelines.items():
             self._settle(key, told)
         contents = {m.id: m.content for m in self._all()}
-        stored = [
-            StoreNote(why=_why_new(m, contents), eligibility=_eligibility(m), memory=m)
-            for m in self.new.values()
-        ]
+        stored = [storing(folded(m), contents) for m in self.new.values()]
+        self._end_commitments()
+        settled(self.known, self.updates)
         updates = [u for u in self.updates.values() if u.amends or u.supersession is not None]
-        return [*stored, *updates, *self.repeats]
+        return [*stored, *updates, *self.discards]
 
     def _repeat(self, read: SemanticMemory | None, statement: Statement) -> None:
         if read is None or read.id not in self.known:
             return
         why = f"read before from the same turns: {statement.content}"[:500]
-        self.repeats.append(Discard(why=why, eligibility=_eligibility(read)))
+        self._discard(Reason.READ_BEFORE, why, read)
+
+    def _discard(self, reason: Reason, why: str, memory: SemanticMemory) -> None:
+        self.discards.append(Discard(why=why, reason=reason, eligibility=eligibility_of(memory)))
 
     def _has_taken(self, identity: str, telling: Telling) -> bool:
         taken = self.taken.get(identity, ())
-        return any(_has_read(told.telling.episode_ids, telling) for told in taken)
+        return any(set(telling.episode_ids) <= set(told.telling.episode_ids) for told in taken)
 
     def _in_the_same_words(
         self, alike: Sequence[SemanticMemory], slot: Slot | None
@@ -141,7 +165,20 @@ class _Desk:
         about = [m for m in self._all() if m.slot is not None and timeline_key(m.slot) == key]
         if any(m in alike or m.slot == slot for m in about):
             return None
-        return next((m for m in alike if m.status is not MemoryStatus.SUPERSEDED), None)
+        standing = (m for m in alike if m.status is not MemoryStatus.SUPERSEDED)
+        return next(standing, None) or self._of_which_it_is_a_duplicate(alike)
+
+    def _of_which_it_is_a_duplicate(self, alike: Sequence[SemanticMemory]) -> SemanticMemory | None:
+        """What says the same as these words in other words, and stands for both."""
+        for memory in alike:
+            seen = {memory.id}
+            found = self.known.get(memory.duplicate_of or "")
+            while found is not None and found.duplicate_of and found.id not in seen:
+                seen.add(found.id)
+                found = self.known.get(found.duplicate_of)
+            if found is not None and found.status is not MemoryStatus.SUPERSEDED:
+                return found
+        return None
 
     def _new(self, statement: Statement, telling: Telling) -> None:
         memory = self._unused(self.circumstances.memory(statement, telling, None))
@@ -151,14 +188,27 @@ class _Desk:
         if same.id in self.new:
             # Two turns of one batch say it: one memory with two sources.
             sources = self.circumstances.sources(statement)
-            self.new[same.id] = corroborated(same, sources) or same
+            evidence = dict.fromkeys((*same.evidence, *statement.evidence))
+            more = (corroborated(same, sources) or same).model_copy(
+                update={"evidence": tuple(evidence)[:MAX_EVIDENCE]}
+            )
+            self.new[same.id] = more
             return
-        update = self._update(same, "said again")
-        known = {*same.source_episode_ids, *update.add_sources}
-        fresh = tuple(e for e in telling.episode_ids if e not in known)
+        update = self._update(same, Reason.SAID_AGAIN, "said again")
+        fresh = tuple(
+            e
+            for e in telling.episode_ids
+            if e not in update.add_sources and not has_source(same, e)
+        )
+        if not fresh:
+            return
         tellings = () if same.slot is None else (*update.add_tellings, telling)
         self.updates[same.id] = update.model_copy(
-            update={"add_sources": (*update.add_sources, *fresh), "add_tellings": tellings}
+            update={
+                "add_sources": (*update.add_sources, *fresh),
+                "add_tellings": tellings,
+                "add_evidence": (*update.add_evidence, *statement.evidence),
+            }
         )
 
     def _settle(self, key: tuple[str, ...], told: Sequence[Told]) -> None:
@@ -168,8 +218,10 @@ class _Desk:
         for memory in after:
             if memory.id in known:
                 before = known[memory.id]
-                update = self._update(before, _why_changed(before, memory, contents))
-                self.updates[memory.id] = change(before, memory, update, known)
+                reason, why = why_changed(before, memory, contents)
+                changed = change(before, memory, self._update(before, reason, why), known)
+                evidence = _evidence(changed, told)
+                self.updates[memory.id] = changed.model_copy(update={"add_evidence": evidence})
             else:
                 self.new[memory.id] = memory
 
@@ -187,9 +239,28 @@ class _Desk:
         used = (m.generation for m in self._all() if m.identity == memory.identity)
         return self.circumstances.generation(memory, 1 + max(used, default=-1))
 
-    def _update(self, memory: SemanticMemory, why: str) -> UpdateNote:
+    def _end_commitments(self) -> None:
+        """A promise that no longer holds was kept, unless the turn says otherwise (row D8)."""
+        endings = {
+            one.telling: one.statement.ended
+            for told in self.timelines.values()
+            for one in told
+            if one.statement is not None
+        }
+        for update in tuple(self.updates.values()):
+            memory, by = self.known[update.memory_id], update.supersession
+            if by is None or memory.category is not Category.COMMITMENT or memory.resolution:
+                continue
+            closer = self.new.get(by.superseded_by) or self.known.get(by.superseded_by)
+            if closer is None or closer.slot is None or not ends_something(closer.slot):
+                continue
+            said = next((endings[t] for t in closer.tellings if endings.get(t)), None)
+            ending = Ending(resolution=said or Resolution.FULFILLED, at=by.superseded_known_at)
+            self.updates[memory.id] = update.model_copy(update={"ending": ending})
+
+    def _update(self, memory: SemanticMemory, reason: Reason, why: str) -> UpdateNote:
         return self.updates.get(memory.id) or UpdateNote(
-            memory_id=memory.id, why=why, eligibility=_eligibility(memory)
+            memory_id=memory.id, reason=reason, why=why, eligibility=eligibility_of(memory)
         )
 
     def _all(self) -> Iterable[SemanticMemory]:
@@ -204,37 +275,19 @@ def _order(telling: Telling, statement: Statement) -> tuple[datetime, datetime, 
     return telling.event_at, telling.known_at, statement.content
 
 
-def _has_read(sources: Iterable[str], telling: Telling) -> bool:
-    return set(telling.episode_ids) <= set(sources)
+def _is_echo(statement: Statement) -> bool:
+    """Whether the turn says it letter by letter as Engram words it, in the third person."""
+    words = normalise(statement.content)
+    return any(normalise(quote.words) == words for quote in statement.evidence)
 
 
-def _eligibility(memory: SemanticMemory) -> Eligibility:
-    return Eligibility(
-        confidence=memory.confidence.extraction,
-        state=LifecycleState.CANDIDATE,
-        importance=memory.importance,
-        source=ActionSource.EXTRACTION,
+def _evidence(update: UpdateNote, told: Sequence[Told]) -> tuple[Evidence, ...]:
+    """The quotations that came with the tellings that an update adds."""
+    added = set(update.add_tellings)
+    quotes = (
+        quote
+        for one in told
+        if one.statement is not None and one.telling in added
+        for quote in one.statement.evidence
     )
-
-
-def _why_changed(before: SemanticMemory, after: SemanticMemory, contents: dict[str, str]) -> str:
-    if after.superseded_by is not None and after.superseded_by != before.superseded_by:
-        return f"replaced by what began to hold then: {contents[after.superseded_by]}"[:500]
-    if after.superseded_by is None and before.superseded_by is not None:
-        return "holds after all, by everything that was said"
-    if len(after.tellings) > len(before.tellings):
-        return "said again"
-    return "its place in the history became known"
-
-
-def _why_new(memory: SemanticMemory, contents: dict[str, str]) -> str:
-    if memory.superseded_by is not None:
-        return f"history already, replaced by: {contents[memory.superseded_by]}"[:500]
-    if memory.supersedes:
-        return f"replaces what held before: {contents[memory.supersedes[-1]]}"[:500]
-    if memory.generation:
-        return "holds again after it had been replaced"
-    if memory.slot is None:
-        return "not known before"
-    kind = "one value at a time" if is_functional(memory.slot) else "not known before"
-    return f"{memory.slot.subject}, {memory.slot.predicate}: {kind}"[:500]
+    return tuple(dict.fromkeys((*update.add_evidence, *quotes)))

@@ -42,7 +42,7 @@ def retold(
         changes["source_episode_ids"] = sources
         changes["confidence"] = memory.confidence.model_copy(
             update={
-                "supporting_episodes": len(sources),
+                "supporting_episodes": _support_without(gone, memory),
                 "last_confirmed": max(one.known_at for one in kept),
             }
         )
@@ -53,6 +53,12 @@ def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[
     """The episodes that some tellings rest on, and others do not."""
     elsewhere = {e for one in others for e in one.episode_ids}
     return {e for one in these for e in one.episode_ids} - elsewhere
+
+
+def _support_without(gone: Collection[str], memory: SemanticMemory) -> int:
+    """How many episodes support it without those; folded ones stay."""
+    lost = sum(source in gone for source in memory.source_episode_ids)
+    return max(memory.confidence.supporting_episodes - lost, 1)
 
 
 def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from engram.domain.memories import Slot, Telling
-from engram.domain.slots import ends_something, held_predicate, is_timeless
+from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
 from engram.domain.statements import Statement
 
 # How far a month that is named can be from the day that is meant.
@@ -36,6 +36,10 @@ class Told:
     statement: Statement | None = None
 
 
+# When it is told to have been, and when it was told: what orders one telling after another.
+_Moment: TypeAlias = tuple[datetime, datetime]
+
+
 @dataclass(slots=True)
 class Stretch:
     """One value, from when it began until something else is told to hold.
@@ -47,14 +51,27 @@ class Stretch:
         closed_by: What came next; None while it holds.
         closes: What it replaced.
         hidden_at: From when something that replaces it is known; None while it holds.
+        rivals: Other values that were told of the same moment, with nothing to say
+            which holds.
+        settled_at: When it was known that a rival holds, and not this.
     """
 
     slot: Slot
     event_at: datetime
     told: list[Told]
+    last: _Moment
     closed_by: Stretch | None = None
     closes: list[Stretch] = field(default_factory=list)
     hidden_at: datetime | None = None
+    rivals: list[Stretch] = field(default_factory=list)
+    settled_at: datetime | None = None
+
+    @property
+    def disputed_with(self) -> list[Stretch]:
+        """The rivals with which nothing has been settled yet."""
+        if self.closed_by is not None:
+            return []
+        return [rival for rival in self.rivals if rival.closed_by is None]
 
     @property
     def known_at(self) -> datetime:
@@ -90,13 +107,23 @@ def stretches(told: Iterable[Told]) -> list[Stretch]:
     standing: list[Stretch] = []
     for event_at, one in sorted(placed, key=lambda pair: _position(*pair)):
         same = next((s for s in standing if same_value(s.slot, one.slot)), None)
+        moment = _moment(event_at, one)
         if same is not None:
             same.told.append(one)
+            same.last = moment
+            _settle(same, one)
+            standing = [old for old in standing if old.closed_by is None]
             continue
-        new = Stretch(one.slot, event_at, [one])
-        new.closes = [old for old in standing if _gives_way(old.slot, one, breath)]
-        for old in new.closes:
-            old.closed_by = new
+        new = Stretch(one.slot, event_at, [one], moment)
+        for old in standing:
+            if not _gives_way(old.slot, one, breath):
+                continue
+            if _nothing_orders(old, new):
+                old.rivals.append(new)
+                new.rivals.append(old)
+            else:
+                old.closed_by = new
+                new.closes.append(old)
         standing = [old for old in standing if old.closed_by is None] + [new]
         found.append(new)
     for number, old in enumerate(found):
@@ -112,19 +139,51 @@ def _hidden_at(old: Stretch, later: Sequence[Stretch], breath: _Breath) -> datet
     known = [
         max(old.known_at, new.known_at)
         for new in later
-        if same_value(old.slot, new.slot) or _gives_way(old.slot, new.told[0], breath)
+        if not any(new is rival for rival in old.rivals)
+        and (same_value(old.slot, new.slot) or _gives_way(old.slot, new.told[0], breath))
     ]
+    if old.settled_at is not None:
+        known.append(max(old.known_at, old.settled_at))
     return min(known, default=None)
+
+
+def _nothing_orders(old: Stretch, new: Stretch) -> bool:
+    """Whether two values were told of one moment at one moment, in two conversations.
+
+    Turns of one conversation follow each other, whatever their timestamps.
+    """
+    before, after = old.told[-1].telling, new.told[0].telling
+    return (
+        is_functional(new.slot)
+        and old.last == new.last
+        and not any(ends_something(one.slot) or one.told[0].telling.begins for one in (old, new))
+        and (before.session_id is None or before.session_id != after.session_id)
+    )
+
+
+def _settle(holds: Stretch, one: Told) -> None:
+    """A value was told again, later than its rivals: they gave way to it."""
+    for rival in holds.disputed_with:
+        if holds.last > rival.last:
+            rival.closed_by = holds
+            rival.settled_at = one.telling.known_at
+            holds.closes.append(rival)
+
+
+def _moment(event_at: datetime, one: Told) -> _Moment:
+    when = one.telling.known_at if is_timeless(one.slot) else event_at
+    return when, one.telling.known_at
 
 
 def _position(
     event_at: datetime, one: Told
-) -> tuple[datetime, bool, datetime, str, str, tuple[str, ...]]:
+) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
     """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
     slot, telling = one.slot, one.telling
-    when = telling.known_at if is_timeless(slot) else event_at
+    when, known_at = _moment(event_at, one)
+    order = (telling.session_id or "", telling.sequence)
     tie = (slot.predicate, slot.object, telling.episode_ids)
-    return (when, ends_something(slot), telling.known_at, *tie)
+    return (when, ends_something(slot), known_at, *order, *tie)
 
 
 def _happened(change: Told, told: Sequence[Told]) -> datetime:

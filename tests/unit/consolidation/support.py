@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engram.domain.amendments import amended, retired
-from engram.domain.confidence import ExtractionMethod
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, Provenance, SemanticMemory
 from engram.domain.plan import ConsolidationPlan
@@ -79,7 +78,6 @@ class Mind:
             scope=SCOPE,
             now=NOW,
             episodes=self.episodes,
-            method=ExtractionMethod.EXTRACTED,
             provenance=Provenance(model="rules"),
         )
 
