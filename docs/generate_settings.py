@@ -49,6 +49,7 @@ SECTIONS = {
     "data_dir": "Where things are",
     "embedder": "Models",
     "temporal_port": "Embedded mode",
+    "mcp_user": "MCP over HTTP",
     "max_turn_bytes": "Writing",
     "consolidate_every": "Consolidating",
     "lifecycle.decay_policy": "Fading and hardening",

@@ -82,6 +82,15 @@ class Settings(BaseSettings):
         default=timedelta(seconds=5), description="Bounds what a power loss can take."
     )
 
+    # --- MCP over HTTP
+    mcp_user: str | None = Field(
+        default=None,
+        description="Whose memory `engram up` gives to MCP clients over HTTP; None: nobody's.",
+    )
+    mcp_port: int = Field(
+        default=8745, ge=1, le=65535, description="Where, on 127.0.0.1 and nowhere else."
+    )
+
     # --- writing
     max_turn_bytes: int = Field(default=32 * 1024, ge=1, le=256 * 1024)
     max_batch_bytes: int = Field(default=512 * 1024, ge=1024, le=1024 * 1024)

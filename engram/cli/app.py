@@ -125,6 +125,17 @@ def worker() -> None:
 
 
 @app.command()
+def mcp(user: User, data_dir: DataDir = None, connected: Connected = False) -> None:
+    """Give an MCP client (an assistant, an editor) this user's memory; the client starts this.
+
+    Example, in the client's configuration: {"command": "engram", "args": ["mcp", "-u", "ada"]}
+    """
+    from engram.cli.mcp import serve_stdio  # noqa: PLC0415 - only what is used loads
+
+    _run(lambda: serve_stdio(lambda: _memory(user, data_dir, connected)))
+
+
+@app.command()
 def encode(
     text: Annotated[str, typer.Argument(help="What was said; - reads standard input.")],
     user: User,

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import stamina
 
+from engram.cli.mcp import mcp_over_http
 from engram.cli.output import console
 from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable
 from engram.extras import needs_extra
@@ -40,11 +41,14 @@ async def serve_embedded(settings: Settings) -> None:
         if running.attached:
             console.print(f"Engram already runs on {running.folder}; nothing to do.")
             return
-        console.print(f"Engram is up. Data: {running.folder}")
-        console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
-        console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
-        await stop.wait()
-        console.print("Stopping.")
+        async with mcp_over_http(running, settings) as mcp_address:
+            console.print(f"Engram is up. Data: {running.folder}")
+            console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
+            if mcp_address is not None:
+                console.print(f"MCP for {settings.mcp_user}: {mcp_address}")
+            console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
+            await stop.wait()
+            console.print("Stopping.")
 
 
 async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Server:
