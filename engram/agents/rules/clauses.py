@@ -53,8 +53,8 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST))]
     for number, start in enumerate(starts):
         rest = text[start:]
-        opened = _opening().match(rest)
-        clause = rest[opened.end() :] if opened else rest
+        opening = _opening().match(rest)
+        clause = rest[opening.end() :] if opening else rest
         at = sentence.start + len(text) - len(clause)
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
@@ -63,6 +63,13 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         if clause and not _is_reported(before):
             spoken = clause[:2].lower() in {"i ", "i'", "we"}
             yield Clause(clause, at)
+
+
+def opened(sentence: Sentence) -> tuple[int, str]:
+    """Where a sentence begins without its opening ("Well, ..."), and what it says from there."""
+    found = _opening().match(sentence.text)
+    start = found.end() if found else 0
+    return sentence.start + start, sentence.text[start:]
 
 
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:

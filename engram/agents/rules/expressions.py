@@ -30,6 +30,11 @@ def expression(table: str, name: str, *, exact_case: bool = False) -> re.Pattern
     return re.compile(_written_out(_tables()[table], name), 0 if exact_case else re.I)
 
 
+def expression_text(table: str, name: str) -> str:
+    """The same, not compiled, to be put into another one."""
+    return f"(?:{_written_out(_tables()[table], name)})"
+
+
 @cache
 def _tables() -> Mapping[str, Mapping[str, _Entry]]:
     text = files("engram.agents.rules").joinpath("expressions.toml").read_text(encoding="utf-8")

@@ -222,6 +222,8 @@ def _work(spoken: Spoken) -> list[Thing]:
         return []
     words = found.name.casefold().split()
     known = vocabulary().occupations
+    if vocabulary().hobby_words.intersection(words):
+        return []
     occupied = words[-1] in known or " ".join(words[-2:]) in known
     return [found] if occupied or _ANY_WORK.search(spoken.said) else []
 

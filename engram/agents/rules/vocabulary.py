@@ -39,6 +39,17 @@ class Vocabulary(BaseModel):
         products: Names of tools that could be mistaken for places.
         languages: Names of languages.
         plan_blockers: "Going to" before one of these is no plan.
+        hobby_words: What is done for pleasure is no job.
+        relations: Somebody close, or with whom one has to do.
+        services: Somebody or something whose name is introduced.
+        attributes: What everybody has one of.
+        skill_verbs: What "I can" tells as a skill.
+        stative_verbs: After "always" or "never" these tell a state, not a rule.
+        to_you_verbs: After "always" or "never" these tell the listener what to do.
+        memorable_verbs: Past tenses that are worth remembering by themselves.
+        chore_verbs: Past tenses that are not.
+        irregular_pasts: Past tenses that do not end in "ed".
+        promise_verbs: What one promises to do by "I'll".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,6 +80,17 @@ class Vocabulary(BaseModel):
     products: frozenset[str]
     languages: frozenset[str]
     plan_blockers: frozenset[str]
+    promise_verbs: frozenset[str]
+    irregular_pasts: frozenset[str]
+    chore_verbs: frozenset[str]
+    memorable_verbs: frozenset[str]
+    to_you_verbs: frozenset[str]
+    stative_verbs: frozenset[str]
+    skill_verbs: frozenset[str]
+    attributes: frozenset[str]
+    services: frozenset[str]
+    relations: frozenset[str]
+    hobby_words: frozenset[str]
 
 
 @cache

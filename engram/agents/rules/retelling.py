@@ -1,0 +1,100 @@
+"""A whole clause in the third person: "I never lend money" is "The user never lends money"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from engram.agents.rules.vocabulary import alternatives, vocabulary
+
+_LEADING = re.compile(r"(?:i|we)(?P<with>'m|'re|'ve|'ll|'d|\s+am|\s+are|m|ve)?(?![\w'])", re.I)
+_WITH = {
+    "'m": "is", "'re": "is", "'ve": "has", "'ll": "will", "'d": "would", "m": "is", "ve": "has",
+    "am": "is", "are": "is",
+}  # fmt: skip
+_WORDS = {
+    "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they",
+    "we're": "they are", "we've": "they have", "we'll": "they will", "we'd": "they would",
+    "we": "they", "me": "them", "us": "them", "my": "their", "our": "their", "mine": "theirs",
+    "ours": "theirs", "myself": "themselves", "ourselves": "themselves", "am": "are",
+}  # fmt: skip
+_SPEAKER = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b(?![-'])", re.I)
+_MODALS = frozenset(
+    {"can", "can't", "cannot", "could", "couldn't", "will", "won't", "would", "wouldn't", "should",
+     "shouldn't", "must", "mustn't", "may", "might", "had", "was", "were", "is", "has", "ought",
+     "did", "didn't"}
+)  # fmt: skip
+_IRREGULAR = {
+    "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "am": "is", "are": "is",
+    "haven't": "hasn't", "dont": "doesn't", "weren't": "wasn't",
+}  # fmt: skip
+_MOST = 400
+
+
+def retold(clause: str, who: str) -> str:
+    """The clause as a sentence about ``who``.
+
+    Args:
+        clause: As the speaker said it, from its subject on.
+        who: "The user", or a name.
+    """
+    text = " ".join(clause.split()).strip(" ,;:–—-").rstrip(".!?")[:_MOST]
+    found = _LEADING.match(text)
+    if found is None:
+        return _finished(_possessed(text, who))
+    rest = text[found.end() :]
+    together = (found.group("with") or "").strip().lower()
+    if together:
+        return _finished(f"{who} {_WITH[together]}{_about(rest)}")
+    return _finished(f"{who}{_about(_inflected(rest))}")
+
+
+def third_person(verb: str) -> str:
+    """The verb as it follows "he": "lives", "watches", "carries"."""
+    lowered = verb.lower()
+    if lowered in _IRREGULAR:
+        return _IRREGULAR[lowered]
+    if lowered in _MODALS or is_past(lowered):
+        return verb
+    if re.search(r"(?:s|x|z|ch|sh|o)\Z", lowered):
+        return f"{verb}es"
+    if re.search(r"[^aeiou]y\Z", lowered):
+        return f"{verb[:-1]}ies"
+    return f"{verb}s"
+
+
+def is_past(verb: str) -> bool:
+    """Whether it is a past tense; what could be present too ("put") counts as past."""
+    return verb in vocabulary().irregular_pasts or (verb.endswith("ed") and verb != "need")
+
+
+def _inflected(rest: str) -> str:
+    found = _verb().match(rest)
+    if found is None:
+        return rest
+    return f"{found.group(1)}{third_person(found.group(2))}{rest[found.end() :]}"
+
+
+def _possessed(text: str, who: str) -> str:
+    """So that "My dentist" is "The user's dentist", "Ana and I" is "Ana and the user"."""
+    owned = re.match(r"(?:my|our)\b", text, re.I)
+    if owned:
+        return f"{who}'s{_about(text[owned.end() :])}"
+    somebody = "the user" if who == "The user" else who
+    both = re.split(r"\band\s+(?:i|me)\b", text, maxsplit=1, flags=re.I)
+    return f"and {somebody}".join(_about(part) for part in both)
+
+
+def _about(text: str) -> str:
+    return _SPEAKER.sub(lambda found: _WORDS[found.group().lower()], text)
+
+
+def _finished(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+@cache
+def _verb() -> re.Pattern[str]:
+    often = ("never", "always", "usually", "often", "no longer")
+    adverbs = alternatives((*vocabulary().adverbs, *often))
+    return re.compile(rf"(\s+(?:(?:{adverbs})\s+)*)([a-z][\w'-]*)", re.I)
