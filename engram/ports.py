@@ -48,8 +48,10 @@ class Embedder(Protocol):
         """The length of its dense vectors."""
         ...
 
-    async def embed_documents(self, texts: Sequence[str]) -> list[TextVectors]:
-        """Vectors of texts to be stored, in order."""
+    async def embed_documents(
+        self, texts: Sequence[str], before: Sequence[str | None] | None = None
+    ) -> list[TextVectors]:
+        """Vectors of texts to be stored, in order; ``before``: what was said just before each."""
         ...
 
     async def embed_query(self, text: str) -> TextVectors:
@@ -181,6 +183,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """A :class:`Candidate` that was not read yet: which memory it is, and its scores."""
+
+    memory_type: MemoryType
+    memory_id: str
+    dense: float | None
+    sparse: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A stretch of an ordered listing; ``cursor`` continues it, None ends it."""
 
@@ -229,6 +241,14 @@ class MemoryRepository(Protocol):
 
         Payload only: vectors stay. Never inserts. Reads back ``write_id``;
         returns the ids whose write won.
+        """
+        ...
+
+    async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
+        """What :meth:`search` would find, without reading the memories: for many candidates.
+
+        Raises:
+            UnindexedField: a condition names a field without an index.
         """
         ...
 
@@ -281,9 +301,9 @@ class MemoryRepository(Protocol):
 
 @runtime_checkable
 class MaintenanceRepository(MemoryRepository, Protocol):
-    """What passes over everybody ask besides: whose memories are meant, and nothing they hold.
+    """What passes ask besides: above all whose memories are meant, and nothing they hold.
 
-    The only reads that are not confined to a scope.
+    ``scopes`` and ``values`` are the only reads that are not confined to a scope.
     """
 
     async def scopes(
@@ -320,6 +340,12 @@ class MaintenanceRepository(MemoryRepository, Protocol):
             UnindexedField: the field has no index.
             InvalidQuery: it is not a keyword.
         """
+        ...
+
+    async def delete_unchanged(
+        self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
+    ) -> None:
+        """Remove these for good, each only if it still has the revision given."""
         ...
 
 

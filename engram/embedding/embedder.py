@@ -95,15 +95,28 @@ class PydanticEmbedder:
             raise EmbeddingFailed(f"The embedding model {self.identity} gave no vector.")
         return self._dimensions
 
-    async def embed_documents(self, texts: Sequence[str]) -> list[TextVectors]:
+    async def embed_documents(
+        self, texts: Sequence[str], before: Sequence[str | None] | None = None
+    ) -> list[TextVectors]:
         """Vectors of texts to be stored, in order, asked for in bounded batches.
+
+        Args:
+            texts: To be stored.
+            before: What was said just before each. Only the words' side takes it in:
+                the dense vector is that of the text alone.
 
         Raises:
             EmbeddingFailed: the model gave no usable vectors; trying again may help.
             ModelRejected: the provider refused for good.
             WrongVectorSize: the model changed the size of its vectors.
         """
-        return await self._embed(texts, "document", encode_document)
+        vectors = await self._embed(texts, "document", encode_document)
+        if before is None:
+            return vectors
+        return [
+            TextVectors(vector.dense, encode_document(text, previous)) if previous else vector
+            for vector, text, previous in zip(vectors, texts, before, strict=True)
+        ]
 
     async def embed_query(self, text: str) -> TextVectors:
         """Vectors of a question; raises as :meth:`embed_documents` does."""

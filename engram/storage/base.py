@@ -15,6 +15,7 @@ from engram.ports import (
     Equals,
     Filter,
     HasId,
+    Match,
     NewMemory,
     Page,
     Replacement,
@@ -174,8 +175,8 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
             )
         return frozenset(won)
 
-    async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
-        """See :meth:`engram.ports.MemoryRepository.search`."""
+    async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
+        """See :meth:`engram.ports.MemoryRepository.rank`."""
         self._check_open()
         check_vectors(request.vectors, self._dimensions)
         if not 1 <= request.limit <= MAX_LIMIT:
@@ -189,11 +190,26 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
         ]
         answers = await asyncio.gather(
             *(
-                self._candidates(scope, memory_type, where, request)
+                self._matches(scope, memory_type, where, request)
                 for memory_type, where in zip(types, filters, strict=True)
             )
         )
-        return [candidate for answer in answers for candidate in answer]
+        return [match for answer in answers for match in answer]
+
+    async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
+        """See :meth:`engram.ports.MemoryRepository.search`."""
+        matches = await self.rank(scope, request)
+        by_type: dict[MemoryType, list[str]] = {}
+        for match in matches:
+            by_type.setdefault(match.memory_type, []).append(match.memory_id)
+        memories: dict[str, AnyMemory] = {}
+        for memory_type, ids in by_type.items():
+            memories |= await self.get(scope, ids, (memory_type,))
+        return [
+            Candidate(memories[match.memory_id], match.dense, match.sparse)
+            for match in matches
+            if match.memory_id in memories
+        ]
 
     async def scroll(
         self,
@@ -260,9 +276,9 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
             found += await self._retrieve(memory_type, part, fresh=fresh)
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
 
-    async def _candidates(
+    async def _matches(
         self, scope: Scope, memory_type: MemoryType, where: EngineFilter, request: SearchRequest
-    ) -> list[Candidate]:
+    ) -> list[Match]:
         corpus = self._filters.tenant(scope)
         scores: dict[str, dict[str, float]] = {}
         queries = sides(request)
@@ -276,10 +292,9 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
                 scores[query.side] = cut(answer, request.limit)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
-        payloads = await self._fetch(scope, memory_type, sorted(dense.keys() | sparse.keys()))
-        memories = sorted(map(decode, payloads), key=lambda memory: memory.id)
         return [
-            Candidate(memory, dense.get(memory.id), sparse.get(memory.id)) for memory in memories
+            Match(memory_type, memory_id, dense.get(memory_id), sparse.get(memory_id))
+            for memory_id in sorted(dense.keys() | sparse.keys())
         ]
 
     async def _page(

@@ -65,6 +65,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "timestamp": FieldKind.DATETIME,
         "consolidated_at": FieldKind.DATETIME,
         "speaker": FieldKind.KEYWORD,
+        "sequence": FieldKind.INTEGER,
     },
     MemoryType.FACTUAL: {
         **_DERIVED,
@@ -77,6 +78,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "detail.keys": FieldKind.KEYWORD,
         "category": FieldKind.KEYWORD,
         "selectivity": FieldKind.FLOAT,
+        "vitals.promotion_attempts": FieldKind.INTEGER,
         "slot.subject": FieldKind.KEYWORD,
         "slot.predicate": FieldKind.KEYWORD,
         "entities": FieldKind.KEYWORD,

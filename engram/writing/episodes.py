@@ -21,6 +21,7 @@ from engram.domain.memories import Episode, MemoryType, Provenance
 from engram.errors import ConflictingMessage, StorageUnavailable
 from engram.extraction.models import Extraction
 from engram.ports import Embedder, MemoryRepository, NewMemory, TurnExtractor
+from engram.writing.context import turns_before
 from engram.writing.findings import FindingsStore
 
 DEFAULT_IMPORTANCE = 0.5
@@ -142,7 +143,10 @@ class TurnStore:
         if not missing:
             return
         episodes = list(missing.values())
-        vectors = await self._embedder.embed_documents([e.indexed_text for e in episodes])
+        before = await turns_before(
+            self._repository, request.scope, episodes, [turn.proposed for turn in turns]
+        )
+        vectors = await self._embedder.embed_documents([e.indexed_text for e in episodes], before)
         await self._repository.insert(
             request.scope,
             [NewMemory(episode, vector) for episode, vector in zip(episodes, vectors, strict=True)],

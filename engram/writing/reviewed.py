@@ -17,6 +17,7 @@ from engram.domain.scope import Scope
 from engram.ports import (
     Candidate,
     Filter,
+    Match,
     MemoryRepository,
     NewMemory,
     Page,
@@ -69,6 +70,10 @@ class ReviewedRepository:
     ) -> dict[str, AnyMemory]:
         """See :meth:`engram.ports.MemoryRepository.get`."""
         return await self._inner.get(scope, ids, types, fresh=fresh)
+
+    async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
+        """See :meth:`engram.ports.MemoryRepository.rank`."""
+        return await self._inner.rank(scope, request)
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
         """See :meth:`engram.ports.MemoryRepository.search`."""

@@ -134,10 +134,10 @@ async def test_the_event_loop_stays_free_while_much_is_embedded() -> None:
 
 def test_identity_names_model_version_and_encoding() -> None:
     """Vectors of another model, version or term encoding can be told apart."""
-    assert make_embedder("wordllama").identity == "wordllama:l2_supercat_256@0.4.0.post1+bm25.1"
-    assert make_embedder(ScriptedModel()).identity == "test:scripted+bm25.1"
+    assert make_embedder("wordllama").identity == "wordllama:l2_supercat_256@0.4.0.post1+bm25.2"
+    assert make_embedder(ScriptedModel()).identity == "test:scripted+bm25.2"
     sized = PydanticAIEmbedder(ScriptedModel())
-    assert make_embedder(sized).identity == "test:scripted+bm25.1"
+    assert make_embedder(sized).identity == "test:scripted+bm25.2"
 
 
 async def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

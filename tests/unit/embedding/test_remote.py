@@ -92,7 +92,7 @@ async def test_a_provider_string_is_enough(
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
     embedder = make_embedder("openai:text-embedding-3-small")
-    assert embedder.identity == "openai:text-embedding-3-small+bm25.1"
+    assert embedder.identity == "openai:text-embedding-3-small+bm25.2"
     vectors = await embedder.embed_documents(["one", "two"])
     assert [vector.dense for vector in vectors] == [(0.0, 1.0, 0.0, 0.5), (1.0, 1.0, 0.0, 0.5)]
     assert await embedder.dimensions() == 4
