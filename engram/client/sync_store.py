@@ -94,9 +94,11 @@ class SyncMemoryStore:
     history = _waiting(MemoryStore.history)
     verify = _waiting(MemoryStore.verify)
     stats = _waiting(MemoryStore.stats)
+    usage = _waiting(MemoryStore.usage)
     consolidate = _waiting(MemoryStore.consolidate)
     end_session = _waiting(MemoryStore.end_session)
     working_memory = _waiting(MemoryStore.working_memory)
+    erase = _waiting(MemoryStore.erase)
 
     def close(self) -> None:
         """Refuse further use; what :func:`engram.open_sync` opened is closed, and waited for."""

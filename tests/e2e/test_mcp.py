@@ -104,6 +104,24 @@ async def test_over_http(up: Up) -> None:
         assert "No memory with this id" in words(wrong)
 
 
+def test_it_ends_when_asked_though_nobody_closes_the_pipe(up: Up) -> None:
+    """SIGTERM and Ctrl-C close the memory and end the program while it waits for input."""
+    command = [sys.executable, "-m", "engram.cli", "mcp", "-u", "ada", "-d", str(up.folder)]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as program:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            assert program.stderr is not None
+            program.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            program.stdin.flush()
+            assert b'"id":1' in program.stdout.readline()
+            program.send_signal(number)
+            assert program.wait(20) == 0
+            assert program.stderr.read() == b""
+
+
 async def test_over_a_pipe_and_after_the_owner_has_ended(up: Up) -> None:
     """A pipe's server shares the memory of `engram up`, and takes it over when that ends."""
     async with over_a_pipe(up.folder) as client:
