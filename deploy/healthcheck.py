@@ -7,6 +7,7 @@ answer after about five minutes. Run it beside the worker, with the same setting
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 
@@ -61,4 +62,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stderr.flush()
+    # The Temporal SDK's threads now and then abort an interpreter that shuts down in
+    # order, which would make a healthy container look sick.
+    os._exit(status)

@@ -1,6 +1,6 @@
 """Kill -9 at random moments of a stream of encodes: nothing acknowledged is lost or doubled.
 
-Six rounds by default. All of them: ENGRAM_CHAOS_ROUNDS=51 uv run pytest tests/chaos -s
+Three rounds by default. All of them: ENGRAM_CHAOS_ROUNDS=51 uv run pytest tests/chaos -s
 Another order of events: ENGRAM_CHAOS_SEED=7
 """
 
@@ -43,7 +43,7 @@ from tests.chaos.programs import (
 )
 from tests.chaos.trace import Ledger, Trace
 
-ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "6")) // 3)
+ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3")) // 3)
 """Of each of the three tests."""
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))
 SESSIONS = 4

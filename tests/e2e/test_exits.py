@@ -1,6 +1,6 @@
 """Ending an embedded Engram: the exit code says how, nothing is left, the folder opens again.
 
-Six exits by default. Fifty: ENGRAM_CHAOS_ROUNDS=50 uv run pytest tests/e2e/test_exits.py -s
+Three exits by default. Fifty: ENGRAM_CHAOS_ROUNDS=50 uv run pytest tests/e2e/test_exits.py -s
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engram.errors import EngramError
 from tests.chaos.checks import episodes
 from tests.chaos.programs import SMALL, Program, processes_of, started, until
 
-ROUNDS = int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "6"))
+ROUNDS = int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3"))
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))
 PATIENCE = 60.0
 # What the console command is, without relying on where scripts are installed.

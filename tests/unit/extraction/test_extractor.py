@@ -118,10 +118,10 @@ def fastest(work: Callable[[], object], rounds: int) -> float:
 
 @pytest.mark.parametrize("piece", ADVERSARIAL)
 def test_no_text_takes_long(piece: str) -> None:
-    """The largest turn, filled with what patterns stumble over, takes less than 50 ms."""
+    """The largest turn, filled with what patterns stumble over, takes less than 100 ms."""
     text = (piece * (LARGEST // len(piece) + 1))[:LARGEST]
     extract(text)
-    assert fastest(lambda: extract(text), 5) < 0.050
+    assert fastest(lambda: extract(text), 5) < 0.100
 
 
 @pytest.mark.parametrize(
