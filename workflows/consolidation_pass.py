@@ -16,7 +16,8 @@ from engram.contracts.consolidation import (
 from engram.contracts.digests import Undigested
 from engram.contracts.usage import ModelSpent
 from engram.domain.identity import operation_id
-from engram.domain.plan import ConsolidationPlan
+from engram.domain.memories import MemoryForm
+from engram.domain.plan import ConsolidationPlan, Reason
 from workflows.activity_calls import ActivityCalls
 from workflows.digest_stage import ENOUGH, digest, must_digest, with_undigested
 from workflows.failures import failure_of, is_of_the_batch, outlives_failures
@@ -126,12 +127,15 @@ class ConsolidationPass:
             self._count(ConsolidationReport(), spent_in_vain(error))
             raise
         self._count(ConsolidationReport(extractions=1), spent(extracted))
+        self._count(ConsolidationReport(guideline_failures=int(extracted.unguided)))
         if extracted.full and (parts := halves(batch)):
             return parts
         self._count(
             ConsolidationReport(
                 statements=len(extracted.statements),
                 dropped_references=extracted.dropped_references,
+                dropped_quotes=extracted.dropped_quotes,
+                dropped_unattested=extracted.dropped_unattested,
                 overfull=int(extracted.full),
             )
         )
@@ -178,13 +182,19 @@ class ConsolidationPass:
                 corroborated=len(_confirmed(plan).keys() & set(written.updated)),
                 superseded=len(retired.updated),
                 discarded=len(plan.discarded()),
+                dropped_echoes=sum(d.reason is Reason.ECHO for d in plan.discarded()),
+                actions=plan.counts(),
             )
         )
         self._to_link(plan)
         self._touched(self.state.undigested.after_plan(plan))
 
     def _to_link(self, plan: ConsolidationPlan) -> None:
-        new = [memory.id for memory in plan.new_memories() if memory.superseded_by is None]
+        new = [
+            memory.id
+            for memory in plan.new_memories()
+            if memory.superseded_by is None and memory.form is MemoryForm.STATEMENT
+        ]
         unlinked = dict.fromkeys((*self.state.unlinked, *new, *_confirmed(plan)))
         self.state = self.state.model_copy(
             update={
@@ -223,6 +233,8 @@ class ConsolidationPass:
             self._count(ConsolidationReport(), spent_in_vain(error))
             raise
         written = await self._calls.write(found.plan)
+        # Answers of earlier versions retire nothing: no command, also in their histories.
+        retired = await self._calls.retire(found.plan)
         self._touched(self.state.undigested.after_plan(found.plan))
         self._count(
             ConsolidationReport(
@@ -233,6 +245,9 @@ class ConsolidationPass:
                 ),
                 discarded=len(found.plan.discarded()),
                 dropped_references=found.dropped_references,
+                superseded=len(retired.updated),
+                dropped_retirements=found.dropped_retirements,
+                actions=found.plan.counts(),
             ),
             spent(found),
         )

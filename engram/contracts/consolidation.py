@@ -101,7 +101,7 @@ class ConsolidationReport(Message):
         boxes: Boxes that were sealed.
         guidelines: New versions of the guidance for extractions.
         digest_failures: Digest stages that failed; what they rest on is stored all the same.
-        guideline_failures: Times that nothing could be learnt from what was done.
+        guideline_failures: Times that guidance could not be read or learnt; nothing waited for it.
         refused: Episodes left out because reading them failed for their own sake; still due.
         overfull: Single episodes that state more than one answer holds; the rest is not known.
         remaining: Whether episodes were left for a later pass.
@@ -237,6 +237,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         full: Whether the answer holds as much as one may, so that more may be stated.
+        unguided: Whether the guidance could not be read; it was extracted without.
     """
 
     reasoning: str
@@ -247,6 +248,7 @@ class ExtractOutput(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     full: bool = False
+    unguided: bool = False
 
 
 class ReconcileInput(TimedMessage):
@@ -316,6 +318,8 @@ class LinkOutput(Message):
 
     Attributes:
         use: What this answer came from.
+        dropped_references: References of the model that nothing resolves (row K4).
+        dropped_retirements: Retirements it proposed beyond what one answer may do.
         spent: What all attempts at it took, failed ones included.
     """
 
@@ -325,3 +329,4 @@ class LinkOutput(Message):
     use: ModelUse | None = None
     spent: tuple[ModelSpent, ...] = ()
     dropped_references: int = 0
+    dropped_retirements: int = 0

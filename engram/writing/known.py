@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engram.domain.identity import apart, derived_id
-from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    DIGEST_FORMS,
+    AnyMemory,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.domain.slots import related_predicates, slot_of
@@ -63,6 +70,7 @@ class KnownMemories:
                 Either(tuple(_side(is_test=side) for side in sorted(sides))),
             )
             found |= await self._all(scope, where)
+        found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
 
     async def near(
@@ -70,7 +78,10 @@ class KnownMemories:
     ) -> list[SemanticMemory]:
         """Active memories that resemble the given ones, best first, without them."""
         vectors = await self.embedder.embed_documents([m.indexed_text for m in memories])
-        active = Equals("status", MemoryStatus.ACTIVE.value)
+        active: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            Not(AnyOf("form", tuple(form.value for form in DIGEST_FORMS))),
+        )
         given = {memory.id for memory in memories}
         found: dict[str, SemanticMemory] = {}
         for memory, vector in zip(memories, vectors, strict=True):
@@ -78,13 +89,30 @@ class KnownMemories:
                 vectors=vector,
                 types=_SEMANTIC,
                 limit=limit + 1,
-                where={MemoryType.SEMANTIC: (active, _side(is_test=memory.is_test))},
+                where={MemoryType.SEMANTIC: (*active, _side(is_test=memory.is_test))},
             )
             candidates = await self.repository.search(scope, request)
             best = sorted(candidates, key=lambda c: (-(c.dense or 0.0), -(c.sparse or 0.0)))
             others = _semantic(c.memory for c in best if c.memory.id not in given)
-            found |= dict(list(others.items())[:limit])
+            stated = [m for m in others.items() if m[1].form is MemoryForm.STATEMENT]
+            found |= dict(stated[:limit])
         return list(found.values())
+
+    async def _originals(
+        self, scope: Scope, found: Mapping[str, SemanticMemory]
+    ) -> dict[str, SemanticMemory]:
+        """What the duplicates among these are duplicates of."""
+        more: dict[str, SemanticMemory] = {}
+        looked_at: Mapping[str, SemanticMemory] = found
+        while True:
+            ids = {m.duplicate_of for m in looked_at.values() if m.duplicate_of}
+            unread = ids - found.keys() - more.keys()
+            if not unread:
+                return more
+            looked_at = _semantic((await self.repository.get(scope, unread, _SEMANTIC)).values())
+            if not looked_at:
+                return more
+            more |= looked_at
 
     async def _generations(
         self, scope: Scope, statements: Sequence[Statement], sides: Set[bool]
