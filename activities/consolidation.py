@@ -41,6 +41,7 @@ from engram.domain.reconciliation import Circumstances, reconcile
 from engram.domain.scope import Scope
 from engram.errors import ModelAnswerUnusable
 from engram.ports import Embedder, MemoryRepository, Missing
+from engram.writing.digest_guidelines import current_guidance
 from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
 from engram.writing.updates import NewWriteId, update_memories
@@ -194,8 +195,11 @@ class ConsolidationModelActivities:
             episodes = [found[e] for e in request.episode_ids if e in found]
             if not episodes:
                 return ExtractOutput(reasoning="None of these turns exists any more.")
-            extracted = await self._extraction.extract(episodes)
-            return extracted.model_copy(update={"spent": account.succeeded()})
+            guidance, readable = await current_guidance(self._repository, request.scope)
+            extracted = await self._extraction.extract(episodes, guidance)
+            return extracted.model_copy(
+                update={"spent": account.succeeded(), "unguided": not readable}
+            )
 
     @activity.defn(name=names.LINK_ACTIVITY)
     async def link(self, request: LinkInput) -> LinkOutput:

@@ -183,6 +183,21 @@ MEANINGS = {
     "lifecycle.edges.coactivations": "Common recalls from which two memories are linked.",
     "lifecycle.edges.similarity": "Cosine similarity from which new knowledge reinforces old.",
     "confidence_weights.decay_days": "Days without confirmation after which recency is 36.8 %.",
+    "digests.enabled": "Whether passes end by rebuilding profiles, topics, boxes and guidance.",
+    "digests.profile_lines": "Lines of a profile at most.",
+    "digests.profile_bytes": "Past so many bytes, lesser lines of a profile are folded into "
+    "summarising ones, until it fits.",
+    "digests.profile_memories": "Memories that one profile is composed from at most.",
+    "digests.profile_reads": "Memories that are read anew for one profile.",
+    "digests.topics": "Topics that are kept at most.",
+    "digests.topic_members": "Memories that make a topic.",
+    "digests.box_overlap": "A box is sealed when the topic overlap with the next turn falls below.",
+    "digests.box_idle_minutes": "A box is sealed when nothing came for so long.",
+    "digests.box_turns": "Turns that a box holds at most.",
+    "digests.box_smoothing": "Content words that a turn shares with its box in any case.",
+    "digests.guidance_evidence": "Memories of one kind before guidance is drawn from them.",
+    "digests.guidance_share": "Share of them that must have come to nothing.",
+    "digests.soon_days": "A memory that is replaced within so many days was replaced soon.",
 }
 
 

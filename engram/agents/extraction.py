@@ -47,6 +47,7 @@ For each thing that the turns plainly state, give one statement:
 Leave out questions, wishes, hypotheticals, quotations, role play, what others say about
 themselves, small talk, and what an assistant says about itself or in general. What an assistant,
 a tool or the system says is context: take it only where the person confirms it, and quote that.
+"guidance", where there is any, says what became of earlier statements: be as careful as it asks.
 An empty list is a good answer. Say in "reasoning", briefly, what you took and what you left out.
 """
 
@@ -76,7 +77,9 @@ class ExtractionAgent:
         )
         self._agent.output_validator(_true_references_only)
 
-    async def extract(self, episodes: Sequence[Episode]) -> ExtractOutput:
+    async def extract(
+        self, episodes: Sequence[Episode], guidance: Sequence[str] = ()
+    ) -> ExtractOutput:
         """What these episodes state.
 
         Raises:
@@ -88,7 +91,9 @@ class ExtractionAgent:
         if not spoken:
             return ExtractOutput(reasoning="Nothing in these turns is anybody's own words.")
         shown = {f"e{number}": turn for number, turn in enumerate(spoken, start=1)}
-        request = ExtractionRequest(turns=tuple(_view(a, e) for a, e in shown.items()))
+        request = ExtractionRequest(
+            turns=tuple(_view(a, e) for a, e in shown.items()), guidance=tuple(guidance)
+        )
         with provider_errors():
             result = await self._agent.run(as_prompt(request), deps=_Turns(shown))
         reading = read(result.output.statements, shown, kind_words())

@@ -50,10 +50,15 @@ class MemoryView(_Value):
 
 
 class ExtractionRequest(_Value):
-    """Find what these turns state."""
+    """Find what these turns state.
+
+    Attributes:
+        guidance: What became of earlier statements, and what to be careful with (row K7).
+    """
 
     task: Literal["extract"] = "extract"
     turns: tuple[TurnView, ...]
+    guidance: tuple[str, ...] = ()
 
 
 class LinkingRequest(_Value):

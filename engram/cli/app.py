@@ -263,3 +263,6 @@ def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> 
         raise wrong(
             "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
         ) from error
+
+
+from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - adds its commands to the app

@@ -12,11 +12,16 @@ from engram.domain.digests.details import GuidelineDetail
 from engram.domain.digests.guidelines import Deed, counted, guidance, guideline_text
 from engram.domain.digests.policy import DigestPolicy
 from engram.domain.digests.versions import Composer, Draft, newest
-from engram.domain.memories import AnyMemory, MemoryForm, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.revisions import has_seen, remember
 from engram.domain.scope import Scope
-from engram.errors import EngramError
-from engram.ports import MemoryRepository
+from engram.ports import Equals, Filter, MemoryRepository
 from engram.writing.digest_store import DigestStore, Put
 from engram.writing.updates import update_memories
 
@@ -105,17 +110,23 @@ class GuidelineWriter:
         return await self.store.put(composer, [draft], list(there.values()))
 
 
-async def current_guidance(store: DigestStore, scope: Scope) -> tuple[tuple[str, ...], bool]:
+async def current_guidance(
+    repository: MemoryRepository, scope: Scope
+) -> tuple[tuple[str, ...], bool]:
     """What extractions are told, and whether that could be read.
 
-    Never raises what a store raises: an extraction without guidance is better than none.
+    Never raises: an extraction without guidance is better than none (row K7).
     """
+    where: Filter = (
+        Equals("form", MemoryForm.GUIDELINE.value),
+        Equals("status", MemoryStatus.ACTIVE.value),
+    )
     try:
-        current = await store.current(scope, MemoryForm.GUIDELINE, [GUIDELINE_KEY])
-    except EngramError as error:
-        _log.warning("guidance could not be read", code=error.code)
+        page = await repository.scroll(scope, MemoryType.SEMANTIC, where=where, limit=4)
+    except Exception as error:  # noqa: BLE001 - logged, counted by the caller, and gone on without
+        _log.warning("guidance could not be read", kind=type(error).__name__)
         return (), False
-    last = newest(current)
+    last = newest([m for m in page.memories if isinstance(m, SemanticMemory)])
     return (_detail(last).guidance if last is not None else ()), True
 
 

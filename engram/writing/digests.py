@@ -114,7 +114,7 @@ class Digests:
 
     async def guidance(self, scope: Scope) -> tuple[tuple[str, ...], bool]:
         """What extractions are told, and whether that could be read; never raises."""
-        return await current_guidance(self._store, scope)
+        return await current_guidance(self._repository, scope)
 
     async def _episodes(self, scope: Scope, ids: Iterable[str]) -> list[Episode]:
         wanted = list(dict.fromkeys(ids))
