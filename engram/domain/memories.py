@@ -98,6 +98,8 @@ ANSWERING_FORMS: tuple[MemoryForm, ...] = (
     MemoryForm.SUMMARY,
 )
 """The forms that recall answers with; the others are asked for by name."""
+DIGEST_FORMS: tuple[MemoryForm, ...] = tuple(f for f in MemoryForm if f not in ANSWERING_FORMS)
+"""The forms that are composed from memories; no answer, and no evidence for anything."""
 
 
 class Resolution(StrEnum):
