@@ -1,0 +1,300 @@
+"""Random stories about a dozen slots, told in random portions: what is known is what was said."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
+
+from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.agents.rules.model import RulesModel
+from engram.contracts.consolidation import (
+    ConsolidationPolicy,
+    ExtractInput,
+    LinkInput,
+    MarkConsolidatedInput,
+    PlanInput,
+    ReconcileInput,
+    SelectDueInput,
+)
+from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    DerivedMemory,
+    Episode,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.domain.slots import ends_something, slot_of
+from engram.domain.verifying import verify
+from engram.embedding.embedder import make_embedder
+from engram.ports import MemoryRepository
+from tests.workflows.consolidation_support import consolidating
+from tests.workflows.slot_stories import KINDS, Account, Choice, Move, told
+from tests.workflows.support import open_edge, turn_store, worker_settings
+
+SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
+START = datetime(2025, 1, 1, 9, tzinfo=UTC)
+MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")
+
+CHOICES = st.builds(
+    Choice,
+    kind=st.integers(0, len(KINDS) - 1),
+    move=st.sampled_from(MOVES),
+    value=st.integers(0, 3),
+    wording=st.integers(0, 3),
+    same_turn=st.booleans(),
+)
+
+
+def when(turn: int) -> datetime:
+    """Every turn is said some days after the one before."""
+    return START + timedelta(days=3 * turn, hours=turn % 5)
+
+
+class Mind:
+    """A store with what writes to it, without a server between the steps."""
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self.settings = worker_settings(extraction_batch_turns=4)
+        self.repository = repository
+        self.turns = turn_store(repository, self.settings)
+        embedder, model = make_embedder("wordllama"), RulesModel()
+        self.storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
+        self.thinking = ConsolidationModelActivities(
+            repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+        )
+        self.policy = ConsolidationPolicy.fixed_by(self.settings)
+        self._numbers = count()
+
+    def somebody(self) -> Scope:
+        """A user of whom nothing is known."""
+        return Scope.of("default", f"user-{next(self._numbers)}")
+
+    async def hear(self, scope: Scope, turns: Sequence[str], first: int) -> None:
+        """Encode some turns."""
+        accepted = tuple(
+            AcceptedTurn(message_id=f"m{n}", role="user", content=words, timestamp=when(n))
+            for n, words in enumerate(turns, start=first)
+        )
+        stored = await self.turns.store(
+            StoreTurnsInput(
+                scope=scope,
+                now=when(first),
+                session_id=f"s{first}",
+                calls=(EncodeCall(turns=accepted),),
+                first_sequence=first,
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+        assert all(outcome.error is None for outcome in stored)
+
+    async def consolidate(self, scope: Scope, now: datetime) -> None:
+        """What a pass does, step by step, and a linking pass at its end."""
+        common: dict[str, Any] = {"scope": scope, "now": now}
+        due = await _run(self.storing.select_due, SelectDueInput(policy=self.policy, **common))
+        linkable: dict[str, None] = {}
+        for batch in due.batches:
+            ids = batch.episode_ids
+            read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
+            if read.statements:
+                question = ReconcileInput(
+                    statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
+                )
+                plan = await _run(self.storing.reconcile, question)
+                await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
+                await _run(self.storing.retire, PlanInput(plan=plan, **common))
+                linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
+            await _run(
+                self.storing.mark_consolidated, MarkConsolidatedInput(episode_ids=ids, **common)
+            )
+        if linkable:
+            await self._link(tuple(linkable), common)
+
+    async def _link(self, ids: tuple[str, ...], common: dict[str, Any]) -> None:
+        question = LinkInput(
+            memory_ids=ids,
+            fresh_ids=ids,
+            candidates_per_memory=self.policy.candidates_per_memory,
+            operation=f"linking-{next(self._numbers)}",
+            **common,
+        )
+        found = await _run(self.thinking.link, question)
+        await _run(self.storing.write_plan, PlanInput(plan=found.plan, **common))
+
+
+async def _run(activity: Any, question: Any) -> Any:
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
+    return await environment.run(activity, question)
+
+
+@pytest.fixture(scope="module")
+def minds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Runner, Mind]]:
+    """One store for all stories, and the loop that it lives on."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        folder: Path = tmp_path_factory.mktemp("stories")
+        opening = open_edge(folder, worker_settings())
+        repository = runner.run(stack.enter_async_context(opening))
+        try:
+            yield runner, Mind(repository)
+        finally:
+            runner.run(stack.aclose())
+
+
+@settings(
+    max_examples=SEQUENCES,
+    deadline=None,
+    derandomize="ENGRAM_SLOT_SEQUENCES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    choices=st.lists(CHOICES, min_size=1, max_size=24),
+    cuts=st.lists(st.integers(1, 9), min_size=1, max_size=6),
+)
+def test_what_is_known_is_what_was_said(
+    minds: tuple[asyncio.Runner, Mind], choices: list[Choice], cuts: list[int]
+) -> None:
+    """Current values, histories, sources, links and quotations, against a plain reading."""
+    runner, mind = minds
+    runner.run(_play(mind, choices, cuts))
+
+
+async def _play(mind: Mind, choices: list[Choice], cuts: list[int]) -> None:
+    turns, account = told(choices)
+    scope = mind.somebody()
+    first = 0
+    for size in (*cuts, len(turns)):
+        portion = turns[first : first + size]
+        if portion:
+            await mind.hear(scope, portion, first)
+            await mind.consolidate(scope, when(first + size))
+        first += size
+    await check(mind.repository, scope, turns, account)
+
+
+async def check(
+    repository: MemoryRepository, scope: Scope, turns: Sequence[str], account: Account
+) -> None:
+    """Compare what is known with the account."""
+    derived = [m for kind in DERIVED_TYPES for m in await _all(repository, scope, kind)]
+    memories = {m.id: m for m in derived if isinstance(m, DerivedMemory)}
+    semantic = [m for m in memories.values() if isinstance(m, SemanticMemory)]
+    stated = [m for m in semantic if m.form is MemoryForm.STATEMENT]
+    episodes = {e.id: e for e in await _all(repository, scope, MemoryType.EPISODIC)}
+    sequence = {key: e.sequence for key, e in episodes.items() if isinstance(e, Episode)}
+    assert len(sequence) == len(turns)
+    for kind in KINDS:
+        keys = [key for key in account.timelines if key[0] == kind.predicate]
+        known = _known(stated, kind.predicate)
+        if not kind.functional:
+            assert {m.slot.object for m in known if m.slot} >= {key[1] for key in keys}
+        for key in keys:
+            of_key = [m for m in known if len(key) == 1 or (m.slot and m.slot.object == key[1])]
+            _check_timeline(of_key, account, key, sequence, turns)
+        current = {m.slot.object for m in known if _holds(m) and m.slot}
+        expected = {held.value for key in keys if (held := account.current(key)) is not None}
+        assert current == expected, (kind.predicate, turns)
+    assert len({(m.identity, m.generation) for m in stated}) == len(stated)
+    holding = [m.content for m in stated if _holds(m)]
+    assert len(set(holding)) == len(holding), turns
+    for memory in memories.values():
+        _check_references(memory, memories, set(episodes))
+        said = {key: one for key, one in episodes.items() if isinstance(one, Episode)}
+        verdict = verify(memory, said)
+        assert verdict.ok, (memory.content, verdict.explanation, turns)
+
+
+def _known(memories: Sequence[SemanticMemory], predicate: str) -> list[SemanticMemory]:
+    slot = slot_of("user", predicate, "")
+    assert slot is not None
+    return [
+        m
+        for m in memories
+        if m.slot is not None and m.slot.predicate == slot.predicate and not ends_something(m.slot)
+    ]
+
+
+def _holds(memory: SemanticMemory) -> bool:
+    return memory.superseded_by is None and memory.status is MemoryStatus.ACTIVE
+
+
+def _check_timeline(
+    known: Sequence[SemanticMemory],
+    account: Account,
+    key: tuple[str, ...],
+    sequence: dict[str, int],
+    turns: Sequence[str],
+) -> None:
+    """The history is whole and in order, and each part of it names the turns that say so."""
+    in_order = sorted(known, key=lambda m: (m.event_at, m.known_at))
+    found = [
+        (m.slot.object if m.slot else "", sorted(sequence[e] for e in m.source_episode_ids))
+        for m in in_order
+    ]
+    expected = [(held.value, held.turns) for held in account.timelines[key]]
+    assert found == expected, (key, found, expected, turns)
+    assert all(m.valid_to is not None for m in in_order[:-1]), (key, turns)
+
+
+def _check_references(
+    memory: DerivedMemory, memories: dict[str, DerivedMemory], episodes: set[str]
+) -> None:
+    assert set(memory.source_episode_ids) <= episodes
+    for link in memory.links:
+        assert memory.id in memories[link.target_id].related_ids
+    if memory.superseded_by is not None:
+        assert memory.id in memories[memory.superseded_by].supersedes
+        assert memory.status is MemoryStatus.SUPERSEDED
+    for older in memory.supersedes:
+        assert memories[older].superseded_by == memory.id
+
+
+async def _all(repository: MemoryRepository, scope: Scope, kind: MemoryType) -> list[Any]:
+    return list((await repository.scroll(scope, kind, limit=500)).memories)
+
+
+STORIES = (
+    [(0, "state", 0), (0, "state", 1), (0, "state", 0), (0, "repeat", 0), (1, "state", 0)],
+    [(7, "state", 0), (7, "end", 0), (7, "state", 0), (8, "state", 1), (8, "deny", 1)],
+    [(2, "state", 0), (2, "correct", 1), (2, "end", 1), (3, "state", 0), (3, "correct", 1)],
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=["moves", "returns", "corrections"])
+async def test_the_same_holds_through_the_workflow(
+    temporal_client: Client, tmp_path: Path, story: list[tuple[int, Move, int]]
+) -> None:
+    """A few stories take the whole way: through Temporal, in two portions."""
+    worker = worker_settings(extraction_batch_turns=2)
+    choices = [Choice(kind, move, value, 0, same_turn=False) for kind, move, value in story]
+    turns, account = told(choices)
+    async with (
+        open_edge(tmp_path, worker) as repository,
+        consolidating(temporal_client, repository, worker) as memory,
+    ):
+        mind = Mind(repository)
+        for first in (0, 3):
+            await mind.hear(memory.scope, turns[first : first + 3], first)
+            await memory.consolidate()
+        await check(repository, memory.scope, turns, account)
