@@ -1,0 +1,107 @@
+"""A session is cut into boxes: each turn in one, by topic, silence and size (row W8)."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engram.domain.digests.boxes import Said, overlap, recurs, segment, topic_words
+from engram.domain.digests.details import SealReason
+from engram.domain.digests.policy import DigestPolicy
+from tests.unit.digests.builders import minute, said
+
+POLICY = DigestPolicy()
+SMALL = DigestPolicy(box_turns=5)
+WORDS = "garden tomato seed engine wheel brake violin concert sonata ok yes the please".split()
+TURNS = st.lists(
+    st.tuples(st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 45)), max_size=30
+)
+
+
+def session(drawn: list[tuple[list[str], int]]) -> list[Said]:
+    """Turns with these words and silences before them."""
+    at, turns = 0, []
+    for number, (words, gap) in enumerate(drawn):
+        at += gap
+        turns.append(Said(id=f"e{number:03}", at=minute(at), text=" ".join(words), sequence=number))
+    return turns
+
+
+@given(TURNS)
+@settings(max_examples=150, deadline=None)
+def test_every_turn_is_in_exactly_one_box(drawn: list[tuple[list[str], int]]) -> None:
+    """The boxes hold the turns, all of them, once, and in order."""
+    turns = session(drawn)
+    boxes = segment(turns, SMALL)
+    assert [turn for box in boxes for turn in box.turns] == turns
+    assert all(box.sealed is not None for box in boxes[:-1])
+    assert all(len(box.turns) <= SMALL.box_turns for box in boxes)
+    assert not boxes or boxes[-1].sealed is None
+
+
+@given(TURNS, st.integers(0, 30))
+@settings(max_examples=150, deadline=None)
+def test_cutting_goes_on_after_the_last_sealed_box(
+    drawn: list[tuple[list[str], int]], cut: int
+) -> None:
+    """Boxes that are cut as turns arrive are those of the whole session."""
+    turns = session(drawn)
+    sealed = [box for box in segment(turns[:cut], SMALL) if box.sealed is not None]
+    boxed = {turn.id for box in sealed for turn in box.turns}
+    rest = segment([turn for turn in turns if turn.id not in boxed], SMALL)
+    assert [*sealed, *rest] == segment(turns, SMALL)
+
+
+@given(TURNS)
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_arrival_does_not_matter(drawn: list[tuple[list[str], int]]) -> None:
+    """Turns are taken by when they were said."""
+    turns = session(drawn)
+    assert segment(reversed(turns), SMALL) == segment(turns, SMALL)
+
+
+def test_a_new_topic_seals_a_box_and_a_short_reply_does_not() -> None:
+    """What shares no word with the box ends it; "ok" and "yes, please" stay in it."""
+    turns = said(
+        "My tomato seeds in the garden finally sprouted.",
+        "How many tomato seeds did the garden get?",
+        "Yes, please.",
+        "ok",
+        "About forty seeds, the garden is full.",
+        "The engine of my motorcycle lost its brake fluid again.",
+    )
+    first, second = segment(turns, POLICY, ended=SealReason.ENDED)
+    assert (len(first.turns), first.sealed) == (5, SealReason.TOPIC)
+    assert (len(second.turns), second.sealed) == (1, SealReason.ENDED)
+    assert set(topic_words(first.turns)[:2]) == {"garden", "seeds"}
+
+
+def test_half_an_hour_of_silence_seals_a_box() -> None:
+    """Thirty minutes do, twenty-nine do not, whatever is said."""
+    turns = said("The tomato grows.", "The tomato grows.", gap=29)
+    assert len(segment(turns, POLICY)) == 1
+    turns = said("The tomato grows.", "The tomato grows.", gap=30)
+    assert [box.sealed for box in segment(turns, POLICY)] == [SealReason.IDLE, None]
+
+
+def test_a_box_takes_fifty_turns() -> None:
+    """The fifty-first opens another."""
+    boxes = segment(said(*["The tomato grows."] * 51), POLICY)
+    assert [(len(box.turns), box.sealed) for box in boxes] == [(50, SealReason.FULL), (1, None)]
+
+
+@given(st.frozensets(st.sampled_from(WORDS)), st.frozensets(st.sampled_from(WORDS)))
+def test_overlap_is_symmetric_and_bounded(first: frozenset[str], second: frozenset[str]) -> None:
+    """0 to 1, the same from both sides, and never lower with smoothing."""
+    plain = overlap(first, second)
+    assert 0 <= plain <= 1
+    assert plain == overlap(second, first)
+    assert overlap(first, second, 1.5) >= plain - 1e-9
+
+
+def test_a_topic_comes_back_by_more_than_one_word() -> None:
+    """One shared word links no boxes; a third of the words does."""
+    earlier = frozenset("tomato garden seed water soil".split())
+    assert recurs(frozenset(["tomato"]), earlier, POLICY) == 0
+    assert recurs(frozenset("tomato garden engine".split()), earlier, POLICY) > POLICY.box_overlap
+    assert recurs(frozenset("tomato garden".split()), frozenset("a b c d e".split()), POLICY) == 0

@@ -1,0 +1,117 @@
+"""Names are taken for one bearer by decision, never by accident (row K6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engram.domain.digests.clues import Clues, clues_in
+from engram.domain.digests.details import EntityKind
+from engram.domain.digests.entities import Entity, find, resolve
+from tests.unit.digests.measuring import are_one, score
+
+
+def told(texts: Sequence[str]) -> tuple[Entity, ...]:
+    """Who is who, by these texts."""
+    clues = Clues()
+    for text in texts:
+        clues = clues.plus(clues_in(text, text))
+    return resolve(clues.mentions, clues.equations)
+
+
+def test_labelled_pairs() -> None:
+    """On the labelled pairs: precision at least .95, recall at least .9."""
+    measured = score("entities.seen.jsonl")
+    assert measured.precision >= 0.95, measured.wrong
+    assert measured.recall >= 0.9, measured.missed
+
+
+@pytest.mark.parametrize(
+    ("texts", "first", "second", "same"),
+    [
+        (["Sam Okafor is my boss.", "Sam called."], "Sam Okafor", "Sam", True),
+        (["Sam Okafor is my boss.", "Sam Pike is my barber.", "Sam called."], "Sam Okafor",
+         "Sam", False),
+        (["My brother Sam is here.", "My boss Sam is not."], "brother Sam", "boss Sam", False),
+        (["My wife Anna cooks.", "My husband Ben and my wife Anna."], "Anna", "Ben", False),
+        (["Ask Tom Reed at tom@x.example.", "Mail Ana Reed at tom@x.example."], "Tom Reed",
+         "Ana Reed", False),
+        (["Sam Okafor is my boss.", "I work at Okafor."], "Sam Okafor", "Okafor", False),
+        (["I live in Florence.", "My aunt Florence sings."], "city of Florence",
+         "aunt Florence", False),
+        (["Mr Lee called.", "Mrs Lee called."], "Mr Lee", "Mrs Lee", False),
+        (["Google bought it.", "Google Drive is full."], "Google", "Google Drive", False),
+        (["We renamed Atlas to Beacon."], "Atlas", "Beacon", True),
+    ],
+)  # fmt: skip
+def test_who_is_one(texts: list[str], first: str, second: str, *, same: bool) -> None:
+    """One bearer where only one is possible; two where anything speaks for two."""
+    assert are_one(told(texts), first, second) is same
+
+
+def test_a_second_bearer_splits_what_was_one() -> None:
+    """A first name belongs to the only bearer until another one shows up."""
+    before = told(["Sam Okafor is my boss.", "Sam called."])
+    assert [entity.names for entity in before] == [("Sam Okafor", "Sam")]
+    after = told(["Sam Okafor is my boss.", "Sam called.", "Sam Pike is my barber."])
+    assert sorted(entity.names for entity in after) == [("Sam",), ("Sam Okafor",), ("Sam Pike",)]
+
+
+def test_every_merge_says_why() -> None:
+    """Names that were taken for one bearer carry the reason and its source."""
+    (robert,) = told(["My uncle is Robert, everyone calls him Bob.", "Bob fixed it."])
+    (merge,) = [m for m in robert.merges if m.reason == "is called so"]
+    assert {merge.first, merge.second} == {"Robert", "Bob"}
+    assert merge.source_ids == ("My uncle is Robert, everyone calls him Bob.",)
+    assert robert.kind is EntityKind.PERSON
+
+
+TEXTS = (
+    "Sam Okafor is my boss.",
+    "Sam Pike is my barber.",
+    "Sam called.",
+    "My brother Sam is here.",
+    "Everyone calls Samantha Reyes Sam.",
+    "Samantha Reyes, known as Sammy, is my friend.",
+    "Sammy is on +44 7911 123456.",
+    "Ms Reyes is on +44 7911 123456.",
+    "Project Heron is late.",
+    "Heron is our project.",
+    "Another Sam Pike from Leeds wrote.",
+    "I live in Reyes.",
+)
+
+
+@given(st.permutations(TEXTS), st.integers(1, len(TEXTS)))
+@settings(max_examples=60, deadline=None)
+def test_the_order_in_which_it_is_told_does_not_matter(texts: list[str], count: int) -> None:
+    """Resolution is a function of what is told, and partitions the names."""
+    entities = told(texts[:count])
+    assert told(sorted(texts[:count])) == entities
+    borne = [key for entity in entities for key in entity.bearers]
+    assert len(borne) == len(set(borne))
+
+
+@given(st.lists(st.sampled_from(TEXTS), unique=True))
+@settings(max_examples=60, deadline=None)
+def test_resolving_again_what_came_out_changes_nothing(texts: list[str]) -> None:
+    """What an entity keeps is enough to find it again; kinds are never mixed."""
+    entities = told(texts)
+    again = resolve(
+        (mention for entity in entities for mention in entity.mentions),
+        (equation for entity in entities for equation in entity.equations),
+    )
+    assert [entity.names for entity in again] == [entity.names for entity in entities]
+    for entity in entities:
+        assert len({m.kind for m in entity.mentions} - {EntityKind.UNKNOWN}) <= 1
+
+
+def test_a_description_finds_its_bearer() -> None:
+    """An address, a role or a full name means one; a bare name may mean several."""
+    entities = told(["Sam Pike writes from sam@x.example.", "My brother Sam is here."])
+    assert [entity.name for entity in find(entities, "sam@x.example")] == ["Sam Pike"]
+    assert len(find(entities, "brother Sam")) == 1
+    assert find(entities, "Nobody") == ()
