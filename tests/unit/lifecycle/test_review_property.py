@@ -238,7 +238,7 @@ def some_rules(draw: st.DrawFn, policy: str) -> LifecycleRules:
         time_to_live={"semantic_days": draw(st.sampled_from([0.0, 0.0, 150.0]))},
         expiry={
             "erase_after_days": draw(st.sampled_from([0.0, 40.0])),
-            "demote_below": draw(st.sampled_from([0.35, 0.42])),
+            "demote_below": draw(st.sampled_from([0.35, 0.47])),
         },
         archival={"enabled": draw(st.booleans())},
         placement={"enabled": draw(st.booleans())},

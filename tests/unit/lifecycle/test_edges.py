@@ -1,0 +1,69 @@
+"""Rows D12 and D13: links weaken when they are read, and grow when they are found again."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram.domain.lifecycle.edges import edge_confidence, reinforced, reinforces
+from engram.domain.lifecycle.rules import EdgeRules
+from engram.domain.links import linked
+from engram.domain.memories import Link, LinkKind
+from tests.unit.lifecycle.support import T0, day, semantic
+
+
+def link(confidence: float = 0.5, kind: LinkKind = LinkKind.RELATED) -> Link:
+    """An edge that was found at the start."""
+    return Link(target_id="x", kind=kind, confidence=confidence, first_seen=T0, last_seen=T0)
+
+
+@pytest.mark.parametrize(
+    ("days", "confidence"),
+    [(0, 0.5), (30, 0.5), (59.9, 0.5), (60, 0.45), (119, 0.4), (120, 0.35), (9000, 0.1)],
+)
+def test_a_link_loses_a_step_each_window(days: float, confidence: float) -> None:
+    """Linear per window after the grace period, never below the floor (D12)."""
+    assert edge_confidence(link(), day(days)) == pytest.approx(confidence)
+
+
+def test_a_link_weaker_than_the_floor_stays_as_weak() -> None:
+    """The floor lifts nothing."""
+    assert edge_confidence(link(0.05), day(9000)) == 0.05
+
+
+@pytest.mark.parametrize("kind", LinkKind)
+def test_links_of_origin_last(kind: LinkKind) -> None:
+    """How a memory came about, and where it belongs, stays so; other links weaken (D13)."""
+    lasting = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO}
+    assert (edge_confidence(link(1.0, kind), day(900)) == 1.0) is (kind in lasting)
+
+
+def test_legacy_links_count_as_sure() -> None:
+    """An edge without a confidence reads as 1.0 (D12)."""
+    stored = {"target_id": "x", "first_seen": T0, "last_seen": T0}
+    assert Link.model_validate(stored).confidence == 1.0
+
+
+def test_finding_a_link_again_reinforces_it_once() -> None:
+    """From what is left of it, capped at 1, stamped; the same moment counts once (D12)."""
+    again = reinforced(link(), day(60))
+    assert again.confidence == pytest.approx(0.55)
+    assert again.last_seen == day(60)
+    assert reinforced(again, day(60)) is again
+    assert reinforced(link(0.95), day(1)).confidence == 1.0
+    assert reinforced(link(), day(1), EdgeRules(reinforcement=0.2)).confidence == 0.7
+
+
+def test_links_of_memories_grow_when_found_again() -> None:
+    """The edge of a memory is reinforced where a pass finds it once more, not by a repeat."""
+    once = linked(semantic(), "x", LinkKind.ENTITY, 0.5, T0)
+    assert once is not None
+    assert linked(once, "x", LinkKind.ENTITY, 0.5, T0) is None
+    twice = linked(once, "x", LinkKind.ENTITY, 0.2, day(1))
+    assert twice is not None
+    assert twice.links[0].confidence == pytest.approx(0.6)
+
+
+def test_what_is_alike_reinforces() -> None:
+    """From a similarity of 0.7 on (D13)."""
+    assert reinforces(0.7)
+    assert not reinforces(0.69)

@@ -1,0 +1,197 @@
+"""Rows D1, D2, M4: the two formulas by hand, what the defaults mean, and what they explain."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from engram.domain.lifecycle.decisions import decide, fingerprint, review_at, settle
+from engram.domain.lifecycle.policies import Energy, Retention, policy_for
+from engram.domain.lifecycle.rules import EnergyRules, LifecycleSettings, RetentionRules
+from engram.domain.lifecycle.states import Term, Tier
+from engram.domain.lifecycle.values import decay_score, heat, term_of, tier_of
+from engram.domain.memories import AnyMemory, MemoryStatus
+from tests.unit.lifecycle.support import (
+    ENERGY,
+    RULES,
+    T0,
+    day,
+    episode,
+    fact,
+    habit,
+    negation,
+    recalled,
+    rules,
+    semantic,
+)
+
+RETENTION = Retention(RetentionRules())
+
+
+@pytest.mark.parametrize(
+    ("memory", "days", "score"),
+    [
+        (episode(), 0, 0.5),
+        (episode(importance=1.0), 30, math.exp(-1)),
+        (semantic(importance=1.0), 180, math.exp(-1)),
+        (fact(importance=1.0), 90, math.exp(-0.5)),
+        (negation(), 180, 0.5 * math.exp(-1)),
+        (habit(), 730, 0.5 * math.exp(-1)),
+        (recalled(episode(importance=1.0), day(10), 3), 40, 1.3 * math.exp(-1)),
+    ],
+)
+def test_retention_is_the_formula(memory: AnyMemory, days: float, score: float) -> None:
+    """Base x exp(-days since use / constant) x (1 + 0.1 x accesses) x importance, by hand."""
+    assert RETENTION.value(memory, day(days)) == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("memory", "days"),
+    [
+        (episode(), 69),
+        (episode(importance=1.0), 89),
+        (semantic(), 414),
+        (fact(), 414),
+        (negation(), 414),
+        (habit(), 1680),
+    ],
+)
+def test_when_an_unused_memory_leaves(memory: AnyMemory, days: int) -> None:
+    """An ordinary turn after about ten weeks, knowledge after about fourteen months (row D1)."""
+    leaves = RETENTION.leaves_at(memory)
+    assert leaves is not None
+    assert day(days) < leaves < day(days + 1)
+    stays, goes = settle(memory, day(days), RULES), settle(memory, day(days + 1), RULES)
+    assert stays.memory is not None
+    assert stays.memory.status is MemoryStatus.ACTIVE
+    assert goes.memory is not None
+    assert goes.memory.status is MemoryStatus.ARCHIVED
+    assert goes.memory.archived_at == day(days + 1)
+
+
+@pytest.mark.parametrize("make", [episode, fact, semantic, negation, habit])
+@pytest.mark.parametrize("importance", [0.2, 0.5, 1.0])
+def test_what_a_silent_month_still_recalls(make: type, importance: float) -> None:
+    """After 30 days without a word, everything of importance 0.2 or more still answers (D1)."""
+    after = settle(make(importance=importance), day(30), RULES).memory
+    assert after is not None
+    assert after.status is MemoryStatus.ACTIVE
+
+
+def test_what_a_silent_month_takes() -> None:
+    """A turn that hardly matters is gone after a month of silence; knowledge is not."""
+    turn = settle(episode(importance=0.1), day(30), RULES).memory
+    known = settle(semantic(importance=0.1), day(30), RULES).memory
+    assert turn is not None
+    assert known is not None
+    assert (turn.status, known.status) == (MemoryStatus.ARCHIVED, MemoryStatus.ACTIVE)
+
+
+def test_recalls_and_confirmations_start_the_clock_anew() -> None:
+    """Being recalled refreshes the clock as being told again does (rows C8, D1)."""
+    assert RETENTION.falls_from(recalled(episode(), day(20))) == day(20)
+    told = semantic(confidence={"last_confirmed": day(40)})
+    assert RETENTION.falls_from(told) == day(40)
+    imported = episode(known_at=T0 - timedelta(days=900), timestamp=T0 - timedelta(days=900))
+    assert RETENTION.falls_from(imported) == T0
+
+
+def test_energy_is_the_formula() -> None:
+    """E <- E x e^(-decay x hours) + 1 with each access; the decay is that of the tier (D2)."""
+    energy = Energy(EnergyRules())
+    hour = timedelta(hours=1)
+    turn = episode()
+    assert energy.value(turn, T0 + 2 * hour) == pytest.approx(math.exp(-1))
+    once = recalled(turn, T0 + 2 * hour, under=ENERGY)
+    assert once.vitals is not None
+    assert once.vitals.energy == pytest.approx(math.exp(-1) + 1)
+    assert once.vitals.peak_energy == once.vitals.energy
+    assert energy.value(once, T0 + 3 * hour) == pytest.approx((math.exp(-1) + 1) * math.exp(-0.5))
+    assert energy.value(semantic(), T0 + 1000 * hour) == pytest.approx(math.exp(-1))
+    told = semantic(confidence={"last_confirmed": T0 + 10 * hour})
+    assert energy.value(told, T0 + 10 * hour) == pytest.approx(math.exp(-0.01) + 1)
+
+
+def test_one_access_makes_nothing_immortal() -> None:
+    """Read literally, an access would add 1 for ever; it fades like the rest (row D2)."""
+    once = recalled(episode(), T0 + timedelta(hours=1), under=ENERGY)
+    after = settle(once, day(1), ENERGY).memory
+    assert after is not None
+    assert after.status is MemoryStatus.EXPIRED
+    assert after.expired_at == day(1)
+
+
+def test_tiers_and_terms() -> None:
+    """Turns begin in the working tier and are short-term, conclusions long-term (D2, M4)."""
+    assert (tier_of(episode(), ENERGY), term_of(episode(), ENERGY)) == (Tier.WORKING, Term.SHORT)
+    assert (tier_of(fact(), ENERGY), term_of(fact(), ENERGY)) == (Tier.LONG_TERM, Term.LONG)
+    early = rules(energy={"conclusion_tier": "short_term", "episode_tier": "long_term"})
+    assert tier_of(semantic(), early) is Tier.SHORT_TERM
+    assert term_of(episode(), early) is Term.LONG
+
+
+def test_the_policy_is_chosen_by_namespace() -> None:
+    """Retention unless the setting, or the namespace, says energy (row D2)."""
+    mixed = LifecycleSettings(energy_namespaces=("games",))
+    assert policy_for(mixed, "games").name == "energy"
+    assert policy_for(mixed, "default").name == "retention"
+    other = LifecycleSettings(decay_policy="energy", retention_namespaces=("legal",))
+    assert policy_for(other, "legal").name == "retention"
+    assert policy_for(other, "default").ends_as is MemoryStatus.EXPIRED
+    with pytest.raises(ValidationError, match="two decay policies for one namespace: x"):
+        LifecycleSettings(energy_namespaces=("x",), retention_namespaces=("x",))
+
+
+def test_explanations_have_every_part() -> None:
+    """Each policy says its number in one sentence with what it is made of."""
+    assert RETENTION.explain(recalled(episode(), T0), day(30)) == (
+        "0.20: 1 base x 0.37 for 30.0 days since the last use (constant 30) x 1.10 for 1 recalls "
+        "x 0.5 importance; archived below 0.05"
+    )
+    said = Energy(EnergyRules()).explain(episode(), T0 + timedelta(hours=1))
+    assert said == (
+        "0.61: energy 1.00, 1.0 hours ago, falling by 0.5 an hour in the working tier; "
+        "expires below 0.1"
+    )
+
+
+def test_heat_and_decay_scores() -> None:
+    """Heat falls from a half with time and rises with use; decay goes from 0 to 1 (row D6)."""
+    assert heat(semantic(), T0, RULES) == pytest.approx(0.5)
+    assert heat(recalled(semantic(), T0, 3), T0, RULES) == pytest.approx(0.8)
+    assert heat(semantic(), day(400), RULES) < 0.01
+    turn = episode(importance=1.0)
+    leaves = RETENTION.leaves_at(turn)
+    assert leaves is not None
+    assert decay_score(turn, T0, RULES) == 0
+    assert decay_score(turn, T0 + (leaves - T0) / 2, RULES) == pytest.approx(0.5)
+    assert decay_score(turn, leaves, RULES) == 1
+    assert decay_score(turn, leaves, rules(retention={"archive_below": 0})) == 0
+
+
+def test_nothing_is_due_of_a_memory_that_never_fades() -> None:
+    """Without a threshold nothing ever leaves, and there is no moment to look at."""
+    forever = rules(retention={"archive_below": 0})
+    assert review_at(episode(), forever) is None
+    assert decide(episode(), day(300_000), forever) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        ({"retention": {"episodic_days": 31.0}}, False),
+        ({"time_to_live": {"episodic_days": 1.0}}, False),
+        ({"decay_policy": "energy"}, False),
+        ({"weights": {"decay_days": 300.0}}, False),
+        ({"energy": {"start": 2.0}}, True),
+        ({"energy_namespaces": ("other",)}, True),
+        ({"edges": {"floor": 0.2}}, True),
+        ({"promotion": {"passes": 3}}, True),
+    ],
+)
+def test_the_fingerprint_follows_what_decides(changes: dict[str, object], same: bool) -> None:
+    """It changes with each number that time is judged by in this namespace, and with no other."""
+    assert (fingerprint(rules(**changes), "default") == fingerprint(RULES, "default")) is same

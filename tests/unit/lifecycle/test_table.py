@@ -1,0 +1,285 @@
+"""Each row of the table, each state and each event, reached on a real path; and the page."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from engram.domain.lifecycle import actions
+from engram.domain.lifecycle.decisions import (
+    Settled,
+    Transition,
+    decide,
+    review_at,
+    rulebook,
+    settle,
+)
+from engram.domain.lifecycle.rules import LifecycleRules
+from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Tier
+from engram.domain.lifecycle.table import ERASED, TABLE, Aspect, Event
+from engram.domain.memories import AnyMemory, MemoryStatus, Resolution
+from tests.unit.lifecycle.support import (
+    ENERGY,
+    RULES,
+    T0,
+    day,
+    episode,
+    fact,
+    negation,
+    recalled,
+    rules,
+    semantic,
+)
+
+ERASING = rules(expiry={"erase_after_days": 30.0})
+ARCHIVAL = rules(archival={"enabled": True})
+PLACING = rules(placement={"enabled": True})
+HOUR = timedelta(hours=1)
+WEAK = {"method": "inferred", "contradictions": 5, "verification": "disputed"}
+
+
+def timed(memory: AnyMemory, now: datetime, under: LifecycleRules = RULES) -> Settled:
+    """What time makes of a memory."""
+    return settle(memory, now, under)
+
+
+def after(memory: AnyMemory, now: datetime, under: LifecycleRules = RULES) -> AnyMemory:
+    """The same, of one that is not erased."""
+    found = settle(memory, now, under).memory
+    assert found is not None
+    return found
+
+
+def stale() -> AnyMemory:
+    """A turn that went stale."""
+    return after(episode(), day(40))
+
+
+def cold() -> AnyMemory:
+    """A turn that was put aside."""
+    return after(episode(), day(45), PLACING)
+
+
+def superseded() -> AnyMemory:
+    """Knowledge that was replaced."""
+    return semantic(status="superseded", superseded_by="x", valid_to=T0)
+
+
+def gone() -> AnyMemory:
+    """Speculation that expired."""
+    return after(semantic(confidence={"extraction": 0.2}), day(31))
+
+
+PATHS: dict[str, Callable[[], tuple[Transition, ...]]] = {
+    "time_to_live": lambda: timed(episode(expires_at=day(2)), day(2)).transitions,
+    "speculation": lambda: timed(semantic(confidence={"extraction": 0.2}), day(30)).transitions,
+    "commitment": lambda: (
+        timed(
+            actions.resolve(semantic(category="commitment"), Resolution.FULFILLED, day(1)).memory,
+            day(91),
+        ).transitions
+    ),
+    "retention": lambda: timed(episode(), day(70)).transitions,
+    "energy": lambda: timed(episode(), T0 + 5 * HOUR, ENERGY).transitions,
+    "old_and_unused": lambda: timed(fact(importance=0.2), day(91), ARCHIVAL).transitions,
+    "debris": lambda: (
+        timed(semantic(confidence=WEAK, importance=1.0), day(500), rules()).transitions
+    ),
+    "erase": lambda: timed(after(episode(), day(70)), day(100), ERASING).transitions,
+    "doubted": lambda: (
+        timed(
+            after(recalled(semantic(), T0), T0).model_copy(update={"disputed_with": ("x",)}), T0
+        ).transitions
+    ),
+    "supported": lambda: timed(semantic(confidence={"supporting_episodes": 2}), T0).transitions,
+    "used": lambda: timed(recalled(semantic(), T0), T0).transitions,
+    "grown_stale": lambda: timed(episode(), day(40)).transitions,
+    "fresh_again": lambda: timed(recalled(stale(), day(41)), day(41)).transitions,
+    "returned": lambda: (
+        timed(
+            after(superseded(), T0, ERASING).model_copy(update={"status": MemoryStatus.ACTIVE}), T0
+        ).transitions
+    ),
+    "replaced": lambda: timed(superseded(), T0, ERASING).transitions,
+    "to_short_term": lambda: timed(recalled(episode(), T0, 1, ENERGY), T0, ENERGY).transitions,
+    "to_long_term": lambda: timed(recalled(episode(), T0, 4, ENERGY), T0, ENERGY).transitions,
+    "session_end": lambda: (
+        actions.end_session(
+            recalled(episode(), T0 + HOUR, 1, ENERGY), T0 + HOUR, ENERGY
+        ).transitions
+    ),
+    "cooled": lambda: timed(episode(), day(45), PLACING).transitions,
+    "warmed": lambda: timed(recalled(cold(), day(46), 3), day(46), PLACING).transitions,
+    "told_again_active": lambda: (
+        rulebook(RULES, "default").fire(gone(), Event.TOLD_AGAIN, day(40)).transitions
+    ),
+    "confirmed_user_confirmed": lambda: actions.confirm(fact(), T0, RULES).transitions,
+    "confirmed_active": lambda: actions.confirm(gone(), day(40), RULES).transitions,
+    "confirmed_validated": lambda: actions.confirm(fact(), T0, RULES).transitions,
+    "disputed_disputed": lambda: actions.dispute(fact(), T0, RULES).transitions,
+    "disputed_candidate": lambda: (
+        actions.dispute(actions.confirm(fact(), T0, RULES).memory, T0, RULES).transitions
+    ),
+    "protected_protected": lambda: actions.protect(episode(), T0, RULES).transitions,
+    "protected_active": lambda: (
+        actions.protect(after(episode(), day(70)), day(71), RULES).transitions
+    ),
+    "unprotected_durable": lambda: (
+        actions.unprotect(actions.protect(episode(), T0, RULES).memory, T0, RULES).transitions
+    ),
+    "demoted_archived": lambda: actions.demote(fact(), T0, RULES).transitions,
+    "forced_long_term": lambda: (
+        actions.force_promote(
+            actions.force_promote(episode(), T0, RULES).memory, T0, RULES
+        ).transitions
+    ),
+    "forced_short_term": lambda: actions.force_promote(episode(), T0, RULES).transitions,
+}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_each_row_is_reached(row: object) -> None:
+    """Every rule acts on some memory, changes what its row says, and gives its reason."""
+    rows = {one.name: one for one in TABLE}
+    name = row.name  # type: ignore[attr-defined]  # a Row, as parametrize hides
+    step = next(one for one in PATHS[name]() if one.rule == name)
+    assert step.source in rows[name].sources
+    assert (step.event, step.aspect) == (rows[name].event, rows[name].aspect)
+    assert step.target == rows[name].target
+    assert step.why.startswith(rows[name].condition)
+
+
+def test_every_path_and_name_is_in_the_table() -> None:
+    """Names are unique, and no path here has lost its row."""
+    names = [row.name for row in TABLE]
+    assert sorted(names) == sorted(set(names))
+    assert set(PATHS) == set(names)
+
+
+def test_every_state_event_and_aspect_occurs() -> None:
+    """Nothing in the enumerations is only a word."""
+    steps = [step for path in PATHS.values() for step in path()]
+    assert {step.event for step in steps} == set(Event)
+    assert {step.aspect for step in steps} == set(Aspect)
+    seen = {(step.aspect, value) for step in steps for value in (step.source, step.target)}
+    for aspect, values in (
+        (Aspect.STATUS, set(MemoryStatus) - {MemoryStatus.SUPERSEDED}),
+        (Aspect.LIFECYCLE, set(LifecycleState)),
+        (Aspect.PLACEMENT, set(Placement)),
+        (Aspect.TIER, set(Tier)),
+        (Aspect.POLICY_CLASS, {PolicyClass.DURABLE, PolicyClass.PROTECTED}),
+    ):
+        assert {(aspect, value) for value in values} <= seen
+    assert (Aspect.STATUS, ERASED) in seen
+
+
+def test_the_reason_has_the_numbers_and_no_content() -> None:
+    """Why a memory faded can be read off its transition; what it says cannot."""
+    stale, step = timed(episode("My secret."), day(75)).transitions
+    assert decide(episode("My secret."), day(75), RULES) == stale
+    assert "archived below 0.05" in step.why
+    assert "secret" not in step.model_dump_json()
+
+
+def test_what_is_protected_never_leaves() -> None:
+    """No rule of time takes it: not after ages, not by its own date, not by any setting."""
+    strict = rules(
+        time_to_live={"semantic_days": 1.0},
+        expiry={"erase_after_days": 1.0},
+        archival={"enabled": True},
+        placement={"enabled": True},
+    )
+    for under in (strict, strict.model_copy(update={"decay_policy": "energy"})):
+        weak = semantic(expires_at=day(1), importance=0.0, confidence={"extraction": 0.1, **WEAK})
+        kept = actions.protect(weak, T0, under).memory
+        settled = timed(kept, day(100_000), under)
+        assert settled.memory is not None
+        assert settled.memory.status is MemoryStatus.ACTIVE
+        assert review_at(settled.memory, under) is None
+        assert actions.demote(kept, day(9), under).transitions == ()
+
+
+def test_time_alone_never_erases() -> None:
+    """By default whatever left stays for ever, and is never due again (row D11)."""
+    for memory in (episode(), semantic(confidence={"extraction": 0.1}), negation()):
+        left = after(memory, day(5000))
+        assert left.status in {MemoryStatus.ARCHIVED, MemoryStatus.EXPIRED}
+        assert left.lifecycle is LifecycleState.ARCHIVED
+        assert review_at(left, RULES) is None
+
+
+def test_what_was_replaced_is_erased_only_by_the_setting() -> None:
+    """With the setting its time counts from when a pass first saw it replaced (row D11)."""
+    assert review_at(superseded(), RULES) is None
+    seen = after(superseded(), day(3), ERASING)
+    assert seen.archived_at == day(3)
+    assert review_at(seen, ERASING) == day(33)
+    assert timed(seen, day(33), ERASING).memory is None
+
+
+def test_open_commitments_and_confirmed_speculation_stay() -> None:
+    """An open commitment has no end of its own; a second turn saves speculation (D7, D8)."""
+    assert after(semantic(category="commitment"), day(100)).status is MemoryStatus.ACTIVE
+    twice = semantic(confidence={"extraction": 0.2, "supporting_episodes": 2})
+    assert after(twice, day(31)).status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"importance": 0.3},
+        {"access_count": 3},
+        {"category": "correction"},
+        {"category": "commitment"},
+        {"category": "preference"},
+        {"category": "decision"},
+        {"category": "principle"},
+        {"created_at": day(1)},
+    ],
+    ids=str,
+)
+def test_archival_needs_all_its_conditions(changes: dict[str, object]) -> None:
+    """Off by default; where it is on, one condition that fails spares the memory (row D9)."""
+    plain, now = semantic(importance=0.2), day(90.5)
+    spared = type(plain).model_validate({**dict(plain), **changes})
+    assert after(plain, now).status is MemoryStatus.ACTIVE
+    assert after(plain, now, ARCHIVAL).status is MemoryStatus.ARCHIVED
+    assert after(spared, now, ARCHIVAL).status is MemoryStatus.ACTIVE
+
+
+def test_placement_is_off_unless_asked_for() -> None:
+    """Switched off, nothing moves, in neither direction (row D10)."""
+    assert after(episode(), day(45)).placement is None
+    frozen = recalled(cold(), day(46), 3)
+    assert after(frozen, day(46)).placement is Placement.COLD
+    assert after(episode(), day(29), PLACING).placement is None
+
+
+def test_ephemeral_memories_harden_only_by_the_user() -> None:
+    """Being used or told again does not validate them; a confirmation does (row D6)."""
+    brief = semantic(expires_at=day(50), confidence={"supporting_episodes": 3})
+    assert after(recalled(brief, T0), T0).lifecycle is None
+    assert actions.confirm(brief, T0, RULES).memory.lifecycle is LifecycleState.VALIDATED
+
+
+def page_maker() -> Callable[[str], str]:
+    """``page`` of docs/generate_lifecycle.py, which is no part of the package."""
+    docs = Path(__file__).parents[3] / "docs"
+    spec = importlib.util.spec_from_file_location("making", docs / "generate_lifecycle.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    make: Callable[[str], str] = module.page
+    return make
+
+
+def test_the_page_prints_the_table_that_runs() -> None:
+    """docs/lifecycle.md has every row as the code has it."""
+    text = (Path(__file__).parents[3] / "docs" / "lifecycle.md").read_text("utf-8")
+    assert text == page_maker()(text), "run: uv run python docs/generate_lifecycle.py"
+    assert all(f"| `{row.name}` |" in text for row in TABLE)
