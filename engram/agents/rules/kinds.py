@@ -10,6 +10,7 @@ from functools import cache
 from engram.agents.rules import objects
 from engram.agents.rules.objects import Thing
 from engram.agents.rules.vocabulary import alternatives, vocabulary
+from engram.domain.word_forms import verb_lemma
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
 _INFINITIVE = re.compile(r"\bto\Z", re.I)
@@ -21,6 +22,7 @@ _LEAVING_WORK = re.compile(
     r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
     re.I,
 )
+_GERUND = re.compile(r"[a-z]{2,}ing\Z")
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -196,7 +198,32 @@ def _plan(spoken: Spoken) -> list[Thing]:
 
 
 def _promise(spoken: Spoken) -> list[Thing]:
-    return objects.activities(spoken.rest.strip())[:1]
+    return [_in_base_form(one) for one in objects.activities(spoken.rest.strip())]
+
+
+def _offer(spoken: Spoken) -> list[Thing]:
+    """What "I'll" can promise: to do something, not to see or to try."""
+    found = _promise(spoken)
+    verb = found[0].name.split()[0].casefold() if found else ""
+    if verb not in vocabulary().promise_verbs:
+        return []
+    return [one for one in found if _names_something(one.name.split()[1:])]
+
+
+def _names_something(words: list[str]) -> bool:
+    """Whether there is more than "it now" or "you then"."""
+    said = {word.casefold().strip(".,!") for word in words}
+    empty = vocabulary().pronouns | {"then", "later", "soon", "now", "back", "up", "a", "the"}
+    return bool(said - empty) and not said & {"you", "your"}
+
+
+def _in_base_form(thing: Thing) -> Thing:
+    """From "translating the leaflet" to "translate the leaflet"."""
+    verb, _, rest = thing.phrase.partition(" ")
+    if not _GERUND.match(verb):
+        return thing
+    phrase = f"{verb_lemma(verb)} {rest}".strip()
+    return Thing(phrase, phrase)
 
 
 def _subject(spoken: Spoken) -> list[Thing]:
@@ -302,6 +329,7 @@ _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "preferred": _preferred,
     "plan": _plan,
     "promise": _promise,
+    "offer": _offer,
     "subject": _subject,
     "language": _language,
     "work": _work,

@@ -20,6 +20,8 @@ from engram.domain.memories import Category
 _REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
 _CAPITALS = re.compile(r"\[A-Z[^\]]*\]")
 _FEWEST_WORDS = 3
+BETWEEN = "\n"
+"""What separates the sentences of a note that has two."""
 
 
 class Kind(BaseModel):
@@ -94,14 +96,23 @@ def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
             found[-1] = _joined(correcting, sentence)
             return found
         inside = [at for at in known if sentence.start <= at < sentence.start + len(sentence.text)]
-        mends = expression("notes", "mends").search(sentence.text)
-        if mends and not inside and len(sentence.text.split()) >= _FEWEST_WORDS:
+        if not inside and _mends(sentence):
             correcting = _correction(sentence)
             found.append(correcting)
             continue
         if not inside:
             found += _in_sentence(sentence)
     return found
+
+
+def _mends(sentence: Sentence) -> bool:
+    """Whether it mends something said before, and does not ask for it to be mended."""
+    _, text = opened(sentence)
+    return (
+        len(sentence.text.split()) >= _FEWEST_WORDS
+        and bool(expression("notes", "mends").search(sentence.text))
+        and not expression("notes", "asks").match(text)
+    )
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Note]:
@@ -152,7 +163,7 @@ def _joined(note: Note, sentence: Sentence) -> Note:
     return Note(
         note.category,
         note.importance,
-        f"{note.clause}. {sentence.text}",
+        f"{note.clause}{BETWEEN}{sentence.text}",
         note.at,
         note.sentence,
     )

@@ -20,6 +20,7 @@ _HEADS: Mapping[str, str] = {
     "I": r"(?:i|we)(?=\s)",
     "AM": r"(?:i'm|i\s+am|im|we're|we\s+are)(?!\w)",
     "HAVE": r"(?:i've|ive|i\s+have|we've|we\s+have)(?!\w)",
+    "WILL": r"(?:i'll|i\s+will|we'll|we\s+will|ill(?=\s+[a-z]))(?!\w)",
     "MY": r"(?:my|our)(?=\s)",
 }
 _NO_HEAD = ""
@@ -43,11 +44,13 @@ class Wording(_Data):
         says: A regular expression; see the data file.
         kind: How its object is cut out and checked, where not as the predicate's.
         when: The condition that the clause must meet as well.
+        loose: Whether it is less than plain, and counts only for promises.
     """
 
     says: str
     kind: str | None = None
     when: str | None = None
+    loose: bool = False
 
 
 class Condition(_Data):
@@ -143,6 +146,7 @@ class Pattern:
         begins: Whether it says that something began.
         denied: Whether it says that something is not, rather than no longer, so.
         when: What must be said as well, if anything.
+        loose: Whether it is less than plain.
         order: Among all patterns; the first that fits is taken.
     """
 
@@ -154,6 +158,7 @@ class Pattern:
     begins: bool
     denied: bool
     when: When | None
+    loose: bool
     order: int
 
 
@@ -239,6 +244,7 @@ def patterns() -> tuple[Pattern, ...]:
                     begins=how.get("begins", False),
                     denied=how.get("denied", False),
                     when=_condition(wording.when) if wording.when else None,
+                    loose=wording.loose,
                     order=len(found),
                 )
             )
@@ -328,6 +334,8 @@ def _tails() -> Mapping[tuple[str, str], tuple[Pattern, ...]]:
 
 def _first_words(says: str) -> set[str]:
     bare = says.removeprefix("(?:")
+    if bare.startswith(")"):
+        return {_ANY}
     if _BEGINS_WITH_ANYTHING.match(bare) or not _WORD.search(bare):
         return {_ANY}
     plain = re.sub(r"\\[sSwWdDbBZ]", " ", bare)

@@ -81,8 +81,16 @@ def _possessed(text: str, who: str) -> str:
     if owned:
         return f"{who}'s{_about(text[owned.end() :])}"
     somebody = "the user" if who == "The user" else who
-    both = re.split(r"\band\s+(?:i|me)\b", text, maxsplit=1, flags=re.I)
-    return f"and {somebody}".join(_about(part) for part in both)
+    owner = re.sub(r"\b(?:my|our)\b(?!-)", f"{somebody}'s", text, flags=re.I)
+    spoken = re.sub(
+        r"\b(?:i|we) ([a-z]+)\b", lambda m: f"{somebody} {third_person(m[1])}", owner, flags=re.I
+    )
+    return re.sub(r"\b(?:I|me|i)\b(?!')", somebody, _about_others(spoken))
+
+
+def _about_others(text: str) -> str:
+    """The rest, with "I'm" and the like, about somebody else's sentence."""
+    return re.sub(r"\b(?:I|we)'(?:m|re)\b", "they are", text, flags=re.I)
 
 
 def _about(text: str) -> str:

@@ -23,6 +23,7 @@ class Stated:
         said: The words before the object.
         at: Where in the turn it is said.
         sentence: In which sentence.
+        loose: Whether the wording is less than plain: "I'll send the slides".
         corrects: Whether it takes back something said before.
     """
 
@@ -34,4 +35,5 @@ class Stated:
     said: str = ""
     at: int = 0
     sentence: Sentence = NO_SENTENCE
+    loose: bool = False
     corrects: bool = False

@@ -31,7 +31,12 @@ _AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
 
 
 def statements(text: str) -> list[Stated]:
-    """Every statement of a turn about its speaker, each once, in order."""
+    """Every plain statement of a turn about its speaker, each once, in order."""
+    return [one for one in everything(text) if not one.loose]
+
+
+def everything(text: str) -> list[Stated]:
+    """The same, with what is less than plain: promises by "I'll"."""
     plain = masked(text)
     found: dict[tuple[str, str, bool], Stated] = {}
     for stated in corrections.mended(sorted(_all(plain, text), key=lambda one: one.at), plain):
@@ -123,6 +128,7 @@ def _stated(
         holds=pattern.holds,
         begins=pattern.begins,
         denied=pattern.denied,
+        loose=pattern.loose,
         said=said,
         at=at,
         sentence=sentence,

@@ -3,70 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 from engram.agents.answers import MAX_STATEMENTS, ExtractionAnswer, StatedKnowledge
 from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules.moments import began
-from engram.agents.rules.notes import Note, notes
-from engram.agents.rules.retelling import retold
-from engram.agents.rules.stated import Stated
-from engram.agents.rules.statements import statements
-from engram.agents.rules.wording import in_third_person, sentence, weight
+from engram.agents.rules import knowledge
+from engram.agents.rules.commitments import Ended, ends, kept
+from engram.agents.rules.confirmations import confirmed
+from engram.agents.rules.notes import notes
+from engram.agents.rules.people import people
+from engram.agents.rules.statements import everything
 from engram.domain.memories import Category
 
-CONFIDENCE: Final = 0.9
-# The rest of a sentence is taken as it stands, with more room for misreading.
-CONFIDENCE_OF_NOTES: Final = 0.75
-_NO_NAMES = frozenset(
-    {"i", "i'm", "i've", "i'll", "i'd", "we", "my", "our", "the", "a", "there", "it"}
-)
-_NAME = re.compile(
-    r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
-)
 # A speaker's name of this kind is a machine's, and what it says of itself is no memory.
 _MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.I)
-_SINCE = re.compile(r"\bsince\b", re.I)
 
 
 def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
-    found = [stated for turn in request.turns if _speaks_for_itself(turn) for stated in _told(turn)]
-    kept = found[:MAX_STATEMENTS]
+    found: list[StatedKnowledge] = []
+    before: TurnView | None = None
+    for turn in request.turns:
+        if _speaks_for_itself(turn):
+            found += _ended_promises(turn, found)
+            found += _told(turn)
+            if before is not None and before.role == "assistant":
+                found += _confirmed(before, turn)
+        before = turn
+    kept_ones = found[:MAX_STATEMENTS]
     return ExtractionAnswer(
-        reasoning=f"{len(kept)} statements in {len(request.turns)} turns, by rule.",
-        statements=kept,
+        reasoning=f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule.",
+        statements=kept_ones,
     )
-
-
-def _told(turn: TurnView) -> list[StatedKnowledge]:
-    stated = statements(turn.content)
-    more = notes(turn.content, [one.at for one in stated])
-    return [*(_knowledge(turn, one) for one in stated), *(_noted(turn, one) for one in more)]
-
-
-def _noted(turn: TurnView, note: Note) -> StatedKnowledge:
-    who = turn.speaker or "The user"
-    content = retold(note.clause, who)
-    if note.category is Category.CORRECTION:
-        content = f"{who} corrected: {content[:1].lower()}{content[1:]}"
-    return StatedKnowledge(
-        sources=[turn.alias],
-        content=content,
-        category=note.category,
-        subject=turn.speaker or "user" if note.predicate else None,
-        predicate=note.predicate,
-        object=note.object,
-        entities=_names(note.clause),
-        happened_at=began(note.sentence.text, turn.said_at),
-        confidence=CONFIDENCE_OF_NOTES,
-        importance=note.importance,
-    )
-
-
-def _names(text: str) -> list[str]:
-    """Names in a clause; what only its beginning capitalises is none."""
-    return [one for one in _NAME.findall(text) if one.lower() not in _NO_NAMES][:5]
 
 
 def _speaks_for_itself(turn: TurnView) -> bool:
@@ -76,21 +44,39 @@ def _speaks_for_itself(turn: TurnView) -> bool:
     return turn.role == "assistant" and named
 
 
-def _knowledge(turn: TurnView, stated: Stated) -> StatedKnowledge:
-    category, importance = weight(stated)
-    changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
-    thing = stated.thing
-    return StatedKnowledge(
-        sources=[turn.alias],
-        content=sentence(turn.speaker or "The user", stated),
-        category=category,
-        subject=turn.speaker or "user",
-        predicate=stated.predicate,
-        object=in_third_person(thing.name) or None,
-        holds=stated.holds,
-        begins=stated.begins,
-        entities=_NAME.findall(thing.phrase)[:5],
-        happened_at=began(stated.sentence.text, turn.said_at) if changes else None,
-        confidence=CONFIDENCE,
-        importance=importance,
-    )
+def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
+    stated = everything(turn.content)
+    yield from (knowledge.from_statement(turn, one) for one in stated)
+    mine = {one.sentence.start for one in stated}
+    known = [one for one in people(turn.content) if one.sentence.start not in mine]
+    for person in known:
+        yield from knowledge.from_person(turn, person)
+    introduced = {person.sentence.start for person in known}
+    for note in notes(turn.content, [one.at for one in stated]):
+        if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
+            continue
+        yield knowledge.from_note(turn, note)
+
+
+def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:
+    claim = confirmed(asked.content, answer.content)
+    for stated in everything(claim) if claim else ():
+        yield knowledge.from_confirmation(asked, answer, stated)
+
+
+def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[StatedKnowledge]:
+    """What a turn ends of the promises that its speaker made in the turns before it."""
+    whose = turn.speaker or "user"
+    over = {one.object for one in before if one.ended}
+    made = [
+        one
+        for one in before
+        if one.predicate == knowledge.PROMISED and one.holds and one.subject == whose
+        if one.object not in over
+    ]
+    found: dict[int, Ended] = {}
+    for end in ends(turn.content, [one.object or "" for one in made]):
+        found.setdefault(end.promise, end)
+    if found:
+        return [knowledge.from_end(turn, made[number], end) for number, end in found.items()]
+    return [knowledge.from_kept(turn, what, where) for what, where in kept(turn.content)]

@@ -40,7 +40,7 @@ class Measure:
 def measure(file: str) -> Measure:
     """Run the rules over a file of labelled statements."""
     found, wrong, missed = 0, list[str](), list[str]()
-    for item in _items(file):
+    for item in labelled(file):
         expected = {
             (entry["predicate"], entry["object"].casefold(), holds)
             for key, holds in (("statements", True), ("ends", False))
@@ -55,9 +55,10 @@ def measure(file: str) -> Measure:
 
 def ordinary(file: str) -> list[tuple[str, str]]:
     """Predicate and object of everything the rules find in a file of ordinary turns."""
-    return [(s.predicate, s.thing.name) for i in _items(file) for s in statements(i["text"])]
+    return [(s.predicate, s.thing.name) for i in labelled(file) for s in statements(i["text"])]
 
 
-def _items(file: str) -> list[dict[str, Any]]:
+def labelled(file: str) -> list[dict[str, Any]]:
+    """The items of a file."""
     lines = (DATA / file).read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.strip()]

@@ -14,6 +14,7 @@ from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, SemanticMemory
 from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
 from engram.domain.statements import Statement
+from tests.unit.agents.measuring import labelled
 from tests.unit.consolidation.support import SCOPE, Mind
 
 Value = tuple[str, str]
@@ -35,13 +36,29 @@ class Verdict:
         return not (self.missing or self.superfluous or self.lost or self.false)
 
 
+def stories(file: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """All stories of a file, and those after which a current value or a denial is wrong."""
+    items = labelled(file)
+    return items, [s for s in items if not _current_right(judged(s, told(s["turns"])))]
+
+
+def _current_right(verdict: Verdict) -> bool:
+    return not (verdict.missing or verdict.superfluous or verdict.false)
+
+
+def answered(*turns: dict[str, Any]) -> list[StatedKnowledge]:
+    """What the rules learn from these turns."""
+    views = tuple(view(number, turn) for number, turn in enumerate(turns, start=1))
+    return extract(ExtractionRequest(turns=views)).statements
+
+
 def view(number: int, turn: dict[str, Any]) -> TurnView:
     """A labelled turn as the rules are asked about it."""
     return TurnView(
         alias=f"e{number}",
         role=turn.get("role", "user"),
         speaker=turn.get("speaker"),
-        said_at=datetime.fromisoformat(turn["timestamp"]),
+        said_at=datetime.fromisoformat(turn.get("timestamp", "2025-01-01T12:00:00+00:00")),
         content=turn["text"],
     )
 

@@ -1,0 +1,31 @@
+"""Turns that the rules were written with: categories, promises and commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram.domain.memories import Category
+from tests.unit.agents.learning import believed_injections, categories, commitments
+
+PRECISION = 0.9
+RECALL = 0.6
+PROMISES = 0.8
+
+
+@pytest.mark.parametrize("category", [one.value for one in Category])
+def test_seen_turns_are_learnt_under_their_category(category: str) -> None:
+    """Precision before recall, in each of the ten."""
+    counts = categories("categories.seen.jsonl")
+    assert counts.precision(category) >= PRECISION
+    assert counts.recall(category) >= RECALL
+
+
+def test_seen_promises_are_open_kept_or_called_off() -> None:
+    """A promise is in its base form, and ends when a later turn says so."""
+    count, wrong = commitments("commitments.seen.jsonl")
+    assert len(wrong) <= (1 - PROMISES) * count, [item["turns"] for item in wrong]
+
+
+def test_seen_commands_to_the_memory_are_no_facts_of_the_user() -> None:
+    """Whatever a turn poses as, it states nothing for its user."""
+    assert believed_injections("injections.seen.jsonl") == []
