@@ -206,7 +206,13 @@ class DecayState(PassState):
 
 
 class PromotionState(PassState):
-    """The state of a promotion pass."""
+    """The state of a promotion pass.
+
+    Attributes:
+        only_sessions: Look only at what sessions that ended leave behind.
+    """
+
+    only_sessions: bool = False
 
     report: PromotionReport = PromotionReport()
 
@@ -338,3 +344,9 @@ def summed(counts: Iterable[RuleCount]) -> tuple[RuleCount, ...]:
         RuleCount(rule=rule, aspect=aspect, source=source, target=target, memories=number)
         for (rule, aspect, source, target), number in sorted(totals.items())
     )
+
+
+def variant_of(population: Population, *, dry_run: bool) -> str:
+    """What sets the ids of dry runs, and of passes over test memories, apart from the real ones."""
+    tests = "-test" if population is Population.TEST else ""
+    return f"{tests}-trial" if dry_run else tests

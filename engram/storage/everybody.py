@@ -9,7 +9,7 @@ from typing import Final, Generic
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
-from engram.ports import Filter
+from engram.ports import Equals, Filter, HasId
 from engram.storage.filters import EngineFilter, Translator
 from engram.storage.paging import Payload
 from engram.storage.schema import FieldKind, check_order, field_kind
@@ -38,6 +38,10 @@ class EverybodysReads(ABC, Generic[EngineFilter]):
         limit: int,
     ) -> list[Payload]:
         """Payloads in order of an indexed time field, ties in any order."""
+
+    @abstractmethod
+    async def _delete(self, memory_type: MemoryType, where: EngineFilter) -> None:
+        """Remove what matches."""
 
     @abstractmethod
     async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
@@ -79,6 +83,15 @@ class EverybodysReads(ABC, Generic[EngineFilter]):
                 f"The values of the field {field!r} cannot be listed.", allowed="keyword fields"
             )
         return frozenset(await self._values(memory_type, field))
+
+    async def delete_unchanged(
+        self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
+    ) -> None:
+        """See :meth:`engram.ports.MaintenanceRepository.delete_unchanged`."""
+        self._check_open()
+        for memory_id, revision in revisions.items():
+            only = (HasId((memory_id,)), Equals("revision", revision))
+            await self._delete(memory_type, self._filters.within(scope, memory_type, only))
 
 
 def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:

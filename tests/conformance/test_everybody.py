@@ -93,3 +93,14 @@ async def test_values_are_of_indexed_keywords_only(everybody: MaintenanceReposit
         await everybody.values(MemoryType.EPISODIC, "review_at")
     with pytest.raises(UnindexedField):
         await everybody.values(MemoryType.EPISODIC, "content")
+
+
+async def test_deleting_spares_what_changed_since(everybody: MaintenanceRepository) -> None:
+    """A memory that was written after the decision to remove it stays; other users' always do."""
+    kept, gone = episode(ADA, "kept", revision=3), episode(ADA, "gone", revision=3)
+    await everybody.insert(ADA, map(new, [kept, gone]))
+    revisions = {kept.id: 2, gone.id: 3}
+    await everybody.delete_unchanged(BOB, MemoryType.EPISODIC, revisions)
+    assert await everybody.count(ADA, MemoryType.EPISODIC) == 2
+    await everybody.delete_unchanged(ADA, MemoryType.EPISODIC, revisions)
+    assert set(await everybody.get(ADA, revisions)) == {kept.id}

@@ -1,0 +1,255 @@
+"""Operations on the lives of memories, and who carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.client.operations.handlers import Handlers
+from engram.client.operations.operation import AboutMemory, Operation, Question
+from engram.client.passes import PassRunner
+from engram.contracts.lifecycle import Change, DecayReport, Population, PromotionReport
+from engram.domain.lifecycle import actions
+from engram.domain.lifecycle.actions import Changed
+from engram.domain.lifecycle.decisions import Transition
+from engram.domain.lifecycle.rules import LifecycleRules
+from engram.domain.memories import AnyMemory, SemanticMemory
+from engram.domain.scope import Scope
+from engram.errors import InvalidQuery
+from engram.ports import Clock, Embedder, MemoryRepository
+from engram.recall.briefing import Briefed, Briefing
+from engram.writing.lookup import one_memory
+from engram.writing.promotions import Promoter
+from engram.writing.updates import NewWriteId, update_memories
+from engram.writing.walks import underneath
+
+MOST_BRIEFED: Final = 200
+_Action = Callable[[AnyMemory, datetime, LifecycleRules], Changed]
+
+
+class RunPass(Question):
+    """How a pass is run.
+
+    Attributes:
+        dry_run: Write nothing; say what would happen.
+        test_only: Look at test memories only; without it, at all others.
+    """
+
+    dry_run: bool = False
+    test_only: bool = False
+
+    @property
+    def population(self) -> Population:
+        """Which memories are looked at."""
+        return Population.TEST if self.test_only else Population.REAL
+
+
+class RunDecay(RunPass):
+    """How a decay pass is run.
+
+    Attributes:
+        at: Judge as of then, with ``dry_run`` only: what will have happened by then.
+    """
+
+    at: datetime | None = None
+
+
+class Brief(Question):
+    """What a briefing should hold."""
+
+    limit: int = Field(default=10)
+    include_test: bool = False
+
+
+class Acted(BaseModel):
+    """What an action on one memory did.
+
+    Attributes:
+        memory: As it is now.
+        changes: The steps of its life that this made; empty if it was so already.
+        habit_id: The habit that it became, if it was promoted to one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    memory: AnyMemory
+    changes: tuple[Change, ...] = ()
+    habit_id: str | None = None
+
+
+CONFIRM: Final = Operation("confirm", AboutMemory, Acted, "The user says that it is so.")
+DISPUTE: Final = Operation("dispute", AboutMemory, Acted, "The user says that it is not so.")
+PROTECT: Final = Operation("protect", AboutMemory, Acted, "No rule may take it away any more.")
+UNPROTECT: Final = Operation("unprotect", AboutMemory, Acted, "Rules apply to it again.")
+FORCE_PROMOTE: Final = Operation(
+    "force-promote",
+    AboutMemory,
+    Acted,
+    "Make a habit of a piece of knowledge, or lift a memory one tier.",
+)
+DECAY: Final = Operation("decay", RunDecay, DecayReport, "Run a decay pass now.")
+PROMOTE: Final = Operation("promote", RunPass, PromotionReport, "Run a promotion pass now.")
+BRIEFING: Final = Operation(
+    "briefing", Brief, list[Briefed], "What matters most, for the start of a conversation."
+)
+
+LIFECYCLE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
+    CONFIRM,
+    DISPUTE,
+    PROTECT,
+    UNPROTECT,
+    FORCE_PROMOTE,
+    DECAY,
+    PROMOTE,
+    BRIEFING,
+)
+_ACTIONS: Final[dict[str, _Action]] = {
+    CONFIRM.name: actions.confirm,
+    DISPUTE.name: actions.dispute,
+    PROTECT.name: actions.protect,
+    UNPROTECT.name: actions.unprotect,
+}
+
+
+class LifecycleHandlers:
+    """Carries out the operations of this module.
+
+    Args:
+        repository: Where memories are kept; it stamps what it writes.
+        embedder: Gives habits their vectors.
+        passes: Runs passes.
+        briefing: Chooses what a conversation begins with.
+        rules: By which memories live.
+        clock: The present.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        passes: PassRunner,
+        briefing: Briefing,
+        rules: LifecycleRules,
+        clock: Clock,
+        new_write_id: NewWriteId,
+    ) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._passes = passes
+        self._briefing = briefing
+        self._rules = rules
+        self._clock = clock
+        self._new_write_id = new_write_id
+
+    def register(self, handlers: Handlers) -> None:
+        """Add every operation of this module."""
+        for operation in (CONFIRM, DISPUTE, PROTECT, UNPROTECT):
+            handlers.add(operation, self._acting(_ACTIONS[operation.name]))
+        handlers.add(FORCE_PROMOTE, self.force_promote)
+        handlers.add(DECAY, self.decay)
+        handlers.add(PROMOTE, self.promote)
+        handlers.add(BRIEFING, self.brief)
+
+    async def decay(self, scope: Scope, asked: RunDecay) -> DecayReport:
+        """Run a decay pass.
+
+        Raises:
+            InvalidQuery: a moment is given without a dry run, or without timezone.
+        """
+        if asked.at is not None and not asked.dry_run:
+            raise InvalidQuery(
+                "A pass that writes is judged by the present.",
+                allowed="a moment together with dry_run",
+            )
+        if asked.at is not None and asked.at.utcoffset() is None:
+            raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
+        return await self._passes.decay(
+            scope, population=asked.population, dry_run=asked.dry_run, at=asked.at
+        )
+
+    async def promote(self, scope: Scope, asked: RunPass) -> PromotionReport:
+        """Run a promotion pass."""
+        return await self._passes.promote(scope, population=asked.population, dry_run=asked.dry_run)
+
+    async def brief(self, scope: Scope, asked: Brief) -> list[Briefed]:
+        """What matters most.
+
+        Raises:
+            InvalidQuery: the limit is out of range.
+        """
+        if not 1 <= asked.limit <= MOST_BRIEFED:
+            raise InvalidQuery("The limit is out of range.", allowed=f"1 to {MOST_BRIEFED}")
+        return await self._briefing.of(
+            scope, self._clock(), asked.limit, include_test=asked.include_test
+        )
+
+    async def force_promote(self, scope: Scope, asked: AboutMemory) -> Acted:
+        """Promote by hand (row O3): knowledge to a habit, anything else one tier up.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        memory = await one_memory(self._repository, scope, asked.memory_id)
+        if not isinstance(memory, SemanticMemory):
+            return await self._acting(actions.force_promote)(scope, asked)
+        promoter = Promoter(underneath(self._repository), self._embedder, self._new_write_id)
+        made = await promoter.make_habits(scope, [memory], self._rules, self._clock(), forced=True)
+        after = await one_memory(self._repository, scope, asked.memory_id)
+        habit_id = made.get(memory.id) or habit_of(after)
+        return Acted(memory=after, habit_id=habit_id)
+
+    def _acting(self, action: _Action) -> Callable[[Scope, AboutMemory], Awaitable[Acted]]:
+        async def act(scope: Scope, asked: AboutMemory) -> Acted:
+            now = self._clock()
+            steps: dict[str, tuple[Transition, ...]] = {}
+
+            def change(memory: AnyMemory) -> AnyMemory | None:
+                changed = action(memory, now, self._rules)
+                if not changed.transitions and _same(memory, changed.memory):
+                    return None
+                steps[memory.id] = changed.transitions
+                return changed.memory
+
+            before = await one_memory(self._repository, scope, asked.memory_id)
+            await update_memories(
+                self._repository,
+                scope,
+                [before.id],
+                change,
+                new_write_id=self._new_write_id,
+                types=(before.type,),
+            )
+            memory = await one_memory(self._repository, scope, asked.memory_id)
+            return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
+
+        return act
+
+
+def habit_of(memory: AnyMemory) -> str | None:
+    """The habit that a piece of knowledge became, if it did."""
+    if not isinstance(memory, SemanticMemory):
+        return None
+    kinds = {"promoted_to", "crystallized_into"}
+    return next((link.target_id for link in memory.links if link.kind.value in kinds), None)
+
+
+def _same(before: AnyMemory, after: AnyMemory) -> bool:
+    return before == after
+
+
+def _changes(memory: AnyMemory, transitions: tuple[Transition, ...]) -> tuple[Change, ...]:
+    return tuple(
+        Change(
+            memory_id=memory.id,
+            memory_type=memory.type,
+            rule=step.rule,
+            source=step.source,
+            target=step.target,
+            why=step.why,
+        )
+        for step in transitions
+    )

@@ -1,0 +1,331 @@
+"""Decay passes on a real Temporal server and the real engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from engram.contracts import names
+from engram.contracts.lifecycle import (
+    FindDueUsersInput,
+    PassKind,
+    Population,
+    WalkInput,
+    WalkPosition,
+)
+from engram.domain.lifecycle.decisions import fingerprint
+from engram.domain.memories import MemoryStatus, MemoryType
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.writing.accesses import AccessLog
+from engram.writing.due_users import due_users
+from engram.writing.reviews import Reviewer
+from tests.workflows.consolidation_support import Faults
+from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
+from tests.workflows.support import open_edge, worker_settings
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def ago(days: float) -> datetime:
+    """So many days before the tests began."""
+    return NOW - timedelta(days=days)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Small batches, so that passes need several."""
+    return worker_settings(decay_batch=3)
+
+
+@pytest.fixture
+async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def lives(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> AsyncIterator[Lives]:
+    """A user with nothing stored yet."""
+    async with living(temporal_client, store, settings) as opened:
+        yield opened
+
+
+async def test_what_is_due_leaves_and_everything_is_counted(lives: Lives) -> None:
+    """Every step is counted by rule, and what is not due is not touched."""
+    old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(7)]
+    stale = turn(lives.scope, "half gone", ago(50))
+    fresh = turn(lives.scope, "fresh", ago(1))
+    await lives.keep(*old, stale, fresh)
+    report = await lives.passes.decay(lives.scope)
+    assert report.reviewed == 8
+    assert report.count("retention") == 7
+    assert report.count("grown_stale") == 8
+    assert {str(count) for count in report.transitions} == {
+        "grown_stale: active -> stale (8)",
+        "retention: active -> archived (7)",
+    }
+    assert {change.memory_id for change in report.changes} == {m.id for m in (*old, stale)}
+    assert await lives.statuses(old) == {MemoryStatus.ARCHIVED}
+    assert (await lives.now(stale)).status is MemoryStatus.ACTIVE
+    assert (await lives.now(fresh)).revision == 0
+    # Nothing is erased by time.
+    assert await lives.store.count(lives.scope, MemoryType.EPISODIC) == 9
+
+
+async def test_a_second_pass_finds_nothing(lives: Lives) -> None:
+    """What a pass has seen to is not due any more: the next one costs nothing and does nothing."""
+    await lives.keep(*(turn(lives.scope, f"old {n}", ago(100)) for n in range(4)))
+    await lives.passes.decay(lives.scope)
+    again = await lives.passes.decay(lives.scope)
+    assert (again.reviewed, again.transitions) == (0, ())
+
+
+async def test_a_dry_run_says_it_all_and_writes_nothing(lives: Lives) -> None:
+    """A dry run reports what the real pass then does; it can look ahead as well."""
+    old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(4)]
+    later = turn(lives.scope, "later", ago(1))
+    await lives.keep(*old, later)
+    before = await lives.store.get(lives.scope, [m.id for m in (*old, later)])
+    tried = await lives.passes.decay(lives.scope, dry_run=True)
+    ahead = await lives.passes.decay(lives.scope, dry_run=True, at=NOW + timedelta(days=90))
+    assert await lives.store.get(lives.scope, before) == before
+    assert tried.dry_run
+    assert tried.count("retention") == 4
+    assert ahead.count("retention") == 5
+    done = await lives.passes.decay(lives.scope)
+    assert done.transitions == tried.transitions
+
+
+async def test_test_memories_are_looked_at_only_when_asked_for(lives: Lives) -> None:
+    """Real and test memories never meet in a pass (row D14)."""
+    real = turn(lives.scope, "real", ago(100))
+    test = turn(lives.scope, "test", ago(100), is_test=True)
+    await lives.keep(real, test)
+    report = await lives.passes.decay(lives.scope, population=Population.TEST)
+    assert report.population is Population.TEST
+    assert report.count("retention") == 1
+    assert (await lives.now(test)).status is MemoryStatus.ARCHIVED
+    assert (await lives.now(real)).status is MemoryStatus.ACTIVE
+    await lives.passes.decay(lives.scope)
+    assert (await lives.now(real)).status is MemoryStatus.ARCHIVED
+
+
+async def test_other_rules_reach_every_memory(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> None:
+    """A change of settings or policy is seen by the fingerprint, whatever review_at says."""
+    async with living(temporal_client, store, settings) as lives:
+        memories = [knowledge(lives.scope, f"I like tea {n}", ago(40 + n)) for n in range(5)]
+        await lives.keep(*memories)
+        assert (await lives.passes.decay(lives.scope)).reviewed == 0
+    stricter = settings.model_copy(
+        update={
+            "lifecycle": settings.lifecycle.model_copy(
+                update={
+                    "retention": settings.lifecycle.retention.model_copy(
+                        update={"semantic_days": 10.0}
+                    )
+                }
+            )
+        }
+    )
+    async with living(temporal_client, store, stricter) as strict:
+        found = await due_users(
+            store,
+            FindDueUsersInput(
+                kind=PassKind.DECAY, now=NOW, rules=stricter.lifecycle_rules, most=10
+            ),
+        )
+        assert lives.scope in found
+        report = await strict.passes.decay(lives.scope)
+        assert report.count("retention") == 5
+        rules = stricter.lifecycle_rules
+        for memory in memories:
+            after = await strict.now(memory)
+            assert after.policy_fingerprint == fingerprint(rules, lives.scope.namespace)
+        assert (await strict.passes.decay(lives.scope)).reviewed == 0
+
+
+async def test_a_namespace_can_change_its_policy(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> None:
+    """Memories of a namespace that goes over to energy are found though others keep retention."""
+    async with living(temporal_client, store, settings) as lives:
+        stays = lives.scope
+        moves = stays.model_copy(update={"namespace": "lively"})
+        await lives.keep(turn(stays, "stays", ago(1)))
+        await lives.keep(turn(moves, "moves", ago(1)), scope=moves)
+    energetic = settings.model_copy(
+        update={
+            "lifecycle": settings.lifecycle.model_copy(update={"energy_namespaces": ("lively",)})
+        }
+    )
+    asked = FindDueUsersInput(
+        kind=PassKind.DECAY, now=NOW, rules=energetic.lifecycle_rules, most=10
+    )
+    assert await due_users(store, asked) == (moves,)
+    async with living(temporal_client, store, energetic) as lively:
+        report = await lively.passes.decay(moves)
+        # A turn's energy in the working tier is gone within hours.
+        assert report.count("energy") == 1
+    assert await due_users(store, asked) == ()
+
+
+async def test_erasing_needs_the_explicit_setting(
+    temporal_client: Client, store: EdgeRepository
+) -> None:
+    """Only with the retention setting does time remove memories, and then it says how many."""
+    erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
+    async with living(temporal_client, store, erasing) as lives:
+        gone = turn(
+            lives.scope, "gone", ago(300), status=MemoryStatus.ARCHIVED, archived_at=ago(11)
+        )
+        kept = turn(lives.scope, "kept", ago(300), status=MemoryStatus.ARCHIVED, archived_at=ago(9))
+        await lives.keep(gone, kept)
+        tried = await lives.passes.decay(lives.scope, dry_run=True)
+        assert tried.erased == 1
+        report = await lives.passes.decay(lives.scope)
+        assert report.erased == 1
+        assert report.count("erase") == 1
+        assert set(await lives.store.get(lives.scope, [gone.id, kept.id])) == {kept.id}
+
+
+async def test_two_passes_at_once_and_recalls_lose_nothing(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> None:
+    """Two workers at the same pass, and recalls meanwhile: no recall lost, no step made twice."""
+    async with living(temporal_client, store, settings, workers=2) as lives:
+        old = [turn(lives.scope, f"old {n}", ago(200)) for n in range(12)]
+        used = [turn(lives.scope, f"used {n}", ago(50)) for n in range(12)]
+        await lives.keep(*old, *used)
+        rules = settings.lifecycle_rules
+        logs = [
+            AccessLog(
+                lives.repository,
+                rules,
+                instance_id=f"process-{n}",
+                new_write_id=lambda: uuid4().hex,
+                interval=timedelta(seconds=60),
+                most=1000,
+            )
+            for n in range(2)
+        ]
+        work = WalkInput(
+            scope=lives.scope, now=datetime.now(UTC), rules=rules, batch=3, position=WalkPosition()
+        )
+        reviewers = [Reviewer(store, lambda: uuid4().hex) for _ in range(2)]
+
+        async def recalls(log: AccessLog) -> None:
+            for _ in range(5):
+                log.note(lives.scope, used, datetime.now(UTC))
+                await log.flush()
+
+        passing = asyncio.gather(*(reviewer.review(work) for reviewer in reviewers))
+        recalling = asyncio.gather(*(recalls(log) for log in logs))
+        third = await lives.passes.decay(lives.scope)
+        reports = [done.report for done in await passing]
+        await recalling
+        made = sum(report.count("retention") for report in reports) + third.count("retention")
+        assert made == 12
+        for memory in used:
+            after = await lives.now(memory)
+            assert after.access_count == 10
+            assert after.status is MemoryStatus.ACTIVE
+        assert await lives.statuses(old) == {MemoryStatus.ARCHIVED}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_crash_repeats_nothing(
+    temporal_client: Client, store: EdgeRepository, settings: Settings, when: str
+) -> None:
+    """An activity that fails before or after its effect leads to the same memories and counts."""
+    faults = Faults(**{when: {names.REVIEW_ACTIVITY}})  # type: ignore[arg-type]  # one of two fields
+    async with living(temporal_client, store, settings, interceptors=[faults]) as lives:
+        old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(5)]
+        await lives.keep(*old)
+        report = await lives.passes.decay(lives.scope)
+        assert faults.calls.count(names.REVIEW_ACTIVITY) == 2
+        assert report.count("retention") == 5
+        assert {(await lives.now(one)).revision for one in old} == {1}
+
+
+async def test_a_pass_over_all_users_serves_those_who_are_due(lives: Lives) -> None:
+    """Users are found by what is due, each gets a pass of its own, and the sums are right."""
+    due = [lives.other("due") for _ in range(3)]
+    idle = lives.other("idle")
+    for scope in due:
+        await lives.keep(*(turn(scope, f"old {n}", ago(100)) for n in range(2)), scope=scope)
+    await lives.keep(turn(idle, "fresh", ago(1)), scope=idle)
+    report = await lives.passes.maintain(PassKind.DECAY)
+    assert (report.users, report.busy, report.failed) == (3, 0, 0)
+    assert report.reviewed == 6
+    assert {count.rule: count.memories for count in report.transitions} == {
+        "retention": 6,
+        "grown_stale": 6,
+    }
+    ran = {
+        scope.tenant
+        for scope in (*due, idle)
+        if await _has_run(lives, names.decay_workflow_id(scope))
+    }
+    assert ran == {scope.tenant for scope in due}
+    assert (await lives.passes.maintain(PassKind.DECAY)).users == 0
+
+
+async def test_consolidation_is_asked_for_where_turns_wait(lives: Lives) -> None:
+    """The scheduled consolidation reaches exactly the users with unconsolidated turns."""
+    waits, done = lives.other("waits"), lives.other("done")
+    await lives.keep(turn(waits, "new", ago(1)), scope=waits)
+    await lives.keep(turn(done, "seen", ago(1), consolidated_at=NOW), scope=done)
+    tests = lives.other("tests")
+    await lives.keep(turn(tests, "a test", ago(1), is_test=True), scope=tests)
+    report = await lives.passes.maintain(PassKind.CONSOLIDATION)
+    assert report.users == 1
+    assert [asked.reason for asked in lives.requests.seen] == ["scheduled"]
+
+
+async def test_passes_that_overlap_take_turns(lives: Lives) -> None:
+    """Callers at the same time each get a pass that began after they asked."""
+    await lives.keep(*(turn(lives.scope, f"old {n}", ago(100)) for n in range(4)))
+    reports = await asyncio.gather(*(lives.passes.decay(lives.scope) for _ in range(3)))
+    assert sum(report.count("retention") for report in reports) == 4
+    assert len({report.run_id for report in reports}) == 3
+
+
+async def test_a_long_pass_goes_on_in_a_new_run(
+    temporal_client: Client, store: EdgeRepository, settings: Settings, monkeypatch: Any
+) -> None:
+    """Counts, moment and position survive continue-as-new."""
+    monkeypatch.setattr("engram.writing.reviews.MOST_AT_ONCE", 2)
+    monkeypatch.setattr(
+        "temporalio.workflow.Info.is_continue_as_new_suggested",
+        lambda info: info.get_current_history_length() > 10,
+    )
+    async with living(temporal_client, store, settings, in_sandbox=False) as lives:
+        old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(12)]
+        await lives.keep(*old)
+        report = await lives.passes.decay(lives.scope)
+        assert (report.reviewed, report.count("retention")) == (12, 12)
+        handle = temporal_client.get_workflow_handle(names.decay_workflow_id(lives.scope))
+        first = await handle.describe()
+        assert first.raw_description.workflow_execution_info.first_run_id != report.run_id
+
+
+async def _has_run(lives: Lives, workflow_id: str) -> bool:
+    try:
+        await lives.client.get_workflow_handle(workflow_id).describe()
+    except RPCError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""Promotion passes on a real Temporal server and the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from engram.contracts import names
+from engram.contracts.lifecycle import FindDueUsersInput, PassKind, Population
+from engram.contracts.sessions import ConsolidationRequest
+from engram.domain.lifecycle.states import Tier, Vitals
+from engram.domain.memories import (
+    AnyMemory,
+    LinkKind,
+    MemoryStatus,
+    MemoryType,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.writing.due_users import due_users
+from engram.writing.updates import update_memories
+from tests.workflows.consolidation_support import Faults
+from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
+from tests.workflows.support import open_edge, worker_settings
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+EARLIER = NOW - timedelta(days=2)
+EARNED: dict[str, Any] = {"selectivity": 0.6, "consolidation_passes": 3}
+HABIT = "The user always drinks tea when working late"
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Retention, as by default."""
+    return worker_settings(promotion_batch=2)
+
+
+@pytest.fixture
+def energetic() -> Settings:
+    """The energy policy, with tiers."""
+    return worker_settings(lifecycle={"decay_policy": "energy"})
+
+
+@pytest.fixture
+async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def lives(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> AsyncIterator[Lives]:
+    """A user with nothing stored yet."""
+    async with living(temporal_client, store, settings) as opened:
+        yield opened
+
+
+async def habits(lives: Lives) -> list[ProceduralMemory]:
+    """Every habit of the user."""
+    page = await lives.store.scroll(lives.scope, MemoryType.PROCEDURAL)
+    return [memory for memory in page.memories if isinstance(memory, ProceduralMemory)]
+
+
+async def test_earned_knowledge_becomes_a_habit(lives: Lives) -> None:
+    """A habit has a trigger context, its source's episodes, and links both ways (row D3)."""
+    ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
+    new = knowledge(lives.scope, "The user prefers dark mode", EARLIER)
+    plain = knowledge(lives.scope, "The user lives in Lisbon", EARLIER, **EARNED)
+    await lives.keep(ready, new, plain)
+    report = await lives.passes.promote(lives.scope)
+    (habit,) = await habits(lives)
+    assert report.promoted == (habit.id,)
+    assert report.count("to_habit") == report.linked == 1
+    assert report.considered == 2
+    assert habit.content == HABIT
+    assert habit.trigger_context == "when working late"
+    assert habit.source_episode_ids == ready.source_episode_ids
+    assert habit.provenance.workflow_id == names.promotion_workflow_id(lives.scope)
+    source = await lives.now(ready)
+    assert isinstance(source, SemanticMemory)
+    assert [(x.kind, x.target_id) for x in source.links] == [(LinkKind.PROMOTED_TO, habit.id)]
+    assert [(x.kind, x.target_id) for x in habit.links] == [(LinkKind.PROMOTED_TO, ready.id)]
+
+
+async def test_promoting_again_makes_nothing(lives: Lives) -> None:
+    """No duplicates; and what cannot become a habit is considered once."""
+    await lives.keep(
+        knowledge(lives.scope, HABIT, EARLIER, **EARNED),
+        knowledge(lives.scope, "The user lives in Lisbon", EARLIER, **EARNED),
+    )
+    await lives.passes.promote(lives.scope)
+    again = await lives.passes.promote(lives.scope)
+    assert (again.promoted, again.transitions, again.considered) == ((), (), 0)
+    assert len(await habits(lives)) == 1
+
+
+async def test_a_dry_run_of_promotion_writes_nothing(lives: Lives) -> None:
+    """It names the habit that the real pass then makes."""
+    ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
+    await lives.keep(ready)
+    tried = await lives.passes.promote(lives.scope, dry_run=True)
+    assert tried.dry_run
+    assert await habits(lives) == []
+    assert (await lives.now(ready)).revision == 0
+    done = await lives.passes.promote(lives.scope)
+    assert done.promoted == tried.promoted
+
+
+async def test_test_memories_are_promoted_apart(lives: Lives) -> None:
+    """A test memory becomes a test habit, in a pass over test memories (row D14)."""
+    await lives.keep(knowledge(lives.scope, HABIT, EARLIER, **EARNED, is_test=True))
+    assert (await lives.passes.promote(lives.scope)).promoted == ()
+    report = await lives.passes.promote(lives.scope, population=Population.TEST)
+    (habit,) = await habits(lives)
+    assert (report.promoted, habit.is_test) == ((habit.id,), True)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_crash_makes_no_second_habit(
+    temporal_client: Client, store: EdgeRepository, settings: Settings, when: str
+) -> None:
+    """Ids follow from what is promoted: trying again comes to the same."""
+    faults = Faults(**{when: {names.PROMOTE_ACTIVITY}})  # type: ignore[arg-type]  # one of two fields
+    async with living(temporal_client, store, settings, interceptors=[faults]) as lives:
+        await lives.keep(knowledge(lives.scope, HABIT, EARLIER, **EARNED))
+        report = await lives.passes.promote(lives.scope)
+        assert len(report.promoted) == 1
+        assert len(await habits(lives)) == 1
+
+
+async def test_a_habit_ends_with_its_source_and_returns_with_it(lives: Lives) -> None:
+    """What a habit came from decides whether it holds."""
+    ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
+    await lives.keep(ready)
+    await lives.passes.promote(lives.scope)
+
+    async def source_is(status: MemoryStatus) -> None:
+        def change(memory: AnyMemory) -> AnyMemory:
+            return memory.model_copy(update={"status": status})
+
+        await update_memories(
+            lives.repository, lives.scope, [ready.id], change, new_write_id=lambda: status.value
+        )
+
+    await source_is(MemoryStatus.SUPERSEDED)
+    report = await lives.passes.promote(lives.scope)
+    assert report.count("follows_its_source") == 1
+    assert [habit.status for habit in await habits(lives)] == [MemoryStatus.SUPERSEDED]
+    await source_is(MemoryStatus.ACTIVE)
+    await lives.passes.promote(lives.scope)
+    assert [habit.status for habit in await habits(lives)] == [MemoryStatus.ACTIVE]
+
+
+async def test_energy_lifts_memories_through_the_tiers(
+    temporal_client: Client, store: EdgeRepository, energetic: Settings
+) -> None:
+    """From 2.0 to short-term, from 5.0 to long-term; what has less stays (rows D2, D4)."""
+    async with living(temporal_client, store, energetic) as lives:
+        kept = {
+            peak: turn(
+                lives.scope,
+                f"recalled up to {peak}",
+                NOW - timedelta(hours=1),
+                access_count=int(peak),
+                last_accessed_at=NOW,
+                vitals=Vitals(energy=peak, energy_at=NOW, peak_energy=peak),
+            )
+            for peak in (1.9, 2.0, 5.0)
+        }
+        await lives.keep(*kept.values())
+        report = await lives.passes.promote(lives.scope)
+        tiers = {peak: (await lives.now(one)).vitals for peak, one in kept.items()}
+        assert {peak: v.tier if v else None for peak, v in tiers.items()} == {
+            1.9: None,
+            2.0: Tier.SHORT_TERM,
+            5.0: Tier.LONG_TERM,
+        }
+        assert report.count("to_short_term") == 2
+        assert report.count("to_long_term") == 1
+
+
+async def test_a_session_that_ends_lifts_what_is_lively(
+    temporal_client: Client, store: EdgeRepository, energetic: Settings
+) -> None:
+    """At a session's end 1.5 is enough, for the turns of that session only (row D2)."""
+    async with living(temporal_client, store, energetic) as lives:
+        lively = Vitals(energy=1.6, energy_at=datetime.now(UTC), peak_energy=1.6)
+        ended = turn(lives.scope, "lively", NOW, vitals=lively)
+        quiet = turn(lives.scope, "quiet", NOW)
+        other = turn(lives.scope, "elsewhere", NOW, vitals=lively, session_id="s2")
+        await lives.keep(ended, quiet, other)
+        request = ConsolidationRequest(reason="session ended", session_id="s1")
+        await lives.passes.session_ended(lives.scope, request)
+        handle = temporal_client.get_workflow_handle(names.promotion_workflow_id(lives.scope))
+        await handle.result()
+        tiers = [(await lives.now(one)).vitals for one in (ended, quiet, other)]
+        assert [v.tier if v else None for v in tiers] == [Tier.SHORT_TERM, None, None]
+
+
+async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: Lives) -> None:
+    """Under the retention policy no workflow is started for them."""
+    request = ConsolidationRequest(reason="session ended", session_id="s1")
+    await lives.passes.session_ended(lives.scope, request)
+    found = [
+        run
+        async for run in lives.client.list_workflows(
+            f'WorkflowId = "{names.promotion_workflow_id(lives.scope)}"'
+        )
+    ]
+    assert found == []
+
+
+async def test_promotion_finds_the_users_that_are_ready(lives: Lives) -> None:
+    """Who has nothing that could be promoted is not passed over."""
+    ready, poor = lives.other("ready"), lives.other("poor")
+    await lives.keep(knowledge(ready, HABIT, EARLIER, **EARNED), scope=ready)
+    await lives.keep(knowledge(poor, HABIT, EARLIER), scope=poor)
+    asked = FindDueUsersInput(
+        kind=PassKind.PROMOTION, now=NOW, rules=lives.settings.lifecycle_rules, most=10
+    )
+    assert await due_users(lives.store, asked) == (ready,)
+    report = await lives.passes.maintain(PassKind.PROMOTION)
+    assert (report.users, report.promoted) == (1, 1)
+    assert await due_users(lives.store, asked) == ()

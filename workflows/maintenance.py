@@ -1,0 +1,213 @@
+"""A pass over all users: finds who is due, and does for each, a few at a time, what is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio import workflow
+from temporalio.common import (
+    RetryPolicy,
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+)
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    ChildWorkflowError,
+    WorkflowAlreadyStartedError,
+)
+
+from engram.contracts import names
+from engram.contracts.consolidation import Failure
+from engram.contracts.lifecycle import (
+    MOST_FAILURES,
+    DecayReport,
+    DecayState,
+    FindDueUsersInput,
+    FindDueUsersOutput,
+    MaintenanceReport,
+    MaintenanceState,
+    PassKind,
+    PassReport,
+    PromotionReport,
+    PromotionState,
+    variant_of,
+)
+from engram.contracts.sessions import ConsolidationRequest, RequestConsolidationInput
+from engram.domain.scope import Scope
+from engram.errors import UnforeseenFailure
+from workflows.failures import failure_of
+from workflows.lifecycle_calls import call
+
+_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+_AT_ONCE: Final = 100
+# Who stays due although this pass has seen to them travels in payloads; the next pass goes on.
+_MOST_SKIPPED: Final = 2000
+_REQUEST = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10)
+
+
+@workflow.defn(name=names.MAINTENANCE_WORKFLOW)
+class MaintenanceWorkflow:
+    """Goes on until nobody is due, or until too many could not be served."""
+
+    @workflow.init
+    def __init__(self, state: MaintenanceState) -> None:
+        report = state.report or MaintenanceReport(
+            kind=state.kind, population=state.population, dry_run=state.dry_run
+        )
+        began = state.began_at or workflow.now()
+        self._state = state.model_copy(update={"began_at": began})
+        self._report = report
+        self._skip = dict.fromkeys(state.skip)
+
+    @workflow.run
+    async def run(self, state: MaintenanceState) -> MaintenanceReport:
+        """Serve those who are due, then say what that did."""
+        while True:
+            self._describe()
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(self._carried())
+            if len(self._skip) >= _MOST_SKIPPED:
+                return self._report.model_copy(update={"remaining": True})
+            users = await self._due()
+            if not users:
+                return self._report
+            room = asyncio.Semaphore(self._state.policy.pass_users)
+            await asyncio.gather(*(self._serve(user, room) for user in users))
+
+    async def _due(self) -> tuple[Scope, ...]:
+        state = self._state
+        found = await call(
+            names.FIND_DUE_USERS_ACTIVITY,
+            FindDueUsersInput(
+                kind=state.kind,
+                now=state.began_at or workflow.now(),
+                rules=state.policy.lifecycle_rules,
+                population=state.population,
+                most=_AT_ONCE,
+                skip=tuple(self._skip),
+            ),
+            FindDueUsersOutput,
+            f"who is due for {state.kind.value}",
+            state.policy,
+        )
+        return found.users
+
+    async def _serve(self, user: Scope, room: asyncio.Semaphore) -> None:
+        async with room:
+            # Whatever comes of it, this pass does not come back to them.
+            self._skip[user] = None
+            try:
+                report = await self._pass_over(user)
+            except WorkflowAlreadyStartedError:
+                self._report = self._report.model_copy(update={"busy": self._report.busy + 1})
+            except (ActivityError, ChildWorkflowError) as error:
+                self._failed(_failure(error))
+            else:
+                self._report = self._report.with_user(report)
+                if report.failures:
+                    failed = self._report.failed + 1
+                    self._report = self._report.model_copy(update={"failed": failed})
+                elif self._state.kind is PassKind.DECAY and not self._state.dry_run:
+                    # Nothing is due any more, so nobody has to remember.
+                    del self._skip[user]
+
+    async def _pass_over(self, user: Scope) -> PassReport:
+        state, scope = self._state, {"scope": user}
+        variant = variant_of(state.population, dry_run=state.dry_run)
+        common: dict[str, Any] = {
+            **scope,
+            "policy": state.policy,
+            "population": state.population,
+            "dry_run": state.dry_run,
+            "began_at": state.began_at,
+        }
+        match state.kind:
+            case PassKind.DECAY:
+                return await self._child(
+                    names.DECAY_WORKFLOW,
+                    DecayState(**common),
+                    DecayReport,
+                    names.decay_workflow_id(user, variant),
+                )
+            case PassKind.PROMOTION:
+                return await self._child(
+                    names.PROMOTION_WORKFLOW,
+                    PromotionState(**common),
+                    PromotionReport,
+                    names.promotion_workflow_id(user, variant),
+                )
+            case PassKind.CONSOLIDATION:
+                await self._ask_for_consolidation(user)
+                return PassReport()
+
+    async def _child(
+        self,
+        name: str,
+        state: DecayState | PromotionState,
+        result: type[PassReport],
+        workflow_id: str,
+    ) -> PassReport:
+        attributes = TypedSearchAttributes(
+            [
+                SearchAttributePair(_USER, state.scope.tenant),
+                SearchAttributePair(_STAGE, self._state.kind.value),
+            ]
+        )
+        answer: PassReport = await workflow.execute_child_workflow(
+            name,
+            state,
+            id=workflow_id,
+            result_type=result,
+            search_attributes=attributes,
+            static_summary=f"{self._state.kind.value} of {state.scope.tenant}",
+        )
+        return answer
+
+    async def _ask_for_consolidation(self, user: Scope) -> None:
+        await workflow.execute_activity(
+            names.REQUEST_CONSOLIDATION_ACTIVITY,
+            RequestConsolidationInput(scope=user, request=ConsolidationRequest(reason="scheduled")),
+            start_to_close_timeout=self._state.policy.store_timeout,
+            retry_policy=_REQUEST,
+            summary="scheduled",
+        )
+
+    def _failed(self, failure: Failure) -> None:
+        self._report = self._report.model_copy(
+            update={
+                "failed": self._report.failed + 1,
+                "failures": (*self._report.failures, failure)[-MOST_FAILURES:],
+            }
+        )
+
+    def _carried(self) -> MaintenanceState:
+        return self._state.model_copy(
+            update={
+                "skip": tuple(self._skip),
+                "report": self._report,
+                "runs": self._state.runs + 1,
+            }
+        )
+
+    def _describe(self) -> None:
+        report = self._report
+        steps = "".join(f"\n- {count}" for count in report.transitions)
+        workflow.set_current_details(
+            f"**{report.users} users**, {report.busy} busy, {report.failed} failed; "
+            f"{report.reviewed} memories reviewed, {report.promoted} habits made.\n{steps}"
+        )
+
+
+def _failure(error: ActivityError | ChildWorkflowError) -> Failure:
+    if isinstance(error, ActivityError):
+        return failure_of(error)
+    cause = error.cause
+    if isinstance(cause, ApplicationError):
+        return Failure(code=cause.type or "unknown", message=cause.message)
+    ended = UnforeseenFailure("A user's pass did not end well.")
+    return Failure(code=ended.code, message=ended.message, error=ended.as_dict())
