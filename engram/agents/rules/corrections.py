@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import cache
 
 from engram.agents.rules.expressions import expression
-from engram.agents.rules.kinds import NOTHING_NAMED, Spoken, find
-from engram.agents.rules.patterns import predicates, wordings
+from engram.agents.rules.kinds import find
 from engram.agents.rules.sentences import Sentence
+from engram.agents.rules.spoken import NOTHING_NAMED, Spoken
 from engram.agents.rules.stated import Stated
+from engram.agents.rules.wordings import predicates, wordings
 
 _TABLE = "corrections"
 

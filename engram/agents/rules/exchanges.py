@@ -6,8 +6,9 @@ import re
 
 from engram.agents.rules import objects
 from engram.agents.rules.expressions import expression
-from engram.agents.rules.kinds import Spoken, find, is_place, is_product
+from engram.agents.rules.kinds import find
 from engram.agents.rules.objects import Thing
+from engram.agents.rules.spoken import Spoken, is_place, is_product
 from engram.agents.rules.stated import Stated
 
 _TABLE = "exchanges"

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
-from engram.agents.rules import objects
+from engram.agents.rules import doings, objects
 from engram.agents.rules.objects import Thing
+from engram.agents.rules.spoken import NOTHING_NAMED, Spoken, is_product
 from engram.agents.rules.vocabulary import alternatives, vocabulary
-from engram.domain.word_forms import verb_lemma
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
-_INFINITIVE = re.compile(r"\bto\Z", re.I)
-_COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
-_VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
 _LEAVING_WORK = re.compile(
     r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
     r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
     re.I,
 )
-_GERUND = re.compile(r"[a-z]{2,}ing\Z")
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -34,43 +30,9 @@ _ENDS_THERE = re.compile(
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
 
 
-NOTHING_NAMED = Thing("", "")
-"""The object of "I quit my job": whichever it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """Where an object is looked for.
-
-    Attributes:
-        said: The words of the pattern.
-        rest: What follows them, to the end of the sentence.
-        sentence: All of it.
-    """
-
-    said: str
-    rest: str
-    sentence: str
-
-    @property
-    def lower(self) -> bool:
-        """Whether the speaker writes everything, names too, in lower case."""
-        return self.sentence == self.sentence.lower()
-
-
 def find(kind: str, spoken: Spoken) -> list[Thing]:
     """The objects of that kind; empty if the words cannot be one."""
     return _KINDS[kind](spoken)
-
-
-def is_product(thing: Thing) -> bool:
-    """Whether it is a tool by name."""
-    return thing.name.casefold() in vocabulary().products
-
-
-def is_place(thing: Thing) -> bool:
-    """Whether it is a place by name."""
-    return thing.name.casefold() in vocabulary().places
 
 
 def _place(spoken: Spoken) -> list[Thing]:
@@ -96,15 +58,6 @@ def _nothing(spoken: Spoken) -> list[Thing]:
 
 def _titled(spoken: Spoken) -> list[Thing]:
     return _listed(objects.titled(spoken.rest.strip()))
-
-
-def _origin(spoken: Spoken) -> list[Thing]:
-    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
-    return _listed(found)
-
-
-def _moved_to(spoken: Spoken) -> list[Thing]:
-    return _place(spoken)
 
 
 def _organisation(spoken: Spoken) -> list[Thing]:
@@ -161,69 +114,6 @@ def _possession(spoken: Spoken) -> list[Thing]:
     if not found or not all(_is_possession(one) for one in found):
         return [one for one in found[:1] if _is_possession(one)]
     return found
-
-
-def _liked(spoken: Spoken) -> list[Thing]:
-    if _INFINITIVE.search(spoken.said):
-        done = objects.activity(spoken.rest.strip())
-        return [] if done is None else [replace(done, phrase=f"to {done.phrase}")]
-    if _VAGUE.match(spoken.rest.strip()):
-        return []
-    return objects.several(spoken.rest.strip(), objects.thing)
-
-
-def _preferred(spoken: Spoken) -> list[Thing]:
-    rest = spoken.rest.strip()
-    infinitive = bool(_INFINITIVE.search(spoken.said))
-    parts = _COMPARED.split(rest, maxsplit=1)
-    found = objects.activity(parts[0]) if infinitive else objects.thing(parts[0])
-    if found is None:
-        return []
-    phrase = f"to {found.phrase}" if infinitive else found.phrase
-    compared = _COMPARED.search(rest)
-    other = objects.activity(parts[1]) if len(parts) > 1 else None
-    if compared and other and parts[0].strip() == found.phrase:
-        phrase = f"{phrase} {' '.join(compared.group().split())} {other.phrase}"
-    return [replace(found, phrase=phrase)]
-
-
-def _plan(spoken: Spoken) -> list[Thing]:
-    first = re.match(r"\s*([\w'-]+)", spoken.rest)
-    word = first.group(1) if first else ""
-    if not word.islower() or word in vocabulary().plan_blockers or not word.isalpha():
-        return []
-    if re.match(r"\s*(?:the|a|an|my|our|your|this|that|his|her|their)\b", spoken.rest):
-        return []
-    return objects.activities(spoken.rest.strip())
-
-
-def _promise(spoken: Spoken) -> list[Thing]:
-    return [_in_base_form(one) for one in objects.activities(spoken.rest.strip())]
-
-
-def _offer(spoken: Spoken) -> list[Thing]:
-    """What "I'll" can promise: to do something, not to see or to try."""
-    found = _promise(spoken)
-    verb = found[0].name.split()[0].casefold() if found else ""
-    if verb not in vocabulary().promise_verbs:
-        return []
-    return [one for one in found if _names_something(one.name.split()[1:])]
-
-
-def _names_something(words: list[str]) -> bool:
-    """Whether there is more than "it now" or "you then"."""
-    said = {word.casefold().strip(".,!") for word in words}
-    empty = vocabulary().pronouns | {"then", "later", "soon", "now", "back", "up", "a", "the"}
-    return bool(said - empty) and not said & {"you", "your"}
-
-
-def _in_base_form(thing: Thing) -> Thing:
-    """From "translating the leaflet" to "translate the leaflet"."""
-    verb, _, rest = thing.phrase.partition(" ")
-    if not _GERUND.match(verb):
-        return thing
-    phrase = f"{verb_lemma(verb)} {rest}".strip()
-    return Thing(phrase, phrase)
 
 
 def _subject(spoken: Spoken) -> list[Thing]:
@@ -315,8 +205,8 @@ _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "named_place": _named_place,
     "nothing": _nothing,
     "titled": _titled,
-    "origin": _origin,
-    "moved_to": _moved_to,
+    "origin": _place,
+    "moved_to": _place,
     "organisation": _organisation,
     "former_employer": _former_employer,
     "name": _name,
@@ -325,11 +215,11 @@ _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "things": _things,
     "product": _product,
     "possession": _possession,
-    "liked": _liked,
-    "preferred": _preferred,
-    "plan": _plan,
-    "promise": _promise,
-    "offer": _offer,
+    "liked": doings.liked,
+    "preferred": doings.preferred,
+    "plan": doings.plan,
+    "promise": doings.promise,
+    "offer": doings.offer,
     "subject": _subject,
     "language": _language,
     "work": _work,

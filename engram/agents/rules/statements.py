@@ -11,7 +11,7 @@ from engram.agents.rules.clauses import Clause, clauses
 from engram.agents.rules.exchanges import exchanged
 from engram.agents.rules.expressions import expression
 from engram.agents.rules.favourites import favourites
-from engram.agents.rules.kinds import Spoken, find, is_product
+from engram.agents.rules.kinds import find
 from engram.agents.rules.objects import Thing
 from engram.agents.rules.patterns import (
     Pattern,
@@ -22,6 +22,7 @@ from engram.agents.rules.patterns import (
     readings,
 )
 from engram.agents.rules.sentences import Sentence, masked, sentences
+from engram.agents.rules.spoken import Spoken, is_product
 from engram.agents.rules.stated import NO_SENTENCE, Stated
 from engram.agents.rules.vocabulary import vocabulary
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from engram.agents.rules.patterns import predicates
 from engram.agents.rules.stated import Stated
+from engram.agents.rules.wordings import predicates
 from engram.domain.memories import Category
 
 _THIRD_PERSON: Mapping[str, str] = MappingProxyType(
