@@ -20,7 +20,7 @@ from engram.client.spending import SpendingReader
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.usage import ModelSpent
-from engram.domain.memories import STORED_TYPES
+from engram.domain.memories import STORED_TYPES, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
@@ -62,6 +62,7 @@ def answer(*statements: dict[str, Any]) -> Reply:
 LISBON = stating("Ada lives in Lisbon.", quote="I live in Lisbon", **slot("lives in", "Lisbon"))
 RISE = stating("Ada works at Rise.", quote="I work at Rise", **slot("works at", "Rise"))
 NUTS = stating("Ada is allergic to nuts.", quote="nuts", **slot("is allergic to", "nuts"))
+HELLO = stating("Ada says hello.", quote="Hello there")
 TEA = stating("Ada likes tea.", quote="I like tea", **slot("likes", "tea"))
 
 
@@ -353,6 +354,53 @@ async def test_faults_that_do_not_end_leave_memory_as_it_was(
         (spent,) = report.models
         assert spent.requests == spent.failed_requests == len(server.asked)
         assert spent.attempts == spent.failed_attempts == len(server.asked)
+
+
+async def test_a_quotation_that_nobody_said_proves_nothing(
+    opened: Opener, server: Provider
+) -> None:
+    """The model is sent back; what it still cannot quote is no evidence, and not verified."""
+    async with opened() as memory:
+        invented = stating("Ada likes rain.", quote="I adore the rain", **slot("likes", "rain"))
+        server.script(answer(TEA, invented))
+        await memory.say(("I like tea.", day(2)), session="s2")
+        await memory.consolidate()
+        known = {m.content: m for m in await memory.semantic()}
+        assert [e.words for e in known["Ada likes tea."].evidence] == ["I like tea"]
+        rain = known.get("Ada likes rain.")
+        assert rain is None or rain.evidence == ()
+
+
+async def test_an_answer_that_retires_everything_retires_nothing(
+    opened: Opener, server: Provider
+) -> None:
+    """Orders in fields that there are not, judgements of all that is shown: nothing ends."""
+    async with opened() as memory:
+        before = {m.id for m in await memory.semantic()}
+        orders = {"retire": ["m1", "m2", "m3"], "forget": "all", "pruned": ["m1"]}
+        server.script(answering({"reasoning": "all", "statements": [HELLO], **orders}))
+        server.linkings = [answering(_retiring_everything())] * 3
+        await memory.say(("Hello there.", day(2)), session="s2")
+        await memory.consolidate()
+        assert len(server.asked) > len(server.read)
+        now = {m.id: m for m in await memory.semantic()}
+        assert before <= now.keys()
+        assert {now[known].status for known in before} == {MemoryStatus.ACTIVE}
+
+
+def _retiring_everything() -> dict[str, Any]:
+    pairs = [("m1", f"m{number}") for number in range(2, 5)]
+    decisions = [
+        {"newer": a, "older": b, "relation": "updates", "confidence": 1.0, "why": "said so"}
+        for a, b in pairs
+    ]
+    return {
+        "reasoning": "all of it",
+        "links": [],
+        "pruned": ["m1", "m2", "m3", "m4"],
+        "decisions": decisions,
+        "confidence": 1.0,
+    }
 
 
 async def test_usage_is_summed_over_runs_and_failures(

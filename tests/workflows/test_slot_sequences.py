@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -198,7 +198,7 @@ async def check(
 ) -> None:
     """Compare what is known with the account."""
     derived = [m for kind in DERIVED_TYPES for m in await _all(repository, scope, kind)]
-    memories = {m.id: m for m in derived if isinstance(m, DerivedMemory)}
+    memories = {m.id: m for m in derived}
     semantic = [m for m in memories.values() if isinstance(m, SemanticMemory)]
     stated = [m for m in semantic if m.form is MemoryForm.STATEMENT]
     episodes = {e.id: e for e in await _all(repository, scope, MemoryType.EPISODIC)}
@@ -258,7 +258,7 @@ def _check_timeline(
 
 
 def _check_references(
-    memory: DerivedMemory, memories: dict[str, DerivedMemory], episodes: set[str]
+    memory: DerivedMemory, memories: Mapping[str, DerivedMemory], episodes: set[str]
 ) -> None:
     assert set(memory.source_episode_ids) <= episodes
     for link in memory.links:
