@@ -110,10 +110,13 @@ class ConsolidationStoreActivities:
     async def reconcile(self, request: ReconcileInput) -> ConsolidationPlan:
         """Compare statements with what is known; decides everything, writes nothing."""
         sources = {source for s in request.statements for source in s.episode_ids}
+        sources |= set(request.verbatim)
         async with beating():
             episodes = await _episodes(self._repository, request.scope, sources)
             sides = frozenset(episode.is_test for episode in episodes.values())
             known = await self._known.about(request.scope, request.statements, sides=sides)
+            quoted = [episodes[e] for e in request.verbatim if e in episodes]
+            known += await self._known.artifacts(request.scope, quoted)
         circumstances = Circumstances(
             scope=request.scope,
             now=request.now,
@@ -125,7 +128,7 @@ class ConsolidationStoreActivities:
                 instructions_version=request.use.instructions_version,
             ),
         )
-        return reconcile(request.statements, known, circumstances)
+        return reconcile(request.statements, known, circumstances, quoted)
 
     @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
     async def write_plan(self, request: PlanInput) -> PlanOutput:

@@ -77,6 +77,7 @@ class ActivityCalls:
                 scope=self.scope,
                 now=workflow.now(),
                 statements=extracted.statements,
+                verbatim=extracted.verbatim,
                 use=use,
                 workflow_id=info.workflow_id,
                 run_id=info.run_id,

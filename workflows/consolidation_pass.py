@@ -140,7 +140,7 @@ class ConsolidationPass:
             )
         )
         self.state = self.state.model_copy(update={"extractions": self.state.extractions + 1})
-        if extracted.statements and extracted.use is not None:
+        if (extracted.statements or extracted.verbatim) and extracted.use is not None:
             await self._apply(await self._calls.reconcile(extracted, extracted.use))
         marked = await self._calls.mark_consolidated(batch)
         self._count(ConsolidationReport(episodes=marked.marked))

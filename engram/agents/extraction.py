@@ -15,6 +15,7 @@ from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, model_use, prov
 from engram.agents.reading import lost_quotes, read, unknown_sources
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.contracts.consolidation import ExtractOutput
+from engram.domain.keeping import holds_artifacts
 from engram.domain.memories import Episode
 from engram.domain.witnesses import own_words
 from engram.extraction.kinds import kind_words
@@ -102,6 +103,7 @@ class ExtractionAgent:
             statements=reading.statements,
             use=model_use(self._model, INSTRUCTIONS_VERSION, result.usage),
             dropped_references=reading.lost_references,
+            verbatim=tuple(episode.id for episode in episodes if holds_artifacts(episode)),
             dropped_quotes=reading.lost_quotes,
             dropped_unattested=reading.without_witness,
             full=len(result.output.statements) >= MAX_STATEMENTS,

@@ -237,6 +237,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         full: Whether the answer holds as much as one may, so that more may be stated.
+        verbatim: Episodes with words that are kept as they are (row W10).
         unguided: Whether the guidance could not be read; it was extracted without.
     """
 
@@ -248,13 +249,19 @@ class ExtractOutput(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     full: bool = False
+    verbatim: tuple[str, ...] = ()
     unguided: bool = False
 
 
 class ReconcileInput(TimedMessage):
-    """Input of the reconciling activity."""
+    """Input of the reconciling activity.
+
+    Attributes:
+        verbatim: Episodes with words that are kept as they are (row W10).
+    """
 
     statements: tuple[Statement, ...]
+    verbatim: tuple[str, ...] = ()
     use: ModelUse
     workflow_id: str
     run_id: str

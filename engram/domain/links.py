@@ -46,11 +46,10 @@ def resolve_reference(reference: str, contents: Mapping[str, str]) -> str | None
 def linked(
     memory: DerivedMemory, target_id: str, kind: LinkKind, confidence: float, now: datetime
 ) -> DerivedMemory | None:
-    """``memory`` with an edge to the target; None if it is there and says no less.
+    """``memory`` with an edge to the target; None if nothing changes.
 
-    Finding an edge again does not add one: it is reinforced (row D12), and at least
-    as sure as it is found now. At the same moment, as a repeated write finds it,
-    only a higher confidence changes it.
+    Observing an edge again adds none: it grows surer, and the time is stamped (row
+    D12). At one moment it is observed once, so that a retry changes nothing.
     """
     if target_id == memory.id:
         return None
@@ -62,13 +61,18 @@ def linked(
             target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now
         )
         return memory.model_copy(update={"links": (*memory.links, edge)})
-    again = reinforced(same, now)
-    if again is same and same.confidence >= confidence:
+    seen = reinforced(same, now)
+    stronger = seen.model_copy(update={"confidence": max(seen.confidence, confidence)})
+    if stronger == same:
         return None
-    surer = max(again.confidence, confidence)
-    stronger = again.model_copy(update={"confidence": surer, "last_seen": max(now, same.last_seen)})
     kept = tuple(stronger if x is same else x for x in memory.links)
     return memory.model_copy(update={"links": kept})
+
+
+def without_link(memory: DerivedMemory, target_id: str, kind: LinkKind) -> DerivedMemory:
+    """``memory`` without its edge of that kind to the target."""
+    kept = tuple(x for x in memory.links if (x.target_id, x.kind) != (target_id, kind))
+    return memory.model_copy(update={"links": kept}) if len(kept) < len(memory.links) else memory
 
 
 def _only(aliases: list[str]) -> str | None:

@@ -210,13 +210,18 @@ class UpdateNote(_Action):
 
 
 class LinkGraph(_Action):
-    """Link two memories, both ways."""
+    """Link two memories, both ways.
+
+    Attributes:
+        instead_of: The edge of this kind from the first to that memory goes.
+    """
 
     action: Literal["link_graph"] = "link_graph"
     first_id: str
     second_id: str
     kind: LinkKind = LinkKind.RELATED
     confidence: float = Field(default=1.0, ge=0, le=1)
+    instead_of: str | None = None
 
 
 class Discard(_Action):

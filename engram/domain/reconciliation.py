@@ -11,9 +11,12 @@ from engram.domain.circumstances import Circumstances
 from engram.domain.corroboration import corroborated
 from engram.domain.disputes import settled
 from engram.domain.histories import change, history
+from engram.domain.keeping import keep_verbatim
 from engram.domain.memories import (
     Category,
+    Episode,
     Evidence,
+    MemoryForm,
     MemoryKind,
     MemoryStatus,
     Resolution,
@@ -35,6 +38,7 @@ from engram.domain.reasons import storing, why_changed
 from engram.domain.slots import ends_something, slot_of, timeline_key
 from engram.domain.sources import folded, has_read, has_source
 from engram.domain.statements import Statement
+from engram.domain.summaries import summaries
 from engram.domain.timeline import Told
 
 __all__ = ["Circumstances", "reconcile"]
@@ -44,6 +48,7 @@ def reconcile(
     statements: Sequence[Statement],
     known: Iterable[SemanticMemory],
     circumstances: Circumstances,
+    verbatim: Iterable[Episode] = (),
 ) -> ConsolidationPlan:
     """Decide what becomes of each statement.
 
@@ -52,19 +57,21 @@ def reconcile(
         known: Every memory that could matter: all generations of the same
             contents, whatever shares a timeline, current or replaced.
         circumstances: Scope, time, episodes and provenance.
+        verbatim: Turns with words to be kept as they are (row W10).
 
     Returns:
         The plan. Reconciling the same statements with what the plan leads to
         gives a plan that changes nothing.
     """
-    remembered, actions = tuple(known), list[Action]()
+    remembered, actions, quoted = tuple(known), list[Action](), tuple(verbatim)
     for is_test in (False, True):
         # What test turns state never meets what real ones do (row D14).
         side = circumstances.side(is_test=is_test)
         stated = [s for s in statements if side.sources(s)]
-        if stated:
-            here = {m.id: m for m in remembered if m.is_test == is_test}
-            actions += _reconciled(stated, here, side)
+        to_keep = [episode for episode in quoted if episode.is_test == is_test]
+        here = {m.id: m for m in remembered if m.is_test == is_test}
+        done = _reconciled(stated, here, side) if stated else []
+        actions += [*done, *keep_verbatim(to_keep, here, done, side)]
     unsourced = [
         Discard(
             why=f"none of its sources exists any more: {s.content}"[:500], reason=Reason.NO_SOURCE
@@ -82,12 +89,14 @@ def _reconciled(
 ) -> list[Action]:
     slots = [_slot(statement) for statement in statements]
     timelines: dict[tuple[str, ...], list[Told]] = {timeline_key(s): [] for s in slots if s}
-    desk = _Desk(circumstances, known, timelines)
+    told_of = {key: m for key, m in known.items() if m.form is MemoryForm.STATEMENT}
+    desk = _Desk(circumstances, told_of, timelines)
     told = [(circumstances.telling(s), s) for s in statements]
     sourced = [(telling, s) for telling, s in told if telling is not None]
     for telling, statement in sorted(sourced, key=lambda pair: _order(*pair)):
         desk.take(statement, telling)
-    return desk.actions()
+    actions = desk.actions()
+    return [*actions, *summaries(known, actions, circumstances)]
 
 
 @dataclass

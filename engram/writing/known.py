@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engram.domain.identity import apart, derived_id
+from engram.domain.keeping import artifact_ids
 from engram.domain.memories import (
     DIGEST_FORMS,
     AnyMemory,
+    Episode,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -72,6 +74,13 @@ class KnownMemories:
             found |= await self._all(scope, where)
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def artifacts(self, scope: Scope, episodes: Sequence[Episode]) -> list[SemanticMemory]:
+        """What exists already of the artifacts in these turns."""
+        ids = artifact_ids(scope, episodes)
+        if not ids:
+            return []
+        return list(_semantic((await self.repository.get(scope, ids, _SEMANTIC)).values()))
 
     async def near(
         self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int

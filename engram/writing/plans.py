@@ -8,7 +8,7 @@ from datetime import datetime
 
 from engram.contracts.consolidation import PlanOutput
 from engram.domain.amendments import amended, retired
-from engram.domain.links import linked
+from engram.domain.links import linked, without_link
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, LinkGraph, UpdateNote
 from engram.domain.scope import Scope
@@ -135,10 +135,14 @@ class PlanWriter:
             after: DerivedMemory = memory
             for link in edges[memory.id]:
                 other = link.second_id if link.first_id == memory.id else link.first_id
+                if link.instead_of is not None and link.first_id == memory.id:
+                    after = without_link(after, link.instead_of, link.kind)
+                known = any((x.target_id, x.kind) == (other, link.kind) for x in after.links)
                 further = linked(after, other, link.kind, link.confidence, now)
                 if further is not None:
                     after = further
-                    made.add((min(memory.id, other), max(memory.id, other)))
+                    if not known:
+                        made.add((min(memory.id, other), max(memory.id, other)))
             return after if after is not memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
         updated = await update_memories(
