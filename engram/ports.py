@@ -59,6 +59,18 @@ class Embedder(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Looks at a question and texts together, and says how well each answers."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One number for each text, in order; the higher, the better. Any scale.
+
+        Raises:
+            ModelFailed: it cannot say; the order stays as it was.
+        """
+        ...
+
+
 class TurnExtractor(Protocol):
     """Finds, without a language model, what one turn plainly states."""
 

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.digests.policy import DigestPolicy
 from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
+from engram.domain.ranking import RankingFactors, RankingWeights
 from engram.errors import InvalidSettings
 
 
@@ -149,7 +150,21 @@ class Settings(BaseSettings):
     )
 
     # --- recalling
-    recall_candidates: int = Field(default=50, ge=1, le=1000)
+    recall_candidates: int = Field(
+        default=100, ge=1, le=1000, description="Matches per type and side, not read yet."
+    )
+    recall_pool: int = Field(
+        default=64, ge=1, le=1000, description="How many of them are read and weighed."
+    )
+    recall_weights: RankingWeights = RankingWeights()
+    recall_factors: RankingFactors = RankingFactors()
+    reranker: str | None = Field(
+        default=None,
+        description="None, fastembed:<cross-encoder>, or any Pydantic AI model string.",
+    )
+    rerank_candidates: int = Field(
+        default=20, ge=2, le=200, description="How many answers the reranker is shown."
+    )
     recall_max_limit: int = Field(default=200, ge=1, le=1000)
 
     # --- logging

@@ -70,6 +70,7 @@ _AFTER_OBJECT = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def pattern_terms(pattern: str) -> tuple[str, ...]:
     """The content stems of a negated pattern, each once: the verb's, then the object's.
 
@@ -79,6 +80,21 @@ def pattern_terms(pattern: str) -> tuple[str, ...]:
     verb, *rest = _words(pattern) or ("",)
     terms = [_verb(verb), *_content_stems(rest)]
     return tuple(dict.fromkeys(term for term in terms if term))
+
+
+def claim_terms(memory: AnyMemory) -> frozenset[str]:
+    """All content stems that a memory could claim something with.
+
+    A negation covers it only if each term of its object is among these, so this
+    sorts out most pairs before :func:`covers` reads their sentences.
+    """
+    words = list(_words(memory.content))
+    if isinstance(memory, Fact):
+        words.extend(_words(memory.value))
+    slot = getattr(memory, "slot", None)
+    if isinstance(slot, Slot):
+        words.extend((*_words(slot.predicate), *_words(slot.object)))
+    return frozenset(_content_stems(words))
 
 
 def covers(negation: NegationFact, memory: AnyMemory) -> bool:

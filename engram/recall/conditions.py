@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram.domain.memories import MemoryStatus, MemoryType
+from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType
 from engram.domain.visibility import Visibility
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.recall.request import RecallRequest
@@ -10,7 +10,15 @@ from engram.recall.request import RecallRequest
 
 def where(request: RecallRequest, visibility: Visibility, memory_type: MemoryType) -> Filter:
     """All conditions of a request on one type."""
-    conditions = list(visible(visibility, memory_type))
+    forms: Filter = ()
+    if memory_type is MemoryType.SEMANTIC and set(request.forms) != set(MemoryForm):
+        forms = (AnyOf("form", tuple(form.value for form in request.forms)),)
+    return (*visible(visibility, memory_type), *forms, *asked_for(request, memory_type))
+
+
+def asked_for(request: RecallRequest, memory_type: MemoryType) -> Filter:
+    """Those conditions that few memories may fulfil."""
+    conditions: list[Condition] = []
     if request.session_id is not None:
         conditions.append(Equals("session_id", request.session_id))
     if request.tags:

@@ -1,11 +1,11 @@
-"""One answer per content (row R9)."""
+"""One answer per content, and none that another answer says already (row R9)."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
+from engram.domain.memories import LinkKind, MemoryForm, SemanticMemory
 from engram.domain.normalisation import normalise
 from engram.recall.ranked import Ranked
 
@@ -27,8 +27,22 @@ def without_repeats(found: Iterable[Ranked]) -> list[Ranked]:
             places.append(len(kept))
             kept.append(one)
         elif one.is_derived and not kept[place].is_derived:
-            gain = kept[place].score - one.score
-            kept[place] = replace(one, score=kept[place].score, adjustment=one.adjustment + gain)
+            kept[place] = one.moved_to(kept[place].score, "same_words")
+    return kept
+
+
+def folded(found: Sequence[Ranked]) -> list[Ranked]:
+    """Without the notes that a better-ranked summary of them says already."""
+    said: set[str] = set()
+    kept: list[Ranked] = []
+    for one in found:
+        if one.memory.id in said:
+            continue
+        kept.append(one)
+        if isinstance(one.memory, SemanticMemory) and one.memory.form is MemoryForm.SUMMARY:
+            said.update(
+                link.target_id for link in one.memory.links if link.kind is LinkKind.BELONGS_TO
+            )
     return kept
 
 

@@ -1,18 +1,18 @@
-"""Why an answer came back (row R6, first cut)."""
+"""Why an answer came back (row R6)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from engram.domain.confidence import ConfidenceWeights
-from engram.domain.memories import DerivedMemory, MemoryType
-from engram.recall.models import RecallExplanation, ScorePart
-from engram.recall.ranked import Ranked, SideScore
+from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
+from engram.recall.models import ExplainedLink, RecallExplanation, ScorePart
+from engram.recall.ranked import Ranked
 from engram.recall.search import Question
 
 
 def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> RecallExplanation:
-    """Score parts, filters passed, and provenance of one answer."""
+    """Score parts, the way there, filters passed, and provenance of one answer."""
     memory = one.memory
     confidence = (
         memory.confidence.explain(question.visibility.now, weights)
@@ -20,43 +20,24 @@ def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> Reca
         else None
     )
     return RecallExplanation(
-        parts=tuple(_parts(one)),
+        parts=tuple(
+            ScorePart(
+                name=part.name,
+                raw=part.raw,
+                value=part.value,
+                weight=part.weight,
+                contribution=part.contribution,
+            )
+            for part in one.parts
+        ),
         filters=tuple(_filters(one, question)),
-        linked_from=one.link.source_id if one.link else None,
+        linked_from=one.links[-1].source_id if one.links else None,
+        links=tuple(
+            ExplainedLink(source_id=link.source_id, kind=link.kind, confidence=link.confidence)
+            for link in one.links
+        ),
         confidence=confidence,
         provenance=memory.provenance,
-    )
-
-
-def _parts(one: Ranked) -> Iterator[ScorePart]:
-    for name, side in (("dense", one.dense), ("sparse", one.sparse)):
-        if side is not None:
-            yield _side(name, side)
-    if one.link is not None:
-        yield ScorePart(
-            name="link",
-            raw=one.link.confidence,
-            value=one.link.contribution,
-            weight=1.0,
-            contribution=one.link.contribution,
-        )
-    if one.adjustment:
-        yield ScorePart(
-            name="negated" if one.negated_by else "adjusted",
-            raw=float(len(one.negated_by)) if one.negated_by else None,
-            value=abs(one.adjustment),
-            weight=1.0 if one.adjustment > 0 else -1.0,
-            contribution=one.adjustment,
-        )
-
-
-def _side(name: str, side: SideScore) -> ScorePart:
-    return ScorePart(
-        name=name,
-        raw=side.raw,
-        value=side.value,
-        weight=side.weight,
-        contribution=side.value * side.weight,
     )
 
 
@@ -69,6 +50,8 @@ def _filters(one: Ranked, question: Question) -> Iterator[str]:
         yield f"status={one.memory.status.value}"
     if request.valid_at is not None:
         yield f"true at {request.valid_at.isoformat()}"
+    if isinstance(one.memory, SemanticMemory):
+        yield f"form={one.memory.form.value}"
     if request.session_id is not None:
         yield f"session={request.session_id}"
     if request.tags:

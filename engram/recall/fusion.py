@@ -1,6 +1,6 @@
-"""One score out of two sides: meaning (dense) and words (BM25).
+"""Two sides of a search on one scale: meaning (dense) and words (BM25).
 
-The scores themselves are added, not the ranks: reciprocal ranks with equal
+The scores themselves are compared, not the ranks: reciprocal ranks with equal
 weights let a weak dense side overrule a clear match of words. Each side is
 brought to 0 to 1 first.
 
@@ -15,102 +15,92 @@ brought to 0 to 1 first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from engram.domain.memories import MemoryType
-from engram.ports import Candidate, SparseVector
-from engram.recall.ranked import Ranked, SideScore, by_score
+from engram.ports import Match
 
-DENSE_WEIGHT = 0.4
-SPARSE_WEIGHT = 0.6
-
-Encode = Callable[[str], SparseVector]
+# Which candidates are read at all is decided by these two sides alone.
+_WORDS, _MEANING = 0.7, 0.3
 
 
-def fuse(
-    candidates: Sequence[Candidate], *, asked: SparseVector, encode: Encode, limit: int
-) -> list[Ranked]:
-    """Candidates with one score each, best first, ties by id.
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A match with both sides brought to 0 to 1."""
+
+    match: Match
+    near: float
+    words: float
+
+    @property
+    def both(self) -> float:
+        """What the two sides say together."""
+        return _WORDS * self.words + _MEANING * self.near
+
+
+def sides_of(
+    matches: Sequence[Match], *, limit: int, scale: Mapping[MemoryType, float]
+) -> list[Sides]:
+    """Every match with both sides, best first, ties by id.
 
     Args:
-        candidates: Of all types.
-        asked: The terms of the question.
-        encode: Terms of a text, to see how much of the question it holds.
-        limit: How many candidates per type and side were asked for.
+        matches: Of all types.
+        limit: How many per type and side were asked for.
+        scale: How much the words of each type count, see :func:`best_by_words`.
     """
-    dense = _dense_values(candidates)
-    sparse = _sparse_values(candidates, asked, encode, limit)
-    weights = _weights(candidates)
-    return by_score(
-        [
-            Ranked(
-                memory=one.memory,
-                score=min(1.0, weights[0] * near + weights[1] * words),
-                dense=SideScore(one.dense, near, weights[0]),
-                sparse=SideScore(one.sparse, words, weights[1]),
-            )
-            for one, near, words in zip(candidates, dense, sparse, strict=True)
-        ]
-    )
+    near, words = _near(matches), _words(matches, limit, scale)
+    found = [Sides(*one) for one in zip(matches, near, words, strict=True)]
+    return sorted(found, key=lambda one: (-one.both, one.match.memory_id))
 
 
-def _weights(candidates: Sequence[Candidate]) -> tuple[float, float]:
-    """A side that found nothing at all has no say."""
-    if all(one.sparse is None for one in candidates):
-        return 1.0, 0.0
-    if all(one.dense is None for one in candidates):
-        return 0.0, 1.0
-    return DENSE_WEIGHT, SPARSE_WEIGHT
+def best_by_words(matches: Sequence[Match]) -> dict[MemoryType, Match]:
+    """For each type, the match with the most words of the question, by BM25."""
+    best: dict[MemoryType, Match] = {}
+    for one in matches:
+        known = best.get(one.memory_type)
+        if _sparse(one) > 0 and (known is None or _sparse(one) > _sparse(known)):
+            best[one.memory_type] = one
+    return best
 
 
-def _dense_values(candidates: Sequence[Candidate]) -> list[float]:
-    found = [one.dense for one in candidates if one.dense is not None]
+def was_cut(matches: Sequence[Match], limit: int) -> bool:
+    """Whether some type has more matches than were brought up."""
+    counts: dict[tuple[MemoryType, str], int] = {}
+    for one in matches:
+        for side, score in (("dense", one.dense), ("sparse", one.sparse)):
+            key = (one.memory_type, side)
+            counts[key] = counts.get(key, 0) + (score is not None)
+    return any(count >= limit for count in counts.values())
+
+
+def _near(matches: Sequence[Match]) -> list[float]:
+    found = [one.dense for one in matches if one.dense is not None]
     if not found:
-        return [0.0] * len(candidates)
+        return [0.0] * len(matches)
     low, high = min(found), max(found)
     if high <= low:
-        return [0.0 if one.dense is None else 1.0 for one in candidates]
-    return [0.0 if one.dense is None else (one.dense - low) / (high - low) for one in candidates]
+        return [0.0 if one.dense is None else 1.0 for one in matches]
+    return [0.0 if one.dense is None else (one.dense - low) / (high - low) for one in matches]
 
 
-def _sparse_values(
-    candidates: Sequence[Candidate], asked: SparseVector, encode: Encode, limit: int
-) -> list[float]:
-    found: dict[MemoryType, list[Candidate]] = {}
-    for one in candidates:
-        if one.sparse is not None and one.sparse > 0:
-            found.setdefault(one.memory.type, []).append(one)
-    best = {kind: max(side, key=_sparse) for kind, side in found.items()}
-    scale = _coverage(best, asked, encode)
-    floor = {
-        kind: min(map(_sparse, side)) if len(side) >= limit else 0.0 for kind, side in found.items()
-    }
-    values = []
-    for one in candidates:
-        kind = one.memory.type
-        top = best.get(kind)
+def _words(matches: Sequence[Match], limit: int, scale: Mapping[MemoryType, float]) -> list[float]:
+    best = best_by_words(matches)
+    found: dict[MemoryType, list[float]] = {}
+    for one in matches:
+        if _sparse(one) > 0:
+            found.setdefault(one.memory_type, []).append(_sparse(one))
+    floor = {kind: min(side) if len(side) >= limit else 0.0 for kind, side in found.items()}
+    values: list[float] = []
+    for one in matches:
+        top = best.get(one.memory_type)
         if top is None:
             values.append(0.0)
-        else:
-            raw = floor[kind] if one.sparse is None else max(one.sparse, 0.0)
-            values.append(scale[kind] * raw / _sparse(top))
+            continue
+        raw = floor[one.memory_type] if one.sparse is None else max(one.sparse, 0.0)
+        values.append(scale.get(one.memory_type, 1.0) * raw / _sparse(top))
     return values
 
 
-def _sparse(candidate: Candidate) -> float:
-    return candidate.sparse or 0.0
-
-
-def _coverage(
-    best: dict[MemoryType, Candidate], asked: SparseVector, encode: Encode
-) -> dict[MemoryType, float]:
-    """How many of the question's words each type's best holds, against the best of all."""
-    if len(best) < 2:  # noqa: PLR2004 - with one type there is nothing to compare
-        return dict.fromkeys(best, 1.0)
-    words = set(asked.indices)
-    held = {
-        kind: len(words.intersection(encode(one.memory.indexed_text).indices))
-        for kind, one in best.items()
-    }
-    most = max(held.values())
-    return {kind: count / most if most else 1.0 for kind, count in held.items()}
+def _sparse(match: Match) -> float:
+    return match.sparse or 0.0

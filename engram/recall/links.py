@@ -1,20 +1,38 @@
-"""Following links: what the answers are connected with (row R2, first cut: one step)."""
+"""Following links: what the answers are connected with (rows R2, R5).
+
+Activation spreads from the best answers along their links. A step passes on a
+share of what it starts from, times the confidence of the link, less with every
+step; links under the bound are not followed. A memory that several answers lead to
+collects from each. ``ROUNDS`` rounds in the manner of personalised PageRank
+(Page et al. 1998) then settle how much each is worth.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from engram.domain.memories import AnyMemory, DerivedMemory, Link
 from engram.ports import MemoryRepository
 from engram.recall.ranked import LinkStep, Ranked, by_score
 from engram.recall.search import Question
 
-# What one step away from an answer is worth, at full confidence of the link.
+HOPS = 2
+# What one step is worth, at full confidence of the link.
 STEP = 0.5
 # Weaker edges lead astray more often than not (row R5).
 WEAKEST = 0.2
 MOST_NEIGHBOURS = 100
+# Rounds of refinement (row R5).
+ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    source: str
+    target: str
+    kind: str
+    confidence: float
 
 
 async def follow(
@@ -23,42 +41,90 @@ async def follow(
     found: Sequence[Ranked],
     passes: Callable[[AnyMemory], bool],
 ) -> list[Ranked]:
-    """``found`` and the neighbours of its best, which pass the same filters.
+    """``found`` and what its best lead to, which passes the same filters, best first.
 
-    A neighbour that was found as well keeps the better of its two scores.
+    A memory that was found as well keeps the better of its two scores.
     """
-    steps = _steps(question, found[: question.request.limit])
     known = {one.memory.id: one for one in found}
-    missing = [memory_id for memory_id in steps if memory_id not in known]
-    fetched = (
-        await repository.get(question.scope, missing, question.request.types) if missing else {}
-    )
-    for memory_id, step in steps.items():
+    seeds = {one.memory.id: one.score for one in found[: question.request.limit]}
+    memories = {one.memory.id: one.memory for one in found}
+    edges, paths = await _walk(repository, question, seeds, memories, passes)
+    if not edges:
+        return list(found)
+    for memory_id, worth in _activation(seeds, edges).items():
+        steps = paths.get(memory_id)
+        if steps is None or worth <= 0.0:
+            continue
         one = known.get(memory_id)
-        if one is not None:
-            if one.score < step.contribution:
-                gain = step.contribution - one.score
-                linked = replace(step, contribution=gain)
-                known[memory_id] = replace(one, score=step.contribution, link=linked)
-        elif (memory := fetched.get(memory_id)) is not None and passes(memory):
-            known[memory_id] = Ranked(memory=memory, score=step.contribution, link=step)
+        if one is None:
+            reached = Ranked(memories[memory_id], 0.0, links=steps)
+            known[memory_id] = reached.moved_to(worth, "link", steps[-1].confidence)
+        elif one.score < worth:
+            moved = one.moved_to(worth, "link", steps[-1].confidence)
+            known[memory_id] = replace(moved, links=steps)
     return by_score(list(known.values()))
 
 
-def _steps(question: Question, found: Sequence[Ranked]) -> dict[str, LinkStep]:
-    """The best step to each neighbour, best first, bounded."""
-    best: dict[str, LinkStep] = {}
-    for one in found:
-        if not isinstance(one.memory, DerivedMemory):
-            continue
-        for link in one.memory.links:
-            if link.confidence < WEAKEST or not _known(question, link):
-                continue
-            step = LinkStep(one.memory.id, link.confidence, one.score * link.confidence * STEP)
-            if link.target_id not in best or best[link.target_id].contribution < step.contribution:
-                best[link.target_id] = step
-    ordered = sorted(best.items(), key=lambda item: (-item[1].contribution, item[0]))
-    return dict(ordered[:MOST_NEIGHBOURS])
+async def _walk(
+    repository: MemoryRepository,
+    question: Question,
+    seeds: Mapping[str, float],
+    memories: dict[str, AnyMemory],
+    passes: Callable[[AnyMemory], bool],
+) -> tuple[list[_Edge], dict[str, tuple[LinkStep, ...]]]:
+    """Edges up to ``HOPS`` away, and the surest path to each memory; reads what is missing."""
+    edges: list[_Edge] = []
+    paths: dict[str, tuple[LinkStep, ...]] = {}
+    border = sorted(seeds, key=lambda memory_id: (-seeds[memory_id], memory_id))
+    walked: set[str] = set()
+    for _ in range(HOPS):
+        outward = [
+            edge
+            for memory_id in border
+            if memory_id not in walked
+            for edge in _edges(question, memories.get(memory_id))
+        ]
+        walked.update(border)
+        outward.sort(key=lambda edge: (-edge.confidence, edge.target, edge.source))
+        missing = {edge.target: None for edge in outward if edge.target not in memories}
+        wanted = list(missing)[:MOST_NEIGHBOURS]
+        if wanted:
+            fetched = await repository.get(question.scope, wanted, question.request.types)
+            memories |= {key: memory for key, memory in fetched.items() if passes(memory)}
+        reached = [edge for edge in outward if edge.target in memories]
+        for edge in reached:
+            step = LinkStep(edge.source, edge.kind, edge.confidence)
+            paths.setdefault(edge.target, (*paths.get(edge.source, ()), step))
+        edges.extend(reached)
+        border = sorted({edge.target for edge in reached})
+    return edges, paths
+
+
+def _edges(question: Question, memory: AnyMemory | None) -> list[_Edge]:
+    if not isinstance(memory, DerivedMemory):
+        return []
+    return [
+        _Edge(memory.id, link.target_id, link.kind.value, link.confidence)
+        for link in memory.links
+        if link.confidence >= WEAKEST and _known(question, link)
+    ]
+
+
+def _activation(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, float]:
+    """What each memory that an edge leads to is worth, 0 to 1."""
+    targets = {edge.target for edge in edges}
+    worth = dict(seeds)
+    for _ in range(ROUNDS):
+        left_out: dict[str, float] = dict.fromkeys(targets, 1.0)
+        for edge in edges:
+            passed = worth.get(edge.source, 0.0) * edge.confidence * STEP
+            # As independent hints: several add up, and never past 1.
+            left_out[edge.target] *= 1.0 - min(passed, 1.0)
+        # What was asked for stays the source of everything: hints raise nobody twice.
+        worth = {key: max(seeds.get(key, 0.0), 1.0 - rest) for key, rest in left_out.items()} | {
+            key: value for key, value in seeds.items() if key not in left_out
+        }
+    return {key: worth[key] for key in targets}
 
 
 def _known(question: Question, link: Link) -> bool:

@@ -15,9 +15,12 @@ class ScorePart(_Value):
     """One part of a score.
 
     Attributes:
-        name: dense, sparse, link or negated.
+        name: What was looked at: sparse, dense, around, subject, substance, cue, period
+            and asking make up the score of a search; lifecycle, confidence, faded and
+            importance are what the memory is; link, outdated, replaces, replaced,
+            negated, same_words and reranked moved it.
         raw: What was measured: cosine similarity, BM25 score, confidence of the
-            link, number of negations. None where that side did not find the memory.
+            link, number of negations, factor. None where nothing was.
         value: The same, brought to 0 to 1.
         weight: What it was multiplied with.
         contribution: What it added to the score, or took from it.
@@ -30,22 +33,74 @@ class ScorePart(_Value):
     contribution: float
 
 
+class ExplainedLink(_Value):
+    """An edge on the way from an answer to this memory.
+
+    Attributes:
+        source_id: The memory it leads from.
+        kind: Why the two are linked.
+        confidence: 0 to 1.
+    """
+
+    source_id: str
+    kind: str
+    confidence: float
+
+
 class RecallExplanation(_Value):
     """Why a memory came back, and came back where it did (row R6).
+
+    ``str()`` of it is for people; the fields, also as JSON, are for programs.
 
     Attributes:
         parts: What the score is made of; their contributions sum up to it.
         filters: What the request asked for and this memory passed, in words.
         linked_from: The hit whose link led here, where one did.
+        links: The whole way there, from an answer on.
         confidence: The composite confidence in one sentence; None for episodes.
         provenance: The run that wrote the memory.
+        run_url: Where the Temporal UI shows that run, when there is a UI.
     """
 
     parts: tuple[ScorePart, ...]
     filters: tuple[str, ...]
     linked_from: str | None = None
+    links: tuple[ExplainedLink, ...] = ()
     confidence: str | None = None
     provenance: Provenance = Provenance()
+    run_url: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The explanation in a few lines."""
+        total = sum(part.contribution for part in self.parts)
+        lines = [f"score {total:.3f} = {' '.join(map(_said, self.parts)).removeprefix('+ ')}"]
+        lines.extend(
+            f"linked from {link.source_id} ({link.kind}, conf={link.confidence:.2f})"
+            for link in self.links
+        )
+        lines.append(f"passed: {', '.join(self.filters)}")
+        if self.confidence is not None:
+            lines.append(f"confidence {self.confidence}")
+        origin = self.provenance
+        if origin.workflow_id is not None:
+            written = f"written by {origin.workflow_id}"
+            written += f" run {origin.run_id}" if origin.run_id else ""
+            written += f" with {origin.model}" if origin.model else ""
+            lines.append(written)
+        if self.run_url is not None:
+            lines.append(f"see {self.run_url}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """See :attr:`text`."""
+        return self.text
+
+
+def _said(part: ScorePart) -> str:
+    sign = "-" if part.contribution < 0 else "+"
+    raw = "" if part.raw is None else f" ({part.raw:.2f})"
+    return f"{sign} {abs(part.contribution):.3f} {part.name}{raw}"
 
 
 class RecallHit(_Value):

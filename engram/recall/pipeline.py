@@ -1,25 +1,34 @@
-"""Recall from question to answers: search, fuse, follow, deny, de-duplicate, cut, explain."""
+"""Recall from question to answers: each stage takes candidates and gives candidates.
+
+Understand the question, bring up candidates, score, weigh, follow links, put what
+is outdated behind, deny, de-duplicate, rerank if asked, cut, explain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
 from engram.domain.scope import Scope
-from engram.ports import MemoryRepository
-from engram.recall.dedupe import without_repeats
+from engram.ports import MemoryRepository, Reranker
+from engram.recall.analysis import analyse
+from engram.recall.dedupe import folded, without_repeats
 from engram.recall.explain import explain
-from engram.recall.fusion import fuse
 from engram.recall.links import follow
 from engram.recall.models import RecallHit
 from engram.recall.negations import Covers, Negations
+from engram.recall.outdated import Outdated
 from engram.recall.ranked import Ranked
 from engram.recall.request import RecallRequest
-from engram.recall.search import Question, RecallEmbedder, search, was_cut
+from engram.recall.rerank import reranked
+from engram.recall.scoring import score
+from engram.recall.search import Pool, Question, Reach, RecallEmbedder, Search
 from engram.recall.sources import sources_of
 from engram.recall.succession import below_successors
+from engram.recall.weighting import weighted
 from engram.settings import Settings
 
 # When filters that the store cannot check leave too few answers, so many more
@@ -36,8 +45,9 @@ class Recaller:
         repository: Where the memories are.
         embedder: The one they were embedded with.
         weights: Of the composite confidence.
-        settings: Bounds and numbers of candidates.
+        settings: Bounds, numbers of candidates, weights of the score.
         covers: Whether a negation denies what a memory claims.
+        reranker: Looks at the best answers once more; nobody does without it.
     """
 
     def __init__(
@@ -47,12 +57,18 @@ class Recaller:
         weights: ConfidenceWeights,
         settings: Settings,
         covers: Covers,
+        reranker: Reranker | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._weights = weights
         self._settings = settings
-        self._negations = Negations(repository, embedder.encode_terms, covers)
+        self._rules = settings.lifecycle_rules
+        self._search = Search(repository, embedder)
+        factors = settings.recall_factors
+        self._negations = Negations(repository, embedder.encode_terms, covers, factors.negated)
+        self._outdated = Outdated(repository, factors.outdated)
+        self._reranker = reranker
 
     async def recall(self, scope: Scope, request: RecallRequest, now: datetime) -> list[RecallHit]:
         """The best answers to ``request`` within ``scope``, best first.
@@ -71,30 +87,55 @@ class Recaller:
             request=request,
             vectors=await self._embedder.embed_query(request.query),
             visibility=request.visibility(now),
+            analysis=analyse(request.query, now),
         )
-        chosen = await self._choose(question)
-        return await self._present(question, chosen)
+        shown = request.limit
+        if self._reranker is not None:
+            shown = max(shown, self._settings.rerank_candidates)
+        chosen = await self._choose(replace_limit(question, shown))
+        if self._reranker is not None:
+            chosen = await reranked(self._reranker, request.query, chosen)
+        return await self._present(question, chosen[: request.limit])
 
     async def _choose(self, question: Question) -> list[Ranked]:
-        limit = max(self._settings.recall_candidates, 2 * question.request.limit)
+        reach = self._first_reach(question)
         for more in range(MORE_ROUNDS + 1):
-            candidates = await search(self._repository, question, limit)
-            ranked = fuse(
-                candidates,
-                asked=question.vectors.sparse,
-                encode=self._embedder.encode_terms,
-                limit=limit,
-            )
-            chosen = await self._select(question, ranked)
+            pool = await self._search.bring_up(question, reach)
+            if reach.loosely and self._lacks(question, pool, reach):
+                reach = replace(reach, loosely=False)
+                pool = await self._search.bring_up(question, reach)
+            chosen = await self._select(question, pool)
             enough = len(chosen) >= question.request.limit
-            if enough or more == MORE_ROUNDS or not was_cut(candidates, limit):
+            if enough or more == MORE_ROUNDS or not pool.cut:
                 break
-            limit = min(limit * MORE_CANDIDATES, MOST_CANDIDATES)
+            reach = Reach(
+                min(reach.candidates * MORE_CANDIDATES, MOST_CANDIDATES),
+                min(reach.pool * MORE_CANDIDATES, MOST_CANDIDATES),
+            )
         return chosen
 
-    async def _select(self, question: Question, ranked: list[Ranked]) -> list[Ranked]:
+    def _first_reach(self, question: Question) -> Reach:
+        wanted = question.request.limit
+        view = question.visibility
+        return Reach(
+            candidates=max(self._settings.recall_candidates, 2 * wanted),
+            pool=max(self._settings.recall_pool, 3 * wanted),
+            # Today almost everything counts; then, most of what is stored may not.
+            loosely=view.as_of is None and view.valid_at is None,
+        )
+
+    def _lacks(self, question: Question, pool: Pool, reach: Reach) -> bool:
+        """Whether what does not count took the places of what does."""
+        counting = sum(self._passes(question, one.memory) for one in pool.found)
+        dropped = len(pool.found) - counting
+        return pool.cut and dropped > 0 and counting < max(3 * reach.pool // 4, 1)
+
+    async def _select(self, question: Question, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
-        passing = [one for one in ranked if self._passes(question, one.memory)]
+        found = [one for one in pool.found if self._passes(question, one.memory)]
+        scored = score(found, question.analysis, self._settings.recall_weights)
+        moment = question.visibility.moment
+        passing = weighted(scored, moment, self._rules, self._settings.recall_factors)
         if question.request.follow_links:
             passing = await follow(
                 self._repository,
@@ -102,13 +143,25 @@ class Recaller:
                 passing,
                 lambda memory: self._passes_all(question, memory),
             )
+        return await self._from_the_best_down(question, passing)
+
+    async def _from_the_best_down(
+        self, question: Question, passing: Sequence[Ranked]
+    ) -> list[Ranked]:
         wanted, stride = question.request.limit, 2 * question.request.limit
+        passing = [
+            *await self._outdated.put_behind(
+                question, passing[:stride], lambda memory: self._passes_all(question, memory)
+            ),
+            *passing[stride:],
+        ]
         standing: list[Ranked] = []
         chosen: list[Ranked] = []
         for start in range(0, len(passing), stride):
             stretch = passing[start : start + stride]
             standing.extend(await self._negations.apply(question, stretch))
-            chosen = below_successors(without_repeats(below_successors(standing)))
+            ordered = folded(without_repeats(below_successors(standing)))
+            chosen = below_successors(ordered)
             rest = passing[start + stride : start + stride + 1]
             # Denied episodes have sunk; what was not looked at yet may belong before them.
             if len(chosen) >= wanted and (not rest or chosen[wanted - 1].score >= rest[0].score):
@@ -118,6 +171,8 @@ class Recaller:
     def _passes(self, question: Question, memory: AnyMemory) -> bool:
         """What the store cannot check, and once more what must never fail."""
         if not question.visibility.counts(memory):
+            return False
+        if isinstance(memory, SemanticMemory) and memory.form not in question.request.forms:
             return False
         least = question.request.min_confidence
         if least is None or isinstance(memory, Episode):
@@ -159,3 +214,10 @@ class Recaller:
             )
             for one in chosen
         ]
+
+
+def replace_limit(question: Question, limit: int) -> Question:
+    """The same question for so many answers."""
+    if question.request.limit == limit:
+        return question
+    return replace(question, request=replace(question.request, limit=limit))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import ANSWERING_FORMS, STORED_TYPES, MemoryForm, MemoryType
 from engram.domain.scope import check_identifier
 from engram.domain.visibility import Visibility
 from engram.errors import InvalidQuery
@@ -33,6 +33,7 @@ class RecallRequest:
         session_id: Only memories of this session.
         tags: Only memories that carry at least one of these.
         explain: Explain every answer.
+        forms: The forms of semantic memories that answer.
     """
 
     query: str
@@ -49,6 +50,7 @@ class RecallRequest:
     session_id: str | None = None
     tags: tuple[str, ...] = ()
     explain: bool = False
+    forms: tuple[MemoryForm, ...] = ANSWERING_FORMS
 
     @classmethod
     def of(
@@ -69,6 +71,7 @@ class RecallRequest:
         session_id: str | None = None,
         tags: Sequence[str] | None = None,
         explain: bool = False,
+        forms: Iterable[MemoryForm | str] | None = None,
     ) -> RecallRequest:
         """A request from outside input.
 
@@ -99,6 +102,7 @@ class RecallRequest:
             session_id=session_id,
             tags=_tags(tags),
             explain=explain,
+            forms=_forms(forms),
         )
 
     def visibility(self, now: datetime) -> Visibility:
@@ -172,6 +176,20 @@ def _types(
     except ValueError as error:
         raise InvalidQuery("A memory type is unknown.", allowed=allowed) from error
     return tuple(memory_type for memory_type in STORED_TYPES if memory_type in chosen)
+
+
+def _forms(asked: Iterable[MemoryForm | str] | None) -> tuple[MemoryForm, ...]:
+    if asked is None:
+        return ANSWERING_FORMS
+    allowed = ", ".join(form.value for form in MemoryForm)
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    try:
+        chosen = {MemoryForm(name) for name in names}
+    except ValueError as error:
+        raise InvalidQuery("A form of memories is unknown.", allowed=allowed) from error
+    if not chosen:
+        raise InvalidQuery("No form is asked for.", allowed=f"{allowed}, or None")
+    return tuple(form for form in MemoryForm if form in chosen)
 
 
 def _tags(tags: Any) -> tuple[str, ...]:

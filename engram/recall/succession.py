@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from engram.domain.memories import DerivedMemory
 from engram.recall.ranked import Ranked, by_score
@@ -32,5 +31,4 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
     _lower(successor, known, path | {memory_id})
     bound = known[successor].score * JUST_BELOW
     if one.score > bound:
-        change = one.adjustment + bound - one.score
-        known[memory_id] = replace(one, score=bound, adjustment=change)
+        known[memory_id] = one.moved_to(bound, "replaced")

@@ -1,0 +1,57 @@
+"""What a memory is, whatever was asked: its life, how sure Engram is, how fresh (rows R4, R7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from engram.domain.lifecycle.policies import policy_for
+from engram.domain.lifecycle.rules import LifecycleRules
+from engram.domain.lifecycle.states import LifecycleState
+from engram.domain.lifecycle.values import is_disputed, trust
+from engram.domain.memories import AnyMemory, Episode
+from engram.domain.ranking import RankingFactors
+from engram.recall.ranked import Ranked, by_score
+
+_NEUTRAL_IMPORTANCE = 0.5
+
+
+def weighted(
+    found: Sequence[Ranked], now: datetime, rules: LifecycleRules, factors: RankingFactors
+) -> list[Ranked]:
+    """The candidates with their scores weighted, best first."""
+    return by_score([_weighted(one, now, rules, factors) for one in found])
+
+
+def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
+    """What its state in life multiplies a score with; 1 for a memory that has none (row R4)."""
+    match memory.lifecycle:
+        case LifecycleState.VALIDATED | LifecycleState.ACTIVE:
+            weight = factors.validated
+        case LifecycleState.CANDIDATE:
+            weight = factors.candidate
+        case LifecycleState.STALE:
+            weight = factors.stale
+        case _:
+            weight = 1.0
+    return weight * factors.disputed if is_disputed(memory) else weight
+
+
+def _weighted(one: Ranked, now: datetime, rules: LifecycleRules, factors: RankingFactors) -> Ranked:
+    for name, factor in _factors(one.memory, now, rules, factors):
+        one = one.times(factor, name)
+    return one
+
+
+def _factors(
+    memory: AnyMemory, now: datetime, rules: LifecycleRules, factors: RankingFactors
+) -> Iterator[tuple[str, float]]:
+    yield "lifecycle", lifecycle_weight(memory, factors)
+    if isinstance(memory, Episode):
+        worth = min(1.0, policy_for(rules, memory.namespace).value(memory, now))
+        yield "faded", factors.faded + (1.0 - factors.faded) * worth
+    else:
+        sure = trust(memory, now, rules)
+        yield "confidence", factors.unsure + (1.0 - factors.unsure) * sure
+    missing = max(0.0, _NEUTRAL_IMPORTANCE - memory.importance) / _NEUTRAL_IMPORTANCE
+    yield "importance", 1.0 - (1.0 - factors.unimportant) * missing
