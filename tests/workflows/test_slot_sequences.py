@@ -6,33 +6,14 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from temporalio.client import Client
-from temporalio.testing import ActivityEnvironment
 
-from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
-from engram.agents.extraction import ExtractionAgent
-from engram.agents.linking import LinkingAgent
-from engram.agents.rules.model import RulesModel
-from engram.contracts.consolidation import (
-    ConsolidationPolicy,
-    ExtractInput,
-    LinkInput,
-    MarkConsolidatedInput,
-    PlanInput,
-    ReconcileInput,
-    SelectDueInput,
-)
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
 from engram.domain.memories import (
     DERIVED_TYPES,
     DerivedMemory,
@@ -45,14 +26,13 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, slot_of
 from engram.domain.verifying import verify
-from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
 from tests.workflows.consolidation_support import consolidating
+from tests.workflows.in_process import Mind, when
 from tests.workflows.slot_stories import KINDS, Account, Choice, Move, told
-from tests.workflows.support import open_edge, turn_store, worker_settings
+from tests.workflows.support import open_edge, worker_settings
 
 SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
-START = datetime(2025, 1, 1, 9, tzinfo=UTC)
 MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")
 
 CHOICES = st.builds(
@@ -63,89 +43,6 @@ CHOICES = st.builds(
     wording=st.integers(0, 3),
     same_turn=st.booleans(),
 )
-
-
-def when(turn: int) -> datetime:
-    """Every turn is said some days after the one before."""
-    return START + timedelta(days=3 * turn, hours=turn % 5)
-
-
-class Mind:
-    """A store with what writes to it, without a server between the steps."""
-
-    def __init__(self, repository: MemoryRepository) -> None:
-        self.settings = worker_settings(extraction_batch_turns=4)
-        self.repository = repository
-        self.turns = turn_store(repository, self.settings)
-        embedder, model = make_embedder("wordllama"), RulesModel()
-        self.storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
-        self.thinking = ConsolidationModelActivities(
-            repository, embedder, ExtractionAgent(model), LinkingAgent(model)
-        )
-        self.policy = ConsolidationPolicy.fixed_by(self.settings)
-        self._numbers = count()
-
-    def somebody(self) -> Scope:
-        """A user of whom nothing is known."""
-        return Scope.of("default", f"user-{next(self._numbers)}")
-
-    async def hear(self, scope: Scope, turns: Sequence[str], first: int) -> None:
-        """Encode some turns."""
-        accepted = tuple(
-            AcceptedTurn(message_id=f"m{n}", role="user", content=words, timestamp=when(n))
-            for n, words in enumerate(turns, start=first)
-        )
-        stored = await self.turns.store(
-            StoreTurnsInput(
-                scope=scope,
-                now=when(first),
-                session_id=f"s{first}",
-                calls=(EncodeCall(turns=accepted),),
-                first_sequence=first,
-                workflow_id="w",
-                run_id="r",
-            )
-        )
-        assert all(outcome.error is None for outcome in stored)
-
-    async def consolidate(self, scope: Scope, now: datetime) -> None:
-        """What a pass does, step by step, and a linking pass at its end."""
-        common: dict[str, Any] = {"scope": scope, "now": now}
-        due = await _run(self.storing.select_due, SelectDueInput(policy=self.policy, **common))
-        linkable: dict[str, None] = {}
-        for batch in due.batches:
-            ids = batch.episode_ids
-            read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
-            if read.statements:
-                question = ReconcileInput(
-                    statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
-                )
-                plan = await _run(self.storing.reconcile, question)
-                await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
-                await _run(self.storing.retire, PlanInput(plan=plan, **common))
-                linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
-            await _run(
-                self.storing.mark_consolidated, MarkConsolidatedInput(episode_ids=ids, **common)
-            )
-        if linkable:
-            await self._link(tuple(linkable), common)
-
-    async def _link(self, ids: tuple[str, ...], common: dict[str, Any]) -> None:
-        question = LinkInput(
-            memory_ids=ids,
-            fresh_ids=ids,
-            candidates_per_memory=self.policy.candidates_per_memory,
-            operation=f"linking-{next(self._numbers)}",
-            **common,
-        )
-        found = await _run(self.thinking.link, question)
-        await _run(self.storing.write_plan, PlanInput(plan=found.plan, **common))
-
-
-async def _run(activity: Any, question: Any) -> Any:
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
-    return await environment.run(activity, question)
 
 
 @pytest.fixture(scope="module")

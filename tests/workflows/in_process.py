@@ -1,0 +1,124 @@
+"""A memory without a server: what a session and a consolidation do, step by step, in process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from pydantic_ai.models import Model
+from temporalio.testing import ActivityEnvironment
+
+from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.agents.rules.model import RulesModel
+from engram.contracts.consolidation import (
+    ConsolidationPolicy,
+    ExtractInput,
+    LinkInput,
+    MarkConsolidatedInput,
+    PlanInput,
+    ReconcileInput,
+    SelectDueInput,
+)
+from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.ports import MemoryRepository
+from tests.workflows.support import turn_store, worker_settings
+
+START = datetime(2025, 1, 1, 9, tzinfo=UTC)
+
+
+def when(turn: int) -> datetime:
+    """Every turn is said some days after the one before."""
+    return START + timedelta(days=3 * turn, hours=turn % 5)
+
+
+class Mind:
+    """A store with what writes to it, without a server between the steps.
+
+    Args:
+        repository: The store.
+        model: Reads turns and links memories; the rules when absent.
+    """
+
+    def __init__(self, repository: MemoryRepository, model: Model | None = None) -> None:
+        self.settings = worker_settings(extraction_batch_turns=4)
+        self.repository = repository
+        self.turns = turn_store(repository, self.settings)
+        embedder, model = make_embedder("wordllama"), model or RulesModel()
+        self.storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
+        self.thinking = ConsolidationModelActivities(
+            repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+        )
+        self.policy = ConsolidationPolicy.fixed_by(self.settings)
+        self._numbers = count()
+
+    def somebody(self) -> Scope:
+        """A user of whom nothing is known."""
+        return Scope.of("default", f"user-{next(self._numbers)}")
+
+    async def hear(
+        self, scope: Scope, turns: Sequence[str], first: int, role: str = "user"
+    ) -> None:
+        """Encode some turns."""
+        accepted = tuple(
+            AcceptedTurn(message_id=f"m{n}", role=role, content=words, timestamp=when(n))
+            for n, words in enumerate(turns, start=first)
+        )
+        stored = await self.turns.store(
+            StoreTurnsInput(
+                scope=scope,
+                now=when(first),
+                session_id=f"s{first}",
+                calls=(EncodeCall(turns=accepted),),
+                first_sequence=first,
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+        assert all(outcome.error is None for outcome in stored)
+
+    async def consolidate(self, scope: Scope, now: datetime) -> None:
+        """What a pass does, step by step, and a linking pass at its end."""
+        common: dict[str, Any] = {"scope": scope, "now": now}
+        due = await _run(self.storing.select_due, SelectDueInput(policy=self.policy, **common))
+        linkable: dict[str, None] = {}
+        for batch in due.batches:
+            ids = batch.episode_ids
+            read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
+            if read.statements:
+                question = ReconcileInput(
+                    statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
+                )
+                plan = await _run(self.storing.reconcile, question)
+                await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
+                await _run(self.storing.retire, PlanInput(plan=plan, **common))
+                linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
+            await _run(
+                self.storing.mark_consolidated, MarkConsolidatedInput(episode_ids=ids, **common)
+            )
+        if linkable:
+            await self._link(tuple(linkable), common)
+
+    async def _link(self, ids: tuple[str, ...], common: dict[str, Any]) -> None:
+        question = LinkInput(
+            memory_ids=ids,
+            fresh_ids=ids,
+            candidates_per_memory=self.policy.candidates_per_memory,
+            operation=f"linking-{next(self._numbers)}",
+            **common,
+        )
+        found = await _run(self.thinking.link, question)
+        await _run(self.storing.write_plan, PlanInput(plan=found.plan, **common))
+
+
+async def _run(activity: Any, question: Any) -> Any:
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
+    return await environment.run(activity, question)
