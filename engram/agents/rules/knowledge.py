@@ -35,7 +35,9 @@ _NAME = re.compile(
 _NO_NAMES = frozenset(
     {"i", "i'm", "i've", "i'll", "i'd", "we", "my", "our", "the", "a", "there", "it", "always",
      "never", "yesterday", "last", "this", "on", "in", "at", "for", "mum", "mom", "dad", "monday",
-     "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "when", "if", "nothing"}
+     "we've", "it's", "we're", "that's", "there's", "you've", "let's", "not", "no", "sorry",
+     "wait", "actually", "correction", "tuesday", "wednesday", "thursday", "friday",
+     "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
 _SINCE = re.compile(r"\bsince\b", re.I)
 

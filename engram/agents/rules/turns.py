@@ -52,8 +52,11 @@ def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
     for person in known:
         yield from knowledge.from_person(turn, person)
     introduced = {person.sentence.start for person in known}
+    mended = any(one.corrects for one in stated)
     for note in notes(turn.content, [one.at for one in stated]):
         if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
+            continue
+        if note.category is Category.CORRECTION and mended:
             continue
         yield knowledge.from_note(turn, note)
 

@@ -96,7 +96,7 @@ def in_third_person(text: str) -> str:
 
 def _promised_to(said: str) -> str:
     found = re.search(
-        r"(?:promised?|gave)\s+((?:[\w']+\s+){1,4}?)(?:my\s+word\s+)?(?:that\s+)?(?:to|i)\b",
+        r"(?:promised?|gave|told|assured)\s+((?:[\w']+\s+){1,4}?)(?:my\s+word\s+)?(?:that\s+)?(?:to|i)\b",
         said,
         re.I,
     )
