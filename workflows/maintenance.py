@@ -142,7 +142,8 @@ class MaintenanceWorkflow:
                     names.promotion_workflow_id(user, variant),
                 )
             case PassKind.CONSOLIDATION:
-                await self._ask_for_consolidation(user)
+                if not state.dry_run:
+                    await self._ask_for_consolidation(user)
                 return PassReport()
 
     async def _child(

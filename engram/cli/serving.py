@@ -69,6 +69,7 @@ async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Se
 async def serve_worker(settings: Settings) -> None:
     """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
     from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
+    from engram.client.schedules import keeping_schedules  # noqa: PLC0415 - same
     from engram.client.server_store import open_server_repository  # noqa: PLC0415 - same
     from engram.client.system import new_id  # noqa: PLC0415 - same
     from engram.client.temporal_connection import connect_temporal  # noqa: PLC0415 - same
@@ -85,6 +86,7 @@ async def serve_worker(settings: Settings) -> None:
         async with (
             _until_asked_to_stop() as stop,
             running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
+            keeping_schedules(client, settings),
         ):
             console.print(
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "

@@ -13,6 +13,7 @@ from pydantic_ai.models import Model
 from engram.agents.models import make_model
 from engram.client.assembly import EmbedderSpec, direct_engine
 from engram.client.engine import MemoryEngine
+from engram.client.schedules import keeping_schedules
 from engram.client.system import new_id
 from engram.embedded.folder import DataFolder
 from engram.embedded.server import TemporalDevServer
@@ -62,6 +63,7 @@ async def start_parts(
     await stack.enter_async_context(
         running_workers(client, repository, vectors, thinker, settings, new_write_id=new_id)
     )
+    await stack.enter_async_context(keeping_schedules(client, settings))
     engine = direct_engine(
         client, repository, vectors, settings, clock, ui_url=server.temporal_ui_url
     )

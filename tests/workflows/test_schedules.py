@@ -1,0 +1,177 @@
+"""Schedules on a real Temporal server, and replaying what they ran."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, ScheduleOverlapPolicy
+
+from engram.client.schedules import ScheduleInfo, Schedules, keeping_schedules
+from engram.contracts import names
+from engram.contracts.lifecycle import PassKind
+from engram.errors import InvalidQuery
+from engram.settings import Settings
+from tests.replay.changed import OtherOrder
+from tests.workflows.lifecycle_support import Lives, living, turn
+from tests.workflows.support import open_edge, worker_settings
+from workflows import replaying
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Schedules of the test's own, that do not fire by themselves."""
+    return worker_settings(
+        collection_prefix=f"test-{uuid4().hex[:8]}",
+        decay_interval=timedelta(days=1000),
+        promotion_interval=timedelta(days=1000),
+        consolidation_interval=timedelta(days=1000),
+    )
+
+
+@pytest.fixture
+async def schedules(temporal_client: Client, settings: Settings) -> AsyncIterator[Schedules]:
+    """The operator's hand on them; nothing is left behind."""
+    made = Schedules(temporal_client, settings)
+    yield made
+    for kind in PassKind:
+        await made.delete(kind)
+
+
+@pytest.fixture
+async def lives(
+    temporal_client: Client, settings: Settings, tmp_path: Path
+) -> AsyncIterator[Lives]:
+    """A user, and a worker for the passes."""
+    async with (
+        open_edge(tmp_path, settings) as store,
+        living(temporal_client, store, settings) as opened,
+    ):
+        yield opened
+
+
+async def _by_kind(schedules: Schedules) -> dict[PassKind, ScheduleInfo]:
+    return {info.kind: info for info in await schedules.list()}
+
+
+async def test_schedules_are_made_once_and_brought_up_to_date(
+    temporal_client: Client, settings: Settings, schedules: Schedules
+) -> None:
+    """Any number of workers make the same three; changed settings change them."""
+    assert not any(info.exists for info in await schedules.list())
+    await asyncio.gather(*(schedules.ensure() for _ in range(3)))
+    assert all(info.exists and not info.paused for info in await schedules.list())
+    changed = settings.model_copy(update={"decay_interval": timedelta(hours=5)})
+    await Schedules(temporal_client, changed).ensure()
+    found = await _by_kind(schedules)
+    assert found[PassKind.DECAY].every == timedelta(hours=5)
+    assert found[PassKind.PROMOTION].every == timedelta(days=1000)
+
+
+async def test_a_schedule_skips_overlaps_and_makes_up_for_missed_times(
+    temporal_client: Client, settings: Settings, schedules: Schedules
+) -> None:
+    """Jitter, overlap and catch-up are what the settings say."""
+    await schedules.ensure()
+    handle = temporal_client.get_schedule_handle(schedules.id_of(PassKind.DECAY))
+    schedule = (await handle.describe()).schedule
+    assert schedule.policy.overlap is ScheduleOverlapPolicy.SKIP
+    assert schedule.policy.catchup_window == settings.schedule_catchup
+    assert schedule.spec.jitter == settings.schedule_jitter
+
+
+async def test_what_an_operator_paused_stays_paused(schedules: Schedules) -> None:
+    """A worker that starts later brings the schedule up to date and leaves it paused."""
+    await schedules.ensure()
+    await schedules.pause(PassKind.DECAY, note="looking into it")
+    await schedules.ensure()
+    info = (await _by_kind(schedules))[PassKind.DECAY]
+    assert (info.paused, info.note, info.next_at) == (True, "looking into it", None)
+    await schedules.resume(PassKind.DECAY)
+    assert not (await schedules.describe(PassKind.DECAY)).paused
+
+
+async def test_schedules_can_be_switched_off(
+    temporal_client: Client, settings: Settings, schedules: Schedules
+) -> None:
+    """With the setting off, a start removes them."""
+    await schedules.ensure()
+    off = settings.model_copy(update={"schedules": False})
+    async with keeping_schedules(temporal_client, off):
+        await _until(lambda: _none_exist(schedules))
+    assert not any(info.exists for info in await schedules.list())
+
+
+async def test_a_triggered_schedule_runs_a_pass_that_replays(
+    temporal_client: Client, lives: Lives, schedules: Schedules
+) -> None:
+    """Trigger and backfill start real passes; their histories replay against the code."""
+    old = datetime.now(UTC) - timedelta(days=100)
+    await lives.keep(turn(lives.scope, "old", old))
+    await schedules.ensure()
+    await schedules.trigger(PassKind.DECAY)
+    handle = temporal_client.get_workflow_handle(names.decay_workflow_id(lives.scope))
+    await _until(lambda: _exists(temporal_client, names.decay_workflow_id(lives.scope)))
+    await handle.result()
+    (ran,) = (await schedules.describe(PassKind.DECAY)).recent
+    assert ran.startswith("maintenance/decay-")
+    await temporal_client.get_workflow_handle(ran).result()
+    for workflow_id in (ran, names.decay_workflow_id(lives.scope)):
+        replayed = await replaying.replay(temporal_client, workflow_id)
+        assert (replayed.fits, replayed.failure) == (True, None)
+        assert replayed.events > 5
+
+
+@pytest.mark.usefixtures("lives")
+async def test_a_backfill_starts_what_was_missed(schedules: Schedules) -> None:
+    """A past stretch is made up for; a stretch that is none is refused."""
+    await schedules.ensure()
+    end = datetime.now(UTC)
+    with pytest.raises(InvalidQuery):
+        await schedules.backfill(PassKind.PROMOTION, end, end)
+    await schedules.backfill(PassKind.PROMOTION, end - timedelta(days=2000), end)
+
+    async def started() -> bool:
+        return bool((await schedules.describe(PassKind.PROMOTION)).recent)
+
+    await _until(started)
+
+
+async def test_a_schedule_that_is_not_there_is_named(schedules: Schedules) -> None:
+    """The error says which one and who makes it."""
+    with pytest.raises(InvalidQuery, match="There is no schedule"):
+        await schedules.trigger(PassKind.DECAY)
+    assert not await schedules.delete(PassKind.DECAY)
+
+
+async def test_replaying_tells_changed_code_and_unknown_workflows(
+    temporal_client: Client, lives: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workflow that orders its commands otherwise does not fit; an unknown id is refused."""
+    await lives.keep(turn(lives.scope, "old", datetime.now(UTC) - timedelta(days=100)))
+    await lives.passes.decay(lives.scope)
+    workflow_id = names.decay_workflow_id(lives.scope)
+    monkeypatch.setattr(replaying, "WORKFLOWS", (OtherOrder,))
+    replayed = await replaying.replay(temporal_client, workflow_id)
+    assert not replayed.fits
+    assert replayed.failure
+    with pytest.raises(InvalidQuery, match="no history"):
+        await replaying.replay(temporal_client, "decay/default/nobody-at-all")
+
+
+async def _none_exist(schedules: Schedules) -> bool:
+    return not any(info.exists for info in await schedules.list())
+
+
+async def _exists(client: Client, workflow_id: str) -> bool:
+    return [run async for run in client.list_workflows(f'WorkflowId = "{workflow_id}"')] != []
+
+
+async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await holds():  # noqa: ASYNC110 - the server says nothing by itself
+            await asyncio.sleep(0.05)
