@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,11 +47,20 @@ def fresh() -> str:
     return f"w{next(_counter)}"
 
 
+@pytest.fixture(scope="module")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryRepository]:
+    """One real store for all tests here; opening one takes longer than they do."""
+    with asyncio.Runner() as runner:
+        opening = open_edge(tmp_path_factory.mktemp("accesses"), Settings.load())
+        yield runner.run(opening.__aenter__())
+        runner.run(opening.__aexit__(None, None, None))
+
+
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
-    """A real store that stamps what is written."""
-    async with open_edge(tmp_path, Settings.load()) as edge:
-        yield ReviewedRepository(edge, RULES)
+async def repository(edge: MemoryRepository) -> MemoryRepository:
+    """The store, empty, stamping what is written."""
+    await edge.erase(ADA)
+    return ReviewedRepository(edge, RULES)
 
 
 async def store(repository: MemoryRepository, *memories: AnyMemory) -> None:

@@ -1,0 +1,142 @@
+"""Row D14: what test turns state and what real turns state never meet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engram.domain.batches import batches
+from engram.domain.circumstances import Circumstances
+from engram.domain.identity import apart, derived_id
+from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.normalisation import content_hash
+from engram.domain.plan import ConsolidationPlan, LinkGraph
+from engram.domain.reconciliation import reconcile
+from engram.domain.statements import Statement
+from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.ports import MemoryRepository, NewMemory
+from engram.settings import Settings
+from engram.writing.known import KnownMemories
+from engram.writing.plans import PlanWriter
+from tests.unit.consolidation.support import SCOPE, Mind, said, stated
+from tests.unit.lifecycle.support import day
+from tests.workflows.support import open_edge
+
+_counter = itertools.count()
+
+
+@dataclass
+class Consolidated:
+    """A real store in which statements are reconciled."""
+
+    repository: MemoryRepository
+    embedder: PydanticEmbedder
+
+    async def take(self, episodes: Sequence[Episode], *statements: Statement) -> ConsolidationPlan:
+        """Store turns, reconcile what they state with what is known, and apply the plan."""
+        vectors = await self.embedder.embed_documents([e.indexed_text for e in episodes])
+        pairs = zip(episodes, vectors, strict=True)
+        await self.repository.insert(SCOPE, [NewMemory(e, vector) for e, vector in pairs])
+        sides = frozenset(e.is_test for e in episodes)
+        known = await KnownMemories(self.repository, self.embedder).about(
+            SCOPE, statements, sides=sides
+        )
+        plan = reconcile(statements, known, circumstances(episodes))
+        writer = self.writer()
+        await writer.write(SCOPE, plan, day(0))
+        await writer.retire(SCOPE, plan)
+        return plan
+
+    def writer(self) -> PlanWriter:
+        """Applies plans."""
+        return PlanWriter(self.repository, self.embedder, lambda: f"w{next(_counter)}")
+
+    async def all(self) -> list[SemanticMemory]:
+        """Everything that was concluded, real ones first."""
+        page = await self.repository.scroll(SCOPE, MemoryType.SEMANTIC)
+        found = [m for m in page.memories if isinstance(m, SemanticMemory)]
+        return sorted(found, key=lambda memory: (memory.is_test, memory.known_at))
+
+
+def circumstances(episodes: Sequence[Episode]) -> Circumstances:
+    """Under which the statements of these turns are reconciled."""
+    return Mind(episodes={e.id: e for e in episodes}).circumstances()
+
+
+def tried(days: int, name: str = "") -> Episode:
+    """A test turn of that day."""
+    return said(days, f"{name}-test").model_copy(update={"is_test": True})
+
+
+@pytest.fixture
+async def mind(tmp_path: Path) -> AsyncIterator[Consolidated]:
+    """A fresh store."""
+    async with open_edge(tmp_path, Settings.load()) as edge:
+        yield Consolidated(edge, make_embedder("wordllama"))
+
+
+async def test_neither_side_confirms_or_replaces_the_other(mind: Consolidated) -> None:
+    """The same words twice are two memories; a test's move to London moves nobody."""
+    real, test, moved = said(1), tried(2), tried(3)
+    await mind.take([real], stated(real, "lives in", "Paris"))
+    await mind.take([test], stated(test, "lives in", "Paris"))
+    await mind.take([moved], stated(moved, "lives in", "London"))
+    paris, test_paris, test_london = await mind.all()
+    assert paris.status is MemoryStatus.ACTIVE
+    assert paris.source_episode_ids == (real.id,)
+    assert (test_paris.is_test, test_paris.status) == (True, MemoryStatus.SUPERSEDED)
+    assert test_paris.source_episode_ids == (test.id,)
+    assert test_paris.superseded_by == test_london.id
+    assert paris.identity == content_hash(paris.content)
+    assert test_paris.identity == f"test:{paris.identity}"
+
+
+async def test_the_same_test_turn_again_finds_its_own_memory(mind: Consolidated) -> None:
+    """A second test turn confirms the test memory, of which there stays one."""
+    first, second = tried(1), tried(2)
+    await mind.take([first], stated(first, None, "likes tea"))
+    await mind.take([second], stated(second, None, "likes tea"))
+    (only,) = await mind.all()
+    assert only.source_episode_ids == (first.id, second.id)
+
+
+async def test_links_join_no_test_to_what_is_real(mind: Consolidated) -> None:
+    """A plan that links them links nothing; a search for what is near stays on its side."""
+    real, test = said(1), tried(1)
+    await mind.take([real], stated(real, None, "likes green tea"))
+    await mind.take([test], stated(test, None, "likes green tea"))
+    one, other = await mind.all()
+    across = LinkGraph(why="alike", first_id=one.id, second_id=other.id)
+    plan = ConsolidationPlan(actions=(across,))
+    assert (await mind.writer().write(SCOPE, plan, day(0))).links == 0
+    near = KnownMemories(mind.repository, mind.embedder)
+    assert await near.near(SCOPE, [one], limit=5) == []
+    assert await near.near(SCOPE, [other], limit=5) == []
+
+
+def test_one_statement_of_both_becomes_two() -> None:
+    """Where a model takes one statement from both sides, each memory has its own sources."""
+    real, test = said(1), tried(1)
+    both = stated(real, "lives in", "Paris", episode_ids=(real.id, test.id))
+    plan = reconcile([both], [], circumstances([real, test]))
+    ours, theirs = plan.new_memories()
+    assert (ours.is_test, ours.source_episode_ids) == (False, (real.id,))
+    assert (theirs.is_test, theirs.source_episode_ids) == (True, (test.id,))
+
+
+def test_test_turns_are_read_apart() -> None:
+    """No extraction reads test turns together with real ones of the same session."""
+    cut = batches([said(1), tried(1), said(2)], max_turns=10, max_bytes=10_000)
+    assert [[e.is_test for e in batch] for batch in cut] == [[False, False], [True]]
+
+
+def test_the_ids_of_real_memories_are_as_they_were() -> None:
+    """Fixed for ever: a change would give every stored conclusion a new id."""
+    identity = content_hash("The user lives in Paris.")
+    assert apart(identity, is_test=False) == identity
+    assert apart(identity, is_test=True) != identity
+    assert derived_id(SCOPE, "semantic", identity, 0) == "fd18854c-bc0d-50eb-ab0b-abf87a877f74"
