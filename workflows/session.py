@@ -89,6 +89,11 @@ class SessionWorkflow:
         self._state = self._state.model_copy(update={"ending": request.reason})
         return self._summary()
 
+    @workflow.signal(name=names.FORGET_TURNS_SIGNAL)
+    def forget(self, episode_ids: tuple[str, ...]) -> None:
+        """Let go of turns that the user wants forgotten."""
+        self._set_buffer(self._state.buffer.without(frozenset(episode_ids)))
+
     @workflow.query(name=names.WORKING_MEMORY_QUERY)
     def working_memory(self) -> tuple[RememberedTurn, ...]:
         """The recent turns, oldest first."""

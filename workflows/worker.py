@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,22 +17,40 @@ from activities.consolidation import ConsolidationModelActivities, Consolidation
 from activities.digests import DigestActivities
 from activities.erasure import ErasureActivities
 from activities.errors import TypedErrorInterceptor
+from activities.forgetting import ForgettingActivities
+from activities.lifecycle import LifecycleActivities
 from activities.sessions import SessionActivities
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
+from engram.client.passes import PassRunner
 from engram.client.temporal import WorkflowGateway
+from engram.contracts.sessions import ConsolidationRequest
+from engram.domain.scope import Scope
 from engram.errors import EmbeddedPartMissing
 from engram.extraction.extractor import Extractor
 from engram.ports import Embedder, MemoryRepository
 from engram.settings import Settings
 from engram.writing.digests import Digests
 from engram.writing.episodes import TurnStore
+from engram.writing.forgetting import Forgetter
 from workflows.consolidation import ConsolidationWorkflow
+from workflows.decay import DecayWorkflow
 from workflows.erasure import ErasureWorkflow
+from workflows.forgetting import ForgettingWorkflow
+from workflows.maintenance import MaintenanceWorkflow
+from workflows.promotion import PromotionWorkflow
 from workflows.sandbox import sandbox_runner
 from workflows.session import SessionWorkflow
 
-WORKFLOWS = (SessionWorkflow, ConsolidationWorkflow, ErasureWorkflow)
+WORKFLOWS = (
+    SessionWorkflow,
+    ConsolidationWorkflow,
+    ErasureWorkflow,
+    ForgettingWorkflow,
+    DecayWorkflow,
+    PromotionWorkflow,
+    MaintenanceWorkflow,
+)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -60,10 +78,12 @@ async def running_workers(
     gateway = WorkflowGateway(client, settings)
     sessions = SessionActivities(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
-        gateway.request_consolidation,
+        closing_sessions(gateway, PassRunner(client, settings)),
     )
     erasing = ErasureActivities(client, repository)
+    forgetting = ForgettingActivities(client, Forgetter(repository, new_write_id))
     storing = ConsolidationStoreActivities(repository, embedder, new_write_id)
+    living = LifecycleActivities(repository, embedder, new_write_id)
     digesting = DigestActivities(Digests(repository, embedder, new_write_id))
     thinking = ConsolidationModelActivities(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
@@ -85,8 +105,14 @@ async def running_workers(
                     digesting.digest_knowledge,
                     digesting.digest_sessions,
                     digesting.learn_guidelines,
+                    living.review,
+                    living.promote,
+                    living.promote_session,
+                    living.find_due_users,
                     erasing.erase_workflows,
                     erasing.erase_memories,
+                    forgetting.plan_forgetting,
+                    forgetting.apply_forgetting,
                 ],
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor()],
@@ -104,6 +130,18 @@ async def running_workers(
             )
         )
         yield store_worker, model_worker
+
+
+def closing_sessions(
+    gateway: WorkflowGateway, passes: PassRunner
+) -> Callable[[Scope, ConsolidationRequest], Awaitable[None]]:
+    """What a session asks for: consolidation, and at its end the promotion of what is lively."""
+
+    async def request(scope: Scope, asked: ConsolidationRequest) -> None:
+        await gateway.request_consolidation(scope, asked)
+        await passes.session_ended(scope, asked)
+
+    return request
 
 
 def check_packages() -> None:

@@ -34,6 +34,7 @@ from engram.contracts.consolidation import (
     ConsolidationState,
 )
 from engram.contracts.erasure import ErasureInput, ErasureReceipt
+from engram.contracts.forgetting import ForgetInput, ForgetReceipt
 from engram.contracts.sessions import (
     ConsolidationRequest,
     EncodeReply,
@@ -155,6 +156,30 @@ class WorkflowGateway:
             summary=f"consolidation of {scope.tenant}",
             patience=None,
         )
+
+    async def forget(self, scope: Scope, memory_id: str) -> ForgetReceipt:
+        """Forget one memory, or wait for the run that does."""
+        workflow_id = names.forgetting_workflow_id(scope, memory_id)
+
+        async def attempt() -> ForgetReceipt:
+            receipt: ForgetReceipt = await self._client.execute_workflow(
+                names.FORGETTING_WORKFLOW,
+                ForgetInput(
+                    scope=scope,
+                    memory_id=memory_id,
+                    digests=self._settings.digests,
+                    store_timeout=self._settings.store_timeout,
+                ),
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                result_type=ForgetReceipt,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "forgetting"}),
+                static_summary=f"forget {memory_id}",
+            )
+            return receipt
+
+        return await patiently(attempt, workflow_id, None)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Erase everything of a user, or wait for the erasure that runs."""

@@ -12,11 +12,15 @@ from engram.domain.scope import Scope
 SESSION_WORKFLOW: Final = "engram.session"
 CONSOLIDATION_WORKFLOW: Final = "engram.consolidation"
 ERASURE_WORKFLOW: Final = "engram.erasure"
+FORGETTING_WORKFLOW: Final = "engram.forgetting"
 DECAY_WORKFLOW: Final = "engram.decay"
 PROMOTION_WORKFLOW: Final = "engram.promotion"
 MAINTENANCE_WORKFLOW: Final = "engram.maintenance"
 
+SESSION_ENDED_SIGNAL: Final = "session_ended"
+
 ENCODE_UPDATE: Final = "encode"
+FORGET_TURNS_SIGNAL: Final = "forget"
 END_SESSION_UPDATE: Final = "end_session"
 WORKING_MEMORY_QUERY: Final = "working_memory"
 
@@ -38,6 +42,8 @@ DIGEST_SESSIONS_ACTIVITY: Final = "engram.digest_sessions"
 LEARN_GUIDELINES_ACTIVITY: Final = "engram.learn_guidelines"
 ERASE_WORKFLOWS_ACTIVITY: Final = "engram.erase_workflows"
 ERASE_MEMORIES_ACTIVITY: Final = "engram.erase_memories"
+PLAN_FORGETTING_ACTIVITY: Final = "engram.plan_forgetting"
+APPLY_FORGETTING_ACTIVITY: Final = "engram.apply_forgetting"
 REVIEW_ACTIVITY: Final = "engram.review_due_memories"
 PROMOTE_ACTIVITY: Final = "engram.promote_memories"
 PROMOTE_SESSION_ACTIVITY: Final = "engram.promote_ended_session"
@@ -54,6 +60,11 @@ SPENT_MEMO: Final = "EngramModels"
 def session_workflow_id(scope: Scope, session_id: str) -> str:
     """One running workflow per session."""
     return f"session/{scope.tenant}/{session_id}"
+
+
+def forgetting_workflow_id(scope: Scope, memory_id: str) -> str:
+    """One running workflow per memory that is forgotten."""
+    return f"forgetting/{scope.tenant}/{memory_id}"
 
 
 def erasure_workflow_id(scope: Scope) -> str:

@@ -6,7 +6,7 @@ when the session is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -105,6 +105,11 @@ class Buffer(_Value):
         if grown.waiting >= policy.turns:
             return grown.drained(f"{grown.waiting} turns wait")
         return grown
+
+    def without(self, episode_ids: Collection[str]) -> Buffer:
+        """The buffer without turns that are forgotten. What waits is only a count, and stays."""
+        kept = tuple(t for t in self.working_memory if t.episode_id not in episode_ids)
+        return self.model_copy(update={"working_memory": kept})
 
     def drained(self, reason: str) -> Buffer:
         """Nothing waits any more; extraction is due if something did."""

@@ -13,10 +13,13 @@ def test_names_never_change() -> None:
         "SESSION_WORKFLOW": "engram.session",
         "CONSOLIDATION_WORKFLOW": "engram.consolidation",
         "ERASURE_WORKFLOW": "engram.erasure",
+        "FORGETTING_WORKFLOW": "engram.forgetting",
         "DECAY_WORKFLOW": "engram.decay",
         "PROMOTION_WORKFLOW": "engram.promotion",
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
+        "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",
+        "FORGET_TURNS_SIGNAL": "forget",
         "END_SESSION_UPDATE": "end_session",
         "WORKING_MEMORY_QUERY": "working_memory",
         "REQUEST_CONSOLIDATION_SIGNAL": "request",
@@ -36,6 +39,8 @@ def test_names_never_change() -> None:
         "LEARN_GUIDELINES_ACTIVITY": "engram.learn_guidelines",
         "ERASE_WORKFLOWS_ACTIVITY": "engram.erase_workflows",
         "ERASE_MEMORIES_ACTIVITY": "engram.erase_memories",
+        "PLAN_FORGETTING_ACTIVITY": "engram.plan_forgetting",
+        "APPLY_FORGETTING_ACTIVITY": "engram.apply_forgetting",
         "REVIEW_ACTIVITY": "engram.review_due_memories",
         "PROMOTE_ACTIVITY": "engram.promote_memories",
         "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
@@ -51,6 +56,7 @@ def test_workflow_ids_never_change() -> None:
     """One running workflow per session and per user rests on these ids."""
     scope = Scope.of("default", "ada")
     assert names.session_workflow_id(scope, "s1") == "session/default/ada/s1"
+    assert names.forgetting_workflow_id(scope, "m1") == "forgetting/default/ada/m1"
     assert names.erasure_workflow_id(scope) == "erasure/default/ada"
     assert names.consolidation_workflow_id(scope) == "consolidation/default/ada"
     assert names.decay_workflow_id(scope) == "decay/default/ada"

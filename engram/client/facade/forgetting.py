@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from engram.client.facade.base import StoreMethods
 from engram.client.operations import forgetting as operations
+from engram.client.operations.operation import AboutMemory
 from engram.contracts.erasure import ErasureReceipt
+from engram.contracts.forgetting import ForgetReceipt
 
 
 class ForgettingMethods(StoreMethods):
     """Removing memories for good."""
+
+    async def forget(self, memory_id: str) -> ForgetReceipt:
+        """Forget one memory for good, and whatever was derived only from it.
+
+        Forgetting a turn takes the conclusions that no other turn supports; the
+        others stay, without it among their sources. Profiles, topics and boxes
+        that named what is gone are composed again. What a forgotten conclusion
+        had replaced holds again. Temporal keeps the words of past runs until
+        their retention ends; :meth:`erase` deletes those too.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            TemporalUnavailable: the workflow could not be asked; a started one goes
+                on, and calling again waits for the same.
+        """
+        return await self._perform(operations.FORGET, AboutMemory(memory_id=memory_id))
 
     async def erase(self) -> ErasureReceipt:
         """Erase everything of this user: memories, running workflows, histories.

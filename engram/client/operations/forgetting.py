@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engram.client.operations.handlers import Handlers
-from engram.client.operations.operation import Operation, Question
+from engram.client.operations.operation import AboutMemory, Operation, Question
 from engram.client.temporal import WorkflowGateway
 from engram.contracts.erasure import ErasureReceipt
+from engram.contracts.forgetting import ForgetReceipt
 from engram.domain.scope import Scope
 
 
@@ -19,7 +20,11 @@ ERASE: Final = Operation(
     "erase", EraseUser, ErasureReceipt, "Erase everything of this user, for good."
 )
 
-FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE,)
+FORGET: Final = Operation(
+    "forget", AboutMemory, ForgetReceipt, "Forget one memory, and what rests only on it."
+)
+
+FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET)
 
 
 class ForgettingHandlers:
@@ -35,6 +40,15 @@ class ForgettingHandlers:
     def register(self, handlers: Handlers) -> None:
         """Add every operation of this module."""
         handlers.add(ERASE, self.erase)
+        handlers.add(FORGET, self.forget)
+
+    async def forget(self, scope: Scope, asked: AboutMemory) -> ForgetReceipt:
+        """Forget one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._gateway.forget(scope, asked.memory_id)
 
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
         """Erase everything of a user; ends when nothing is left."""

@@ -1,0 +1,208 @@
+"""Forgetting one memory: what that takes is settled first, then done. Every step may run twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from engram.contracts.forgetting import ForgetPlan
+from engram.domain.digests.details import BoxDetail, ProfileDetail, TopicDetail
+from engram.domain.forgetting import (
+    RECOMPOSED,
+    heirs_of,
+    is_digest,
+    is_made_from,
+    names_any,
+    referred_to,
+    without_references,
+    without_sources,
+)
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.ports import AnyOf, Equals, Filter, MemoryRepository
+from engram.writing.lookup import one_memory
+from engram.writing.updates import NewWriteId, update_memories
+
+_PAGE = 500
+_DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetter:
+    """Plans and carries out forgetting.
+
+    Args:
+        repository: Where memories are kept.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    new_write_id: NewWriteId
+
+    async def plan(self, scope: Scope, memory_id: str) -> ForgetPlan:
+        """What forgetting this memory takes.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        target = await one_memory(self.repository, scope, memory_id)
+        doomed = _Doomed(target)
+        amended: dict[str, DerivedMemory] = {}
+        if isinstance(target, Episode):
+            for drawn in await self._drawn_from(scope, target.id):
+                if is_digest(drawn) or await self._without(scope, drawn, {target.id}) is None:
+                    doomed.add(drawn)
+                else:
+                    amended[drawn.id] = drawn
+        await self._composed_of(scope, doomed)
+        await self._digests_of(scope, doomed)
+        amended = {key: memory for key, memory in amended.items() if key not in doomed.memories}
+        derived = [m for m in doomed.memories.values() if isinstance(m, DerivedMemory)]
+        return ForgetPlan(
+            memory_id=memory_id,
+            gone=doomed.by_type(),
+            episodes=doomed.episodes,
+            heirs=heirs_of(derived),
+            amended=tuple(sorted(amended)),
+            referring=tuple(sorted(referred_to(derived) - doomed.memories.keys())),
+            composed=tuple(sorted(doomed.composed - doomed.memories.keys())),
+            boxed=tuple(sorted(doomed.boxed - doomed.memories.keys())),
+            session_id=target.session_id if isinstance(target, Episode) else None,
+        )
+
+    async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
+        """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""
+        gone, episodes = plan.ids, frozenset(plan.episodes)
+        left = await self._sources(scope, plan.amended)
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, DerivedMemory):
+                return None
+            after: DerivedMemory | None = memory
+            if not episodes.isdisjoint(memory.source_episode_ids):
+                after = without_sources(memory, episodes, left)
+            if after is None:
+                return None
+            after = without_references(after, gone, plan.heirs) or after
+            return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+        touched = (*plan.amended, *plan.referring)
+        await update_memories(
+            self.repository,
+            scope,
+            touched,
+            change,
+            new_write_id=self.new_write_id,
+            types=DERIVED_TYPES,
+        )
+        for kind, ids in plan.gone.items():
+            others = [one for one in ids if one != plan.memory_id]
+            if others:
+                await self.repository.delete(scope, kind, others)
+        for kind, ids in plan.gone.items():
+            if plan.memory_id in ids:
+                await self.repository.delete(scope, kind, (plan.memory_id,))
+        await self.repository.flush()
+
+    async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
+        found: list[DerivedMemory] = []
+        for kind in DERIVED_TYPES:
+            where = (Equals("source_episode_ids", episode_id),)
+            found += await self._all(scope, kind, where)
+        return found
+
+    async def _composed_of(self, scope: Scope, doomed: _Doomed) -> None:
+        """Summaries and habits of what goes, and of those, until there are no more."""
+        fresh = set(doomed.memories)
+        while fresh:
+            made: list[DerivedMemory] = []
+            for kind in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL):
+                where = (AnyOf("related_ids", tuple(sorted(fresh))),)
+                made += [m for m in await self._all(scope, kind, where) if is_made_from(m, fresh)]
+            fresh = {m.id for m in made} - doomed.memories.keys()
+            for memory in made:
+                doomed.add(memory)
+
+    async def _digests_of(self, scope: Scope, doomed: _Doomed) -> None:
+        """Every version of every digest that names what goes; they are composed again."""
+        where = (AnyOf("form", _DIGESTS),)
+        basis = frozenset(doomed.memories)
+        for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+            if memory.id not in basis and names_any(memory, basis):
+                doomed.add(memory)
+
+    async def _without(
+        self, scope: Scope, memory: DerivedMemory, gone: set[str]
+    ) -> DerivedMemory | None:
+        found = await self.repository.get(scope, memory.source_episode_ids, (MemoryType.EPISODIC,))
+        left = {k: e for k, e in found.items() if isinstance(e, Episode) and k not in gone}
+        return without_sources(memory, gone, left)
+
+    async def _sources(self, scope: Scope, ids: Iterable[str]) -> dict[str, Episode]:
+        found = await self.repository.get(scope, ids, DERIVED_TYPES)
+        wanted = {
+            source
+            for memory in found.values()
+            if isinstance(memory, DerivedMemory)
+            for source in memory.source_episode_ids
+        }
+        episodes = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,))
+        return {key: e for key, e in episodes.items() if isinstance(e, Episode)}
+
+    async def _all(self, scope: Scope, kind: MemoryType, where: Filter) -> list[DerivedMemory]:
+        found: list[DerivedMemory] = []
+        cursor: str | None = None
+        while True:
+            page = await self.repository.scroll(
+                scope, kind, where=where, limit=_PAGE, cursor=cursor
+            )
+            found += [m for m in page.memories if isinstance(m, DerivedMemory)]
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+
+@dataclass(slots=True)
+class _Doomed:
+    """What goes, and what is to be composed again without it."""
+
+    target: AnyMemory
+    memories: dict[str, AnyMemory] = field(default_factory=dict)
+    composed: set[str] = field(default_factory=set)
+    boxed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.add(self.target)
+
+    def add(self, memory: AnyMemory | DerivedMemory) -> None:
+        """One more that goes."""
+        self.memories[memory.id] = memory  # type: ignore[assignment]  # a DerivedMemory is one of its types
+        match memory.detail if isinstance(memory, SemanticMemory) else None:
+            case ProfileDetail() as profile:
+                self.composed |= {one for line in profile.lines for one in line.memory_ids}
+                self.composed |= {one.source_id for one in profile.mentions}
+                self.composed |= {one.source_id for one in profile.equations}
+                self.composed |= set(profile.omitted)
+            case TopicDetail() as topic:
+                self.composed |= set(topic.member_ids)
+            case BoxDetail() as box:
+                self.boxed |= set(box.episode_ids)
+
+    @property
+    def episodes(self) -> tuple[str, ...]:
+        """The turns among what goes."""
+        return tuple(key for key, m in self.memories.items() if isinstance(m, Episode))
+
+    def by_type(self) -> dict[MemoryType, tuple[str, ...]]:
+        """What goes, sorted by where it is kept."""
+        found: dict[MemoryType, list[str]] = {}
+        for key, memory in self.memories.items():
+            found.setdefault(memory.type, []).append(key)
+        return {kind: tuple(sorted(ids)) for kind, ids in sorted(found.items())}

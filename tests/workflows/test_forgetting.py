@@ -1,0 +1,150 @@
+"""Forgetting takes a memory and what rests only on it, and leaves no trace of it in the rest."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from engram.agents.models import make_model
+from engram.client.assembly import direct_engine
+from engram.client.store import MemoryStore
+from engram.client.system import new_id, system_clock
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.domain.turns import Turn
+from engram.embedding.embedder import make_embedder
+from engram.errors import MemoryNotFound
+from engram.ports import MemoryRepository
+from tests.workflows.support import open_edge, worker_settings
+from workflows.worker import running_workers
+
+FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+
+@asynccontextmanager
+async def remembering(
+    client: Client, path: Path
+) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
+    """A user's memory over real parts."""
+    settings = worker_settings(namespace=f"n{new_id()[:8]}")
+    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
+    async with (
+        open_edge(path, settings) as repository,
+        running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
+    ):
+        engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
+        scope = Scope.of(settings.namespace, "ada")
+        yield MemoryStore(engine, scope, settings, system_clock, new_id), repository
+        await engine.close()
+
+
+def said(text: str, day: int) -> Turn:
+    """A turn of the user on a day."""
+    return Turn(content=text, timestamp=FIRST + timedelta(days=day))
+
+
+async def everything(repository: MemoryRepository, scope: Scope) -> dict[str, AnyMemory]:
+    """All that is stored, whatever its status."""
+    found: dict[str, AnyMemory] = {}
+    for kind in STORED_TYPES:
+        page = await repository.scroll(scope, kind, limit=500)
+        found |= {memory.id: memory for memory in page.memories}
+    return found
+
+
+def about(memories: dict[str, AnyMemory], word: str) -> list[SemanticMemory]:
+    """Statements that hold a word, replaced ones too."""
+    found = [m for m in memories.values() if isinstance(m, SemanticMemory) and m.detail is None]
+    return [memory for memory in found if word in memory.content]
+
+
+def assert_no_trace(memories: dict[str, AnyMemory], *gone: str) -> None:
+    """Nothing that is left refers to what was forgotten."""
+    for memory in memories.values():
+        for one in gone:
+            # What guided earlier passes counts turns by their ids alone.
+            # The run that composed a profile again is named after what was forgotten.
+            text = memory.model_dump_json(exclude={"provenance"})
+            where = text.find(one)
+            assert where < 0, (memory.type, memory.content, text[max(0, where - 80) : where])
+
+
+async def test_a_forgotten_turn_takes_what_only_it_supports(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Conclusions of the turn go, shared ones stay with their other source, profiles follow."""
+    async with remembering(temporal_client, tmp_path) as (memory, repository):
+        secret = await memory.encode(
+            said("I am allergic to penicillin. I live in Lisbon.", 0), session_id="s1"
+        )
+        await memory.encode(said("I live in Lisbon. I use Postgres.", 3), session_id="s2")
+        await memory.consolidate()
+        before = await everything(repository, memory.scope)
+        assert about(before, "penicillin")
+        (shared,) = about(before, "Lisbon")
+        assert len(shared.source_episode_ids) == 2
+        receipt = await memory.forget(secret.episode_ids[0])
+        after = await everything(repository, memory.scope)
+        assert receipt.forgotten[MemoryType.EPISODIC] == 1
+        assert receipt.forgotten[MemoryType.SEMANTIC] >= 1
+        assert receipt.amended >= 1
+        assert not [m for m in after.values() if "penicillin" in m.model_dump_json()]
+        assert_no_trace(after, secret.episode_ids[0], *(before.keys() - after.keys()))
+        (kept,) = about(after, "Lisbon")
+        assert kept.id == shared.id
+        assert kept.source_episode_ids == shared.source_episode_ids[1:]
+        assert kept.confidence.supporting_episodes == 1
+        assert (await memory.verify(kept.id)).ok
+        assert await memory.recall("What is the user allergic to?", memory_types="episodic")
+        assert [t.content for t in await memory.working_memory("s1")] == []
+        report = await memory.consolidate()
+        assert report.stored == 0
+        with pytest.raises(MemoryNotFound):
+            await memory.forget(secret.episode_ids[0])
+
+
+async def test_what_a_forgotten_value_had_replaced_holds_again(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Without the move, the user lives where they lived before."""
+    async with remembering(temporal_client, tmp_path) as (memory, repository):
+        await memory.encode(said("I live in Paris.", 0), session_id="s1")
+        await memory.encode(said("I moved to London.", 9), session_id="s2")
+        await memory.consolidate()
+        stored = await everything(repository, memory.scope)
+        (london,) = [m for m in about(stored, "London") if m.status is MemoryStatus.ACTIVE]
+        (paris,) = about(stored, "Paris")
+        assert paris.superseded_by == london.id
+        await memory.forget(london.id)
+        after = await everything(repository, memory.scope)
+        assert_no_trace(after, london.id)
+        again = after[paris.id]
+        assert isinstance(again, DerivedMemory)
+        assert (again.status, again.superseded_by, again.valid_to) == (
+            MemoryStatus.ACTIVE,
+            None,
+            None,
+        )
+        best = (await memory.recall("Where does the user live?", memory_types="semantic"))[0]
+        assert best.memory.id == paris.id
+
+
+async def test_another_users_memory_is_not_found(temporal_client: Client, tmp_path: Path) -> None:
+    """Whose id it is, nobody else can tell, let alone delete."""
+    async with remembering(temporal_client, tmp_path) as (ada, repository):
+        receipt = await ada.encode(said("I live in Lisbon.", 0), session_id="s1")
+        with pytest.raises(MemoryNotFound):
+            await ada.for_user("bob").forget(receipt.episode_ids[0])
+        assert receipt.episode_ids[0] in await everything(repository, ada.scope)
