@@ -45,6 +45,14 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Late:
+    """Turns that came after a later box was sealed, and the boxes that such turns are in."""
+
+    turns: tuple[Episode, ...] = ()
+    boxes: tuple[SemanticMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class BoxWriter:
     """Seals boxes. Everything may run twice.
 
@@ -79,29 +87,32 @@ class BoxWriter:
         stored: list[SemanticMemory] = []
         linked = 0
         while True:
-            last = await self._last_box(composer.scope, session_id)
+            before = await self._last_box(composer.scope, session_id)
+            last = _box(before)
             tail, more = await self._tail(composer.scope, session_id, last)
             late = await self._late(composer.scope, episode_ids, last, tail)
+            # Whoever sealed the last box may have died before linking it.
+            for box in (*([before] if before else []), *late.boxes):
+                linked += await self._link(composer, box)
             why = SealReason.ENDED if ended and not more else None
-            boxes = segment((_said(e) for e in tail), policy, ended=why)
-            boxes += segment((_said(e) for e in late), policy, ended=SealReason.LATE)
-            episodes = {episode.id: episode for episode in (*tail, *late)}
-            for box in boxes:
-                if box.sealed is not None:
-                    sealed = await self._store(composer, session_id, box, episodes, policy)
+            cut = segment((_said(e) for e in tail), policy, ended=why)
+            cut += segment((_said(e) for e in late.turns), policy, ended=SealReason.LATE)
+            episodes = {episode.id: episode for episode in (*tail, *late.turns)}
+            for run in cut:
+                if run.sealed is not None:
+                    sealed = await self._store(composer, session_id, run, episodes, policy)
                     linked += await self._link(composer, sealed)
                     stored.append(sealed)
             if not more:
                 return Sealed(tuple(stored), linked)
 
-    async def _last_box(self, scope: Scope, session_id: str) -> BoxDetail | None:
+    async def _last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
         where: Filter = (
             Equals("form", MemoryForm.BOX.value),
             Equals("detail.keys", f"session:{session_id}"),
         )
         found = await self.store.semantic(scope, where, limit=1)
-        detail = found[0].detail if found else None
-        return detail if isinstance(detail, BoxDetail) else None
+        return found[0] if found else None
 
     async def _tail(
         self, scope: Scope, session_id: str, last: BoxDetail | None
@@ -110,7 +121,6 @@ class BoxWriter:
         where: Filter = (Equals("session_id", session_id),)
         if last is not None:
             where = (*where, Between("timestamp", at_least=last.last))
-        boxed: frozenset[str] = frozenset() if last is None else frozenset(last.episode_ids)
         found: list[Episode] = []
         cursor: str | None = None
         while len(found) < _MOST_READ:
@@ -122,10 +132,15 @@ class BoxWriter:
                 limit=_PAGE,
                 cursor=cursor,
             )
-            found += [m for m in page.memories if isinstance(m, Episode) and m.id not in boxed]
+            found += [m for m in page.memories if isinstance(m, Episode)]
             cursor = page.cursor
             if cursor is None:
                 break
+        if last is not None:
+            # Turns of one moment can lie on both sides of a border.
+            doubtful = [e.id for e in found if e.timestamp == last.last]
+            boxed = _turns_of(await self._boxes_of(scope, doubtful))
+            found = [episode for episode in found if episode.id not in boxed]
         return found, cursor is not None
 
     async def _late(
@@ -134,26 +149,28 @@ class BoxWriter:
         episode_ids: Sequence[str],
         last: BoxDetail | None,
         tail: Iterable[Episode],
-    ) -> list[Episode]:
+    ) -> _Late:
         """New turns of a time before the last sealed box, which are in no box."""
         if last is None:
-            return []
+            return _Late()
         wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
         found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
-        early = {
-            key: m
-            for key, m in found.items()
-            if isinstance(m, Episode) and m.timestamp <= last.last
-        }
-        if not early:
+        early = [m for m in found.values() if isinstance(m, Episode) and m.timestamp <= last.last]
+        boxes = await self._boxes_of(scope, [episode.id for episode in early])
+        boxed = _turns_of(boxes)
+        return _Late(
+            turns=tuple(episode for episode in early if episode.id not in boxed),
+            boxes=tuple(boxes),
+        )
+
+    async def _boxes_of(self, scope: Scope, episode_ids: Sequence[str]) -> list[SemanticMemory]:
+        if not episode_ids:
             return []
         where: Filter = (
             Equals("form", MemoryForm.BOX.value),
-            AnyOf("source_episode_ids", tuple(sorted(early))),
+            AnyOf("source_episode_ids", tuple(sorted(episode_ids))),
         )
-        boxes = await self.store.semantic(scope, where, limit=len(early))
-        boxed = {e for box in boxes for e in box.source_episode_ids}
-        return [episode for key, episode in early.items() if key not in boxed]
+        return await self.store.semantic(scope, where, limit=len(episode_ids))
 
     async def _store(
         self,
@@ -222,6 +239,15 @@ class BoxWriter:
             )
         )
         return (await self.plans.write(composer.scope, plan, composer.now)).links
+
+
+def _box(memory: SemanticMemory | None) -> BoxDetail | None:
+    detail = memory.detail if memory is not None else None
+    return detail if isinstance(detail, BoxDetail) else None
+
+
+def _turns_of(boxes: Iterable[SemanticMemory]) -> frozenset[str]:
+    return frozenset(turn for box in boxes for turn in box.source_episode_ids)
 
 
 def _said(episode: Episode) -> Said:

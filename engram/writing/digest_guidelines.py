@@ -123,11 +123,11 @@ async def current_guidance(
     )
     try:
         page = await repository.scroll(scope, MemoryType.SEMANTIC, where=where, limit=4)
+        last = newest([m for m in page.memories if isinstance(m, SemanticMemory)])
+        return (_detail(last).guidance if last is not None else ()), True
     except Exception as error:  # noqa: BLE001 - logged, counted by the caller, and gone on without
         _log.warning("guidance could not be read", kind=type(error).__name__)
         return (), False
-    last = newest([m for m in page.memories if isinstance(m, SemanticMemory)])
-    return (_detail(last).guidance if last is not None else ()), True
 
 
 def _detail(memory: SemanticMemory) -> GuidelineDetail:

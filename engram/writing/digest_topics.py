@@ -22,6 +22,8 @@ from engram.domain.scope import Scope
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, SearchRequest
 from engram.writing.digest_store import DigestStore, Put
 
+# Sources that a topic names itself; its members name all of theirs.
+_SOURCES_NAMED = 100
 # What is found under a term beside what was touched.
 _SEARCHED = 20
 
@@ -124,7 +126,7 @@ def _draft(found: Topic, touched: Mapping[str, SemanticMemory]) -> Draft:
             name=found.name,
             member_ids=tuple(m.id for m in members),
         ),
-        sources=tuple(sorted({s for m in members for s in m.source_episode_ids})),
+        sources=tuple(sorted({s for m in members for s in m.source_episode_ids}))[:_SOURCES_NAMED],
         known_at=max([m.known_at for m in members] + ended),
         event_at=min(m.known_at for m in members),
     )

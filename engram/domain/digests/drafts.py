@@ -18,6 +18,8 @@ from engram.domain.memories import MemoryForm, SemanticMemory
 USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
 _CALLED = "is called"
+# Beside those that its lines' memories name.
+_SOURCES_NAMED = 100
 _NOBODY = "The user"
 
 
@@ -156,4 +158,4 @@ def _spelled(memory: SemanticMemory) -> str:
 
 def _sources(memories: Sequence[SemanticMemory], turns: Sequence[str]) -> tuple[str, ...]:
     found = {source for memory in memories for source in memory.source_episode_ids}
-    return tuple(sorted(found | set(turns)))
+    return tuple(sorted(found | set(turns)))[:_SOURCES_NAMED]

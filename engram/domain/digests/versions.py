@@ -24,8 +24,8 @@ from engram.domain.scope import Scope
 
 COMPOSER: Final = "engram:digests"
 COMPOSER_VERSION: Final = "digests-1"
-# Sources that a digest names itself; its lines name all of theirs.
-MAX_SOURCES = 100
+# Sources that a digest names at most; a box names all of its turns.
+MAX_SOURCES = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,12 @@ give gives go goes going gone got happen happened help keep kept know last let l
 looking lot made make makes making many need needs new next old people put put said say says see
 seem seems start started take taken takes tell thing things think time times told took tried try
 trying want wanted wants way week weeks went work works worked working year years month months user
-also longer no
+also longer no like love enjoy hate dislike prefer own speak study plan promise call called
+marry born
 """
 _STOP = frozenset(f"{_FUNCTION} {_CHAT} {_LIGHT}".split())
+# Light in every form: "likes" says as little about a topic as "like".
+_LIGHT_STEMS = frozenset(stem(word) for word in _LIGHT.split())
 _CONTRACTED = re.compile(r"['’](?:s|re|ve|ll|d|m|t)\Z")
 _SHORTEST = 2
 
@@ -60,4 +63,6 @@ def _bare(word: str) -> str:
 
 
 def _tells(word: str) -> bool:
-    return len(word) >= _SHORTEST and word not in _STOP and not word.isdigit()
+    if len(word) < _SHORTEST or word in _STOP or word.isdigit():
+        return False
+    return stem(word) not in _LIGHT_STEMS

@@ -30,18 +30,21 @@ def said(*texts: str, gap: float = 1.0) -> list[Said]:
 
 def episode(text: str, at: float = 0, session: str = "s1", **more: Any) -> Episode:
     """A turn of the user."""
+    given = {
+        "id": episode_id(ADA, session, f"{at}-{text}"),
+        "role": "user",
+        "message_id": f"{at}-{text}",
+        **more,
+    }
     return Episode(
-        id=episode_id(ADA, session, f"{at}-{text}"),
         namespace=ADA.namespace,
         user_id=ADA.user_id,
         content=text,
         known_at=minute(at),
         created_at=minute(at),
         session_id=session,
-        role=more.pop("role", "user"),
         timestamp=minute(at),
-        message_id=f"{at}-{text}",
-        **more,
+        **given,
     )
 
 

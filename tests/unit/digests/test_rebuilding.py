@@ -1,0 +1,360 @@
+"""Digests in a real store: versioned, rebuilt harmlessly, at the cost of what was touched."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram.client.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
+from engram.client.operations.operation import Question
+from engram.domain.digests.details import SealReason
+from engram.domain.digests.guidelines import Deed
+from engram.domain.digests.policy import DigestPolicy
+from engram.domain.digests.versions import Composer
+from engram.domain.memories import (
+    AnyMemory,
+    Category,
+    LinkKind,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.embedding.embedder import make_embedder
+from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
+from engram.ports import MemoryRepository, NewMemory
+from engram.settings import Settings
+from engram.writing.digests import Digests
+from engram.writing.updates import update_memories
+from tests.unit.digests.builders import ADA, episode, known, minute
+from tests.workflows.support import open_edge
+
+POLICY = DigestPolicy()
+
+
+class Watched:
+    """A store that counts what is asked of it, and fails where it is told to.
+
+    Attributes:
+        calls: How often each method was called.
+        read: How many memories came back.
+        fails_at: Which write, counted from 1, fails; 0 for none.
+    """
+
+    def __init__(self, inner: MemoryRepository) -> None:
+        self.inner = inner
+        self.calls: Counter[str] = Counter()
+        self.read = 0
+        self.writes = 0
+        self.fails_at = 0
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self.inner, name)
+
+        async def watched(*args: Any, **kwargs: Any) -> Any:
+            self.calls[name] += 1
+            if name in {"insert", "replace"}:
+                self.writes += 1
+                if self.writes == self.fails_at:
+                    raise StorageUnavailable("staged")
+            answer = await inner(*args, **kwargs)
+            found = getattr(answer, "memories", answer)
+            self.read += len(found) if name in {"get", "scroll", "search"} else 0
+            return answer
+
+        return watched
+
+
+class Kept:
+    """A user's memory with digests on it."""
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self.store = Watched(repository)
+        self.embedder = make_embedder("wordllama")
+        counter = itertools.count()
+        watched: Any = self.store
+        self.digests = Digests(watched, self.embedder, lambda: f"w{next(counter)}")
+        self.asked = DigestHandlers(watched)
+        self.runs = 0
+
+    async def keep(self, *memories: AnyMemory) -> None:
+        """Store memories."""
+        for start in range(0, len(memories), 500):
+            part = memories[start : start + 500]
+            vectors = await self.embedder.embed_documents([m.indexed_text for m in part])
+            pairs = zip(part, vectors, strict=True)
+            await self.store.inner.insert(ADA, [NewMemory(m, v) for m, v in pairs])
+
+    async def supersede(self, old: SemanticMemory, new: SemanticMemory) -> None:
+        """Let one memory replace another."""
+        ended = {
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": new.id,
+            "superseded_known_at": new.known_at,
+        }
+        await update_memories(
+            self.store.inner,
+            ADA,
+            [old.id],
+            lambda memory: memory.model_copy(update=ended),
+            new_write_id=lambda: f"s{old.id}",
+        )
+
+    async def digest(self, *touched: AnyMemory, ended: Iterable[str] = ()) -> None:
+        """The digest stage for what was touched."""
+        self.runs += 1
+        composer = Composer(ADA, minute(10_000 + self.runs), "w", "r")
+        memories = [m.id for m in touched if isinstance(m, SemanticMemory)]
+        episodes = [m.id for m in touched if not isinstance(m, SemanticMemory)]
+        await self.digests.knowledge(composer, memories, episodes, POLICY)
+        await self.digests.sessions(composer, episodes, ended, POLICY)
+
+    async def picture(self) -> list[tuple[Any, ...]]:
+        """Every digest, without what differs between runs that did the same."""
+        page = await self.store.inner.scroll(ADA, MemoryType.SEMANTIC, limit=500)
+        digests = [m for m in page.memories if isinstance(m, SemanticMemory) and m.detail]
+        return sorted(
+            (m.id, m.content, m.status.value, m.superseded_by, m.known_at, m.detail, m.related_ids)
+            for m in digests
+        )
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+    """An empty memory."""
+    async with open_edge(tmp_path, Settings.load()) as repository:
+        yield Kept(repository)
+
+
+PORTO = known("The user lives in Porto.", 1, slot=("user", "lives in", "Porto"))
+LISBON = known("The user lives in Lisbon.", 100, slot=("user", "lives in", "Lisbon"))
+BOSS = known("Sam Okafor is the user's boss.", 2, entities=("Sam Okafor",))
+SAM = known("Sam plays chess.", 3, slot=("Sam", "plays", "chess"), entities=("Sam",))
+BARBER = known("Sam Pike is the user's barber.", 50, entities=("Sam Pike",))
+CHESS = [
+    known(f"The user likes {what} chess.", 4 + n, slot=("user", "likes", f"{what} chess"),
+          category=Category.PREFERENCE)
+    for n, what in enumerate(("blitz", "rapid", "blindfold"))
+]  # fmt: skip
+TURNS = [
+    episode("The tomato seeds in my garden sprouted.", 0),
+    episode("How many tomato seeds does a garden need?", 1),
+    episode("My motorcycle engine lost its brake fluid.", 2),
+    episode("The engine and the brake are fixed.", 40),
+    episode("The tomato seeds in the garden died.", 80),
+]
+
+
+async def test_rebuilding_what_did_not_change_writes_nothing(kept: Kept) -> None:
+    """A second digest of the same makes no write at all."""
+    await kept.keep(PORTO, BOSS, SAM, *CHESS, *TURNS)
+    await kept.digest(PORTO, BOSS, SAM, *CHESS, *TURNS, ended=["s1"])
+    before, writes = await kept.picture(), kept.store.writes
+    await kept.digest(PORTO, BOSS, SAM, *CHESS, *TURNS, ended=["s1"])
+    assert (await kept.picture(), kept.store.writes) == (before, writes)
+    assert writes > 0
+
+
+async def test_a_profile_of_then_stays_readable(kept: Kept) -> None:
+    """A change is a new generation; ``as_of`` brings the profile that counted then."""
+    await kept.keep(PORTO, *CHESS)
+    await kept.digest(PORTO, *CHESS)
+    await kept.keep(LISBON)
+    await kept.supersede(PORTO, LISBON)
+    await kept.digest(PORTO, LISBON)
+    now = await kept.asked.profile(ADA, AboutSomebody())
+    then = await kept.asked.profile(ADA, AboutSomebody(as_of=minute(50)))
+    assert (now.lines[0].text, now.generation) == ("The user lives in Lisbon.", 1)
+    assert (then.lines[0].text, then.generation) == ("The user lives in Porto.", 0)
+    assert now.lines[0].memory_ids == (LISBON.id,)
+    assert now.updated_at == LISBON.known_at
+    assert len(now.lines) == 4
+
+
+async def test_a_first_name_is_split_off_when_another_bearer_shows_up(kept: Kept) -> None:
+    """Sam is Sam Okafor as long as there is no other; then "Sam" is nobody's."""
+    await kept.keep(BOSS, SAM)
+    await kept.digest(BOSS, SAM)
+    sam = await kept.asked.profile(ADA, AboutSomebody(name="sam"))
+    assert (sam.name, sam.aliases) == ("Sam Okafor", ("Sam",))
+    assert {line.text for line in sam.lines} == {BOSS.content, SAM.content}
+    assert [merge.reason for merge in sam.merges] == ["short form with one bearer"]
+    await kept.keep(BARBER)
+    await kept.digest(BARBER)
+    names = {profile.name for profile in await kept.asked.profiles(ADA, Question())}
+    assert names == {"Sam", "Sam Okafor", "Sam Pike"}
+    boss = await kept.asked.profile(ADA, AboutSomebody(name="Sam Okafor"))
+    assert [line.text for line in boss.lines] == [BOSS.content]
+    assert boss.merges == ()
+    alone = await kept.asked.profile(ADA, AboutSomebody(name="Sam"))
+    assert [line.text for line in alone.lines] == [SAM.content]
+
+
+async def test_a_name_that_several_bear_or_nobody_does_is_an_error(kept: Kept) -> None:
+    """Asking for one of two says so; asking for nobody does too."""
+    await kept.keep(BOSS, BARBER)
+    await kept.digest(BOSS, BARBER)
+    with pytest.raises(InvalidQuery, match="2 profiles"):
+        await kept.asked.profile(ADA, AboutSomebody(name="Sam"))
+    with pytest.raises(MemoryNotFound):
+        await kept.asked.profile(ADA, AboutSomebody(name="Zoe"))
+    with pytest.raises(MemoryNotFound):
+        await kept.asked.profile(ADA, AboutSomebody())
+
+
+async def test_what_turns_say_about_names_is_kept_for_later(kept: Kept) -> None:
+    """An alias that comes before anything is known about its bearer still joins them."""
+    turn = episode("My uncle is Robert, everyone calls him Bob.", 1)
+    await kept.keep(turn)
+    await kept.digest(turn)
+    fact = known("Bob fixed the tractor.", 9, entities=("Bob",))
+    await kept.keep(fact)
+    await kept.digest(fact)
+    robert = await kept.asked.profile(ADA, AboutSomebody(name="Robert"))
+    assert [line.text for line in robert.lines] == [fact.content]
+    assert turn.id in {s for merge in robert.merges for s in merge.source_ids}
+
+
+async def test_topics_gather_what_is_known_under_a_word(kept: Kept) -> None:
+    """Three memories make a topic; a fourth joins it in a new version."""
+    await kept.keep(*CHESS)
+    await kept.digest(*CHESS[:2])
+    (chess,) = await kept.asked.topics(ADA, Question())
+    assert (chess.name, len(chess.member_ids)) == ("chess", 3)
+    await kept.keep(SAM)
+    await kept.digest(SAM)
+    (again,) = await kept.asked.topics(ADA, Question())
+    assert (len(again.member_ids), again.generation) == (4, 1)
+
+
+async def test_boxes_are_sealed_once_and_traced(kept: Kept) -> None:
+    """Turn by turn or all at once: the same boxes; a topic that comes back shares a trace."""
+    fact = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
+    await kept.keep(*TURNS, fact)
+    for turn in TURNS:
+        await kept.digest(turn)
+    assert len(await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))) == 3
+    await kept.digest(ended=["s1"])
+    boxes = await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))
+    assert [box.sealed for box in boxes] == [
+        SealReason.TOPIC,
+        SealReason.IDLE,
+        SealReason.IDLE,
+        SealReason.ENDED,
+    ]
+    assert [e for box in boxes for e in box.episode_ids] == [turn.id for turn in TURNS]
+    garden, engine, fixed, again = boxes
+    assert garden.trace_id == again.trace_id
+    assert engine.trace_id == fixed.trace_id != garden.trace_id
+    found = await kept.store.get(ADA, [fact.id, garden.memory_id])
+    for one, other in ((fact.id, garden.memory_id), (garden.memory_id, fact.id)):
+        (link,) = found[one].links
+        assert (link.target_id, link.kind) == (other, LinkKind.BELONGS_TO)
+    assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s2")) == ()
+
+
+async def test_turns_of_one_moment_are_boxed_once(kept: Kept) -> None:
+    """An import whose turns all have one timestamp is cut by size, each turn in one box."""
+    turns = [episode("The tomato grows.", 1, message_id=f"m{n}", id=episode(f"{n}", 1).id,
+                     sequence=n) for n in range(60)]  # fmt: skip
+    await kept.keep(*turns)
+    await kept.digest(*turns)
+    await kept.digest(*turns, ended=["s1"])
+    boxes = await kept.asked.boxes(ADA, AboutBoxes())
+    assert sorted(len(box.episode_ids) for box in boxes) == [10, 50]
+    assert {e for box in boxes for e in box.episode_ids} == {turn.id for turn in turns}
+
+
+async def test_turns_of_an_earlier_time_get_a_box_of_their_own(kept: Kept) -> None:
+    """What is imported after a later box was sealed is boxed too, once."""
+    await kept.keep(*TURNS)
+    await kept.digest(*TURNS, ended=["s1"])
+    late = episode("The violin concert was long.", 20)
+    await kept.keep(late)
+    await kept.digest(late)
+    await kept.digest(late)
+    boxes = await kept.asked.boxes(ADA, AboutBoxes())
+    boxed = [e for box in boxes for e in box.episode_ids]
+    assert sorted(boxed) == sorted(turn.id for turn in (*TURNS, late))
+    assert [box.sealed for box in boxes if late.id in box.episode_ids] == [SealReason.LATE]
+
+
+def _folder(path: Path, number: int) -> Path:
+    folder = path / str(number)
+    folder.mkdir()
+    return folder
+
+
+async def _disturbed(folder: Path, fails_at: int) -> tuple[list[tuple[Any, ...]], int]:
+    """What two digest stages leave, the second failing once at that write; and its writes."""
+    async with open_edge(folder, Settings.load()) as repository:
+        kept = Kept(repository)
+        sprouted = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
+        await kept.keep(PORTO, BOSS, SAM, sprouted, *CHESS, *TURNS)
+        await kept.digest(PORTO, BOSS, SAM, *CHESS)
+        await kept.keep(LISBON, BARBER)
+        await kept.supersede(PORTO, LISBON)
+        kept.store.writes, kept.store.fails_at = 0, fails_at
+        try:
+            await kept.digest(PORTO, LISBON, BARBER, *TURNS, ended=["s1"])
+        except StorageUnavailable:
+            await kept.digest(PORTO, LISBON, BARBER, *TURNS, ended=["s1"])
+        return await kept.picture(), kept.store.writes
+
+
+async def test_a_crash_between_any_two_writes_repeats_harmlessly(tmp_path: Path) -> None:
+    """Failing at each write in turn, then doing it again, leads to the same digests."""
+    undisturbed, writes = await _disturbed(_folder(tmp_path, 0), 0)
+    assert writes >= 9
+    for fails_at in range(1, writes + 1):
+        after, _ = await _disturbed(_folder(tmp_path, fails_at), fails_at)
+        assert after == undisturbed, f"failing at write {fails_at}"
+
+
+async def test_what_was_done_counts_once_and_becomes_guidance(kept: Kept) -> None:
+    """Twelve memories of a kind, eight of them pruned: a warning, also when it is retried."""
+    memories = [
+        known(f"The user likes thing{n}.", n, slot=("user", "likes", f"thing{n}"),
+              category=Category.PREFERENCE)
+        for n in range(12)
+    ]  # fmt: skip
+    await kept.keep(*memories)
+    stored = [(Deed.STORED, m.id) for m in memories]
+    pruned = [(Deed.PRUNED, m.id) for m in memories[:8]]
+    for operation, deeds in (("one", stored), ("one", stored), ("two", pruned), ("two", pruned)):
+        composer = Composer(ADA, minute(10_000))
+        await kept.digests.learn(composer, deeds, operation, POLICY)
+    learnt = await kept.asked.guidelines(ADA, Question())
+    (tally,) = learnt.tallies
+    assert (tally.stored, tally.pruned) == (12, 8)
+    (line,) = learnt.guidance
+    assert line == (
+        'Be more careful with statements of category preference with "likes": '
+        "of 12 so far, 67% turned out not worth keeping."
+    )
+    assert await kept.digests.guidance(ADA) == ((line,), True)
+
+
+async def test_a_digest_costs_what_was_touched_not_what_is_stored(tmp_path: Path) -> None:
+    """The same touch asks and reads as much with 2,000 memories stored as with 100."""
+    costs = []
+    for stored in (100, 2000):
+        async with open_edge(_folder(tmp_path, stored), Settings.load()) as repository:
+            kept = Kept(repository)
+            others = [
+                known(f"Person{n % 90} collects stamp{n}.", n / 100, entities=(f"Person{n % 90}",),
+                      slot=(f"Person{n % 90}", "collects", f"stamp{n}"))
+                for n in range(stored)
+            ]  # fmt: skip
+            await kept.keep(*others, PORTO, BOSS, SAM, *CHESS)
+            kept.store.calls.clear()
+            kept.store.read = 0
+            await kept.digest(PORTO, BOSS, SAM, *CHESS)
+            costs.append((sum(kept.store.calls.values()), kept.store.read))
+    (calls, read), (more_calls, more_read) = costs
+    assert more_calls <= calls * 1.2
+    assert more_read <= read * 1.5

@@ -1,0 +1,152 @@
+"""The digest stage on a real Temporal server and the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+
+from engram.client.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
+from engram.client.operations.operation import Question
+from engram.contracts import names
+from engram.domain.memories import MemoryType, SemanticMemory
+from engram.ports import MemoryRepository
+from engram.settings import Settings
+from engram.writing import digest_guidelines
+from tests.workflows.consolidation_support import Faults, Memory, consolidating, day
+from tests.workflows.support import open_edge, worker_settings
+
+_DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Settings with queues of the test's own."""
+    return worker_settings()
+
+
+@pytest.fixture
+async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def faults() -> Faults:
+    """What fails, and what was called."""
+    return Faults()
+
+
+@pytest.fixture
+async def memory(
+    temporal_client: Client, repository: MemoryRepository, settings: Settings, faults: Faults
+) -> AsyncIterator[Memory]:
+    """A user with nothing said yet."""
+    async with consolidating(temporal_client, repository, settings, faults=faults) as opened:
+        yield opened
+
+
+async def digests(memory: Memory) -> list[SemanticMemory]:
+    """Every version of every digest."""
+    page = await memory.repository.scroll(memory.scope, MemoryType.SEMANTIC, limit=500)
+    return [m for m in page.memories if isinstance(m, SemanticMemory) and m.detail]
+
+
+async def test_a_pass_leaves_profile_and_boxes(memory: Memory) -> None:
+    """What a pass learnt stands in the user's profile; its turns are in boxes."""
+    await memory.say(("I live in Porto.", day(1)), ("I like green tea.", day(1, 2)))
+    report = await memory.consolidate()
+    # The user's profile, and Porto's.
+    assert (report.profiles, report.boxes, report.failures) == (2, 1, ())
+    asked = DigestHandlers(memory.repository)
+    profile = await asked.profile(memory.scope, AboutSomebody())
+    assert [line.text for line in profile.lines] == [
+        "The user lives in Porto.",
+        "The user likes green tea.",
+    ]
+    known = {m.content: m.id for m in await memory.semantic()}
+    assert all(line.memory_ids == (known[line.text],) for line in profile.lines)
+    (box,) = await asked.boxes(memory.scope, AboutBoxes(session_id="s1"))
+    assert (box.opened, len(box.episode_ids)) == (day(1), 1)
+    await memory.say(("I moved to Lisbon.", day(1, 6)), session="s2")
+    await memory.consolidate()
+    named = [profile.name for profile in await asked.profiles(memory.scope, Question())]
+    assert named == ["The user", "Lisbon"]
+    after = await asked.profile(memory.scope, AboutSomebody())
+    assert (after.lines[0].text, after.generation) == ("The user lives in Lisbon.", 1)
+    then = await asked.profile(memory.scope, AboutSomebody(as_of=day(1, 4)))
+    assert then.lines[0].text == "The user lives in Porto."
+
+
+async def test_a_second_pass_writes_no_digest(memory: Memory) -> None:
+    """Consolidating again with nothing new runs no digest stage."""
+    await memory.say(("I live in Porto.", day(1)), ("I use Trello.", day(2)))
+    await memory.consolidate()
+    before, calls = await digests(memory), list(memory.faults.calls)
+    report = await memory.consolidate()
+    assert (report.profiles, report.topics, report.boxes, report.guidelines) == (0, 0, 0, 0)
+    assert await digests(memory) == before
+    assert not set(_DIGESTING) & set(memory.faults.calls[len(calls) :])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_activities_that_crash_are_repeated_harmlessly(
+    memory: Memory, faults: Faults, moment: str
+) -> None:
+    """A digest activity that dies before or after its effect leaves each digest once."""
+    staged = {*_DIGESTING, names.LEARN_GUIDELINES_ACTIVITY}
+    getattr(faults, moment).update(staged)
+    await memory.say(("I live in Porto.", day(1)), ("I use Trello.", day(2)))
+    await memory.consolidate()
+    assert all(faults.calls.count(name) == 2 for name in staged)
+    found = await digests(memory)
+    assert len({(m.detail.keys[0], m.generation) for m in found if m.detail}) == len(found)
+    (guideline,) = [m for m in found if m.form == "guideline"]
+    detail: Any = guideline.detail
+    assert sum(tally.stored for tally in detail.tallies) == 2
+
+
+async def test_guidelines_that_cannot_be_learnt_block_nothing(
+    memory: Memory, faults: Faults
+) -> None:
+    """Learning fails for good: the pass is whole, and counts the failure."""
+    faults.fatal.add(names.LEARN_GUIDELINES_ACTIVITY)
+    await memory.say(("I live in Porto.", day(1)))
+    report = await memory.consolidate()
+    assert (report.episodes, report.stored, report.profiles) == (1, 1, 2)
+    assert (report.guideline_failures, report.failures) == (1, ())
+    learnt = await DigestHandlers(memory.repository).guidelines(memory.scope, Question())
+    assert learnt.tallies == ()
+
+
+async def test_guidance_that_cannot_be_read_blocks_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An extraction goes on without guidance when reading it fails, and says so."""
+
+    def broken(*_: object) -> object:
+        raise RuntimeError("staged")
+
+    monkeypatch.setattr(digest_guidelines, "newest", broken)
+    await memory.say(("I live in Porto.", day(1)))
+    report = await memory.consolidate()
+    assert (report.episodes, report.stored) == (1, 1)
+    assert report.guideline_failures == 2
+
+
+async def test_a_digest_that_fails_for_good_takes_nothing_else_along(
+    memory: Memory, faults: Faults
+) -> None:
+    """What was learnt is stored and its turns are marked; the report has the failure."""
+    faults.fatal.add(names.DIGEST_KNOWLEDGE_ACTIVITY)
+    await memory.say(("I live in Porto.", day(1)))
+    report = await memory.consolidate()
+    assert (report.episodes, report.stored, report.digest_failures) == (1, 1, 1)
+    await memory.say(("I like green tea.", day(2)))
+    assert (await memory.consolidate()).profiles == 1
+    profile = await DigestHandlers(memory.repository).profile(memory.scope, AboutSomebody())
+    assert len(profile.lines) == 2
