@@ -53,7 +53,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST))]
     for number, start in enumerate(starts):
         rest = text[start:]
-        opening = _opening().match(rest)
+        opening = None if _adverbial().match(rest) else _opening().match(rest)
         clause = rest[opening.end() :] if opening else rest
         at = sentence.start + len(text) - len(clause)
         before = text[starts[number - 1] if number else 0 : start]

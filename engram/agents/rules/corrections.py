@@ -45,11 +45,13 @@ def mended(found: Sequence[Stated], plain: str) -> list[Stated]:
 def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None) -> list[Stated]:
     """New values that a sentence gives to what was being spoken of, without naming it."""
     more: list[Stated] = []
-    for said, cue in (("mend", True), ("now", False), ("since", False)):
+    for said, cue in (("mend", True), ("now", False), ("since", False), ("but", False)):
         for match in expression(_TABLE, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
             about = _spoken_of(at, [*found, *more], topic)
-            if about is None or expression(_TABLE, "clausal").match(match.group("it")):
+            if about is None or (said == "but" and about.holds):
+                continue
+            if expression(_TABLE, "clausal").match(match.group("it")):
                 continue
             kind = _kind(about.predicate)
             words = f"on {match.group('it')}" if kind == "birth" else match.group("it")

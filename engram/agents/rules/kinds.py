@@ -9,7 +9,7 @@ from functools import cache
 
 from engram.agents.rules import doings, objects
 from engram.agents.rules.objects import Thing
-from engram.agents.rules.spoken import NOTHING_NAMED, Spoken, is_product
+from engram.agents.rules.spoken import NOTHING_NAMED, Spoken, is_place, is_product
 from engram.agents.rules.vocabulary import alternatives, vocabulary
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
@@ -49,6 +49,10 @@ def _named_place(spoken: Spoken) -> list[Thing]:
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     return [found] if named and not blocked and not _WEEKDAY.match(found.name) else []
+
+
+def _known_place(spoken: Spoken) -> list[Thing]:
+    return [one for one in _place(spoken) if is_place(one)]
 
 
 def _nothing(spoken: Spoken) -> list[Thing]:
@@ -203,6 +207,7 @@ def _later_date() -> re.Pattern[str]:
 _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "place": _place,
     "named_place": _named_place,
+    "known_place": _known_place,
     "nothing": _nothing,
     "titled": _titled,
     "origin": _place,

@@ -76,7 +76,8 @@ def titled(rest: str) -> Thing | None:
     text = rest.strip()
     made = _made(_name(_bare(text))) if _starts_with_name(_bare(text)) else None
     if made is not None and made.name.split()[0].casefold() not in vocabulary().pronouns:
-        return made
+        article = "the " if re.match(r"the\s", text, re.I) else ""
+        return Thing(phrase=f"{article}{made.name}", name=made.name)
     return thing(text)
 
 

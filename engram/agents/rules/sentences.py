@@ -102,7 +102,10 @@ def _before_the_question(sentence: str) -> str:
 
 
 def _blank(found: re.Match[str]) -> str:
-    return " " * len(found.group())
+    """As many spaces; a full stop after an address still ends its sentence."""
+    words = found.group()
+    kept = words[-1] if words[-1] in ".!?," else " "
+    return " " * (len(words) - 1) + kept
 
 
 def _quoted(found: re.Match[str]) -> str:

@@ -43,7 +43,13 @@ def everything(text: str) -> list[Stated]:
     for stated in corrections.mended(sorted(_all(plain, text), key=lambda one: one.at), plain):
         key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
         found.setdefault(key, stated)
-    return list(found.values())
+    named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
+    # "Callum and I got divorced" also holds "I got divorced".
+    return [
+        one
+        for one in found.values()
+        if one.thing.name or (one.predicate, one.sentence.start) not in named
+    ]
 
 
 def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:

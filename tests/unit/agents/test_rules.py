@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
+from engram.agents.rules.clauses import clauses
 from engram.agents.rules.linking import link
 from engram.agents.rules.moments import began
+from engram.agents.rules.patterns import candidates, inside, patterns, readings
+from engram.agents.rules.sentences import sentences
 from engram.agents.rules.statements import statements
 from engram.agents.rules.turns import extract
 from engram.domain.memories import Category, Slot
+from tests.unit.agents.measuring import labelled
 
 SAID = datetime(2025, 6, 20, 18, tzinfo=UTC)
 
@@ -45,6 +49,139 @@ def contents(text: str, *, role: str = "user", speaker: str | None = None) -> li
 def test_statements_become_sentences_in_the_third_person(text: str, expected: list[str]) -> None:
     """Each is self-contained, and keeps the words that were said."""
     assert contents(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I work at Siemens, sorry, I meant Bosch.", ["The user works at Bosch."]),
+        ("I've got two dogs. Actually it's three dogs.", ["The user has three dogs."]),
+        (
+            "I study animation now, not graphic design.",
+            ["The user studies animation.", "The user no longer studies graphic design."],
+        ),
+        ("Ditched Chrome in March.", ["The user no longer uses Chrome."]),
+        ("I quit my job.", ["The user has left their job."]),
+        ("Callum and I got divorced.", ["The user is no longer married to Callum."]),
+        (
+            "I left Deloitte for a startup called Rise.",
+            ["The user works at Rise.", "The user no longer works at Deloitte."],
+        ),
+        (
+            "My favourite pub was the Crown, now my favourite pub is the Anchor.",
+            [
+                "The user's favourite pub is no longer the Crown.",
+                "The user's favourite pub is the Anchor.",
+            ],
+        ),
+        ("I don't live in Oslo.", ["The user does not live in Oslo."]),
+        ("My passport says I was born in Lagos.", ["The user was born in Lagos."]),
+        ("I'm from Peru, can you suggest a song?", ["The user is from Peru."]),
+        ("Home is Porto for me.", ["The user lives in Porto."]),
+    ],
+)
+def test_changes_and_corrections_are_understood(text: str, expected: list[str]) -> None:
+    """What ended, what was meant, and what is left out."""
+    assert sorted(contents(text)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "category", "expected"),
+    [
+        ("I never lend money to friends.", "principle", "The user never lends money to friends."),
+        (
+            "We've decided against the extension.",
+            "decision",
+            "The user has decided against the extension.",
+        ),
+        (
+            "Yesterday we hiked up Ben Nevis.",
+            "moment",
+            "The user hiked up Ben Nevis.",
+        ),
+        ("I can read Braille.", "skill", "The user can read Braille."),
+        ("Sam Okafor is my boss.", "relationship", "Sam Okafor is the user's boss."),
+        ("Our cat is called Biscuit.", "entity", "The user's cat is called Biscuit."),
+        (
+            "Wait, I mixed up my cousins. Noor is the one in Doha.",
+            "correction",
+            "The user corrected: the user mixed up their cousins. Noor is the one in Doha.",
+        ),
+    ],
+)
+def test_what_has_no_predicate_is_retold_under_its_category(
+    text: str, category: str, expected: str
+) -> None:
+    """The clause itself becomes the memory, in the third person."""
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
+    (stated,) = extract(ExtractionRequest(turns=(turn,))).statements
+    assert (stated.category.value, stated.content) == (category, expected)
+
+
+def test_people_are_introduced_and_not_mixed_up_with_the_user() -> None:
+    """What is said of a sister is stated of her."""
+    turn = TurnView(
+        alias="e1", role="user", speaker=None, said_at=SAID, content="My sister Ana lives in Porto."
+    )
+    said = extract(ExtractionRequest(turns=(turn,))).statements
+    assert [(s.subject, s.predicate, s.object) for s in said] == [
+        ("Ana", "is the user's", "sister"),
+        ("Ana", "lives in", "Porto"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Yes, exactly.", ["The user lives in Oslo."]),
+        ("yep", ["The user lives in Oslo."]),
+        ("Yes, but only until June.", []),
+        ("No, to Bergen.", []),
+        ("Why do you ask?", []),
+    ],
+)
+def test_a_claim_counts_once_the_user_plainly_confirms_it(answer: str, expected: list[str]) -> None:
+    """Both turns are sources, and the confidence is lower."""
+    turns = (
+        TurnView(
+            alias="e1",
+            role="assistant",
+            speaker=None,
+            said_at=SAID,
+            content="Nice! So you moved to Oslo?",
+        ),
+        TurnView(alias="e2", role="user", speaker=None, said_at=SAID, content=answer),
+    )
+    said = extract(ExtractionRequest(turns=turns)).statements
+    assert [s.content for s in said] == expected
+    assert all(s.sources == ["e1", "e2"] and s.confidence < 0.9 for s in said)
+
+
+def test_quotations_stand_in_the_turn_letter_by_letter() -> None:
+    """Also where typographic signs, code and quoted words stand around them."""
+    text = "“Hm”, she said. `x` Well… I’m living in Gent — see https://x.org. I’ve decided to stay."
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
+    said = extract(ExtractionRequest(turns=(turn,))).statements
+    assert len(said) == 2
+    assert all(quote in text for s in said for quote in s.quotes)
+    assert all(s.quotes for s in said)
+
+
+def test_the_first_word_finds_every_wording_that_fits() -> None:
+    """Looking patterns up by the word after the head loses none that matches."""
+    for item in labelled("statements.seen.jsonl") + labelled("ordinary.seen.jsonl"):
+        for sentence in sentences(item["text"]):
+            for clause in clauses(sentence):
+                found = readings(clause.text)
+                chosen = {pattern.order for pattern, _ in candidates(found)}
+                fitting = {
+                    pattern.order
+                    for pattern in patterns()
+                    for reading in found
+                    if reading.head == pattern.head and pattern not in inside()
+                    if pattern.says.match(reading.clause, reading.start)
+                }
+                assert fitting <= chosen
 
 
 def test_a_speaker_with_a_name_is_the_subject() -> None:
