@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -194,8 +194,7 @@ class Candidate:
     sparse: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A :class:`Candidate` that was not read yet: which memory it is, and its scores."""
 
     memory_type: MemoryType

@@ -15,6 +15,10 @@ from engram.recall.periods import Period, period_named
 _WORD = re.compile(r"[^\W_]+")
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself"})
+_NO_SUBJECT = frozenset(
+    "a an the is are was were do does did has have had what who where when which how why of in on "
+    "at to for with and or".split()
+)
 _USER, _ASSISTANT = "user", "assistant"
 _TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
@@ -38,12 +42,13 @@ class Analysis:
     """A question, understood as far as it goes.
 
     Attributes:
-        words: Its words in lower case, with "user" for whoever asks of himself.
+        subjects: Words that may name whom or what it is about, in lower case, with
+            "user" for whoever asks of himself.
         asked: The kinds of thing it asks for.
         period: The time it names; None if it names none.
     """
 
-    words: frozenset[str]
+    subjects: frozenset[str]
     asked: frozenset[Asked]
     period: Period | None
 
@@ -57,7 +62,7 @@ def analyse(query: str, now: datetime) -> Analysis:
         words.add(_ASSISTANT)
     kinds = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER, Asked.NAME: _NAME}
     return Analysis(
-        words=frozenset(words),
+        subjects=frozenset(words - _NO_SUBJECT),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
     )

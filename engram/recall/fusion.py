@@ -15,8 +15,9 @@ brought to 0 to 1 first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engram.domain.memories import MemoryType
 from engram.ports import Match
@@ -25,18 +26,13 @@ from engram.ports import Match
 _WORDS, _MEANING = 0.7, 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """A match with both sides brought to 0 to 1."""
+class Sides(NamedTuple):
+    """A match with both sides brought to 0 to 1; ``both``: what the two say together."""
 
     match: Match
     near: float
     words: float
-
-    @property
-    def both(self) -> float:
-        """What the two sides say together."""
-        return _WORDS * self.words + _MEANING * self.near
+    both: float
 
 
 def sides_of(
@@ -49,58 +45,65 @@ def sides_of(
         limit: How many per type and side were asked for.
         scale: How much the words of each type count, see :func:`best_by_words`.
     """
-    near, words = _near(matches), _words(matches, limit, scale)
-    found = [Sides(*one) for one in zip(matches, near, words, strict=True)]
-    return sorted(found, key=lambda one: (-one.both, one.match.memory_id))
+    low, width = _band([one.dense for one in matches if one.dense is not None])
+    factors = _factors(matches, scale)
+    floors = _floors(matches, limit)
+    found: list[Sides] = []
+    for one in matches:
+        near = 0.0 if one.dense is None else (one.dense - low) / width
+        sparse = floors.get(one.memory_type, 0.0) if one.sparse is None else one.sparse
+        words = max(sparse, 0.0) * factors.get(one.memory_type, 0.0)
+        found.append(Sides(one, near, words, _WORDS * words + _MEANING * near))
+    found.sort(key=lambda side: (-side.both, side.match.memory_id))
+    return found
 
 
 def best_by_words(matches: Sequence[Match]) -> dict[MemoryType, Match]:
     """For each type, the match with the most words of the question, by BM25."""
     best: dict[MemoryType, Match] = {}
+    tops: dict[MemoryType, float] = {}
     for one in matches:
-        known = best.get(one.memory_type)
-        if _sparse(one) > 0 and (known is None or _sparse(one) > _sparse(known)):
+        if one.sparse is not None and one.sparse > tops.get(one.memory_type, 0.0):
+            tops[one.memory_type] = one.sparse
             best[one.memory_type] = one
     return best
 
 
 def was_cut(matches: Sequence[Match], limit: int) -> bool:
     """Whether some type has more matches than were brought up."""
-    counts: dict[tuple[MemoryType, str], int] = {}
-    for one in matches:
-        for side, score in (("dense", one.dense), ("sparse", one.sparse)):
-            key = (one.memory_type, side)
-            counts[key] = counts.get(key, 0) + (score is not None)
-    return any(count >= limit for count in counts.values())
+    dense = Counter([one.memory_type for one in matches if one.dense is not None])
+    sparse = Counter([one.memory_type for one in matches if one.sparse is not None])
+    return any(_is_cut(count, limit) for side in (dense, sparse) for count in side.values())
 
 
-def _near(matches: Sequence[Match]) -> list[float]:
-    found = [one.dense for one in matches if one.dense is not None]
+def _is_cut(count: int, limit: int) -> bool:
+    # A store may leave out equal scores at the end rather than cut through them.
+    return 2 * count >= limit
+
+
+def _band(found: Sequence[float]) -> tuple[float, float]:
+    """Lowest cosine and the width of the band; a single one counts as the best there is."""
     if not found:
-        return [0.0] * len(matches)
+        return 0.0, 1.0
     low, high = min(found), max(found)
-    if high <= low:
-        return [0.0 if one.dense is None else 1.0 for one in matches]
-    return [0.0 if one.dense is None else (one.dense - low) / (high - low) for one in matches]
+    return (low, high - low) if high > low else (low - 1.0, 1.0)
 
 
-def _words(matches: Sequence[Match], limit: int, scale: Mapping[MemoryType, float]) -> list[float]:
-    best = best_by_words(matches)
+def _factors(
+    matches: Sequence[Match], scale: Mapping[MemoryType, float]
+) -> dict[MemoryType, float]:
+    """What brings the BM25 scores of each type to 0 to 1."""
+    return {
+        kind: scale.get(kind, 1.0) / top.sparse
+        for kind, top in best_by_words(matches).items()
+        if top.sparse
+    }
+
+
+def _floors(matches: Sequence[Match], limit: int) -> dict[MemoryType, float]:
+    """What a match counts that the words' side did not bring up: less than the last it did."""
     found: dict[MemoryType, list[float]] = {}
     for one in matches:
-        if _sparse(one) > 0:
-            found.setdefault(one.memory_type, []).append(_sparse(one))
-    floor = {kind: min(side) if len(side) >= limit else 0.0 for kind, side in found.items()}
-    values: list[float] = []
-    for one in matches:
-        top = best.get(one.memory_type)
-        if top is None:
-            values.append(0.0)
-            continue
-        raw = floor[one.memory_type] if one.sparse is None else max(one.sparse, 0.0)
-        values.append(scale.get(one.memory_type, 1.0) * raw / _sparse(top))
-    return values
-
-
-def _sparse(match: Match) -> float:
-    return match.sparse or 0.0
+        if one.sparse is not None and one.sparse > 0:
+            found.setdefault(one.memory_type, []).append(one.sparse)
+    return {kind: min(side) for kind, side in found.items() if _is_cut(len(side), limit)}

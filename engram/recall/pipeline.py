@@ -36,6 +36,8 @@ from engram.settings import Settings
 MORE_ROUNDS = 2
 MORE_CANDIDATES = 4
 MOST_CANDIDATES = 10_000
+# A pool that is filled by so much needs no other search.
+_MOST_OF = 0.75
 
 
 class Recaller:
@@ -100,10 +102,11 @@ class Recaller:
     async def _choose(self, question: Question) -> list[Ranked]:
         reach = self._first_reach(question)
         for more in range(MORE_ROUNDS + 1):
-            pool = await self._search.bring_up(question, reach)
-            if reach.loosely and self._lacks(question, pool, reach):
+            pool = await self._bring_up(question, reach)
+            if reach.loosely and pool.cut and len(pool.found) < reach.pool * _MOST_OF:
+                # What does not count took the places of what does.
                 reach = replace(reach, loosely=False)
-                pool = await self._search.bring_up(question, reach)
+                pool = await self._bring_up(question, reach)
             chosen = await self._select(question, pool)
             enough = len(chosen) >= question.request.limit
             if enough or more == MORE_ROUNDS or not pool.cut:
@@ -124,16 +127,14 @@ class Recaller:
             loosely=view.as_of is None and view.valid_at is None,
         )
 
-    def _lacks(self, question: Question, pool: Pool, reach: Reach) -> bool:
-        """Whether what does not count took the places of what does."""
-        counting = sum(self._passes(question, one.memory) for one in pool.found)
-        dropped = len(pool.found) - counting
-        return pool.cut and dropped > 0 and counting < max(3 * reach.pool // 4, 1)
+    async def _bring_up(self, question: Question, reach: Reach) -> Pool:
+        pool = await self._search.bring_up(question, reach)
+        counting = tuple(one for one in pool.found if self._passes(question, one.memory))
+        return Pool(counting, pool.cut)
 
     async def _select(self, question: Question, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
-        found = [one for one in pool.found if self._passes(question, one.memory)]
-        scored = score(found, question.analysis, self._settings.recall_weights)
+        scored = score(pool.found, question.analysis, self._settings.recall_weights)
         moment = question.visibility.moment
         passing = weighted(scored, moment, self._rules, self._settings.recall_factors)
         if question.request.follow_links:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from engram.domain.memories import AnyMemory, MemoryType
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One part of a score.
 
     Attributes:
@@ -27,6 +27,11 @@ class Part:
     def contribution(self) -> float:
         """What it adds to the score."""
         return self.value * self.weight
+
+
+def change(name: str, by: float, raw: float | None = None) -> Part:
+    """A part that adds ``by`` to a score, or takes it away."""
+    return Part(name, abs(by), 1.0 if by > 0 else -1.0, raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,9 @@ class Ranked:
 
     def moved_to(self, score: float, name: str, raw: float | None = None) -> Ranked:
         """The same with another score; the difference becomes a part of this name."""
-        change = score - self.score
-        if change == 0.0:
+        if score == self.score:
             return self
-        part = Part(name, abs(change), 1.0 if change > 0 else -1.0, raw)
+        part = change(name, score - self.score, raw)
         return replace(self, score=score, parts=(*self.parts, part))
 
     def times(self, factor: float, name: str) -> Ranked:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode
 from engram.domain.ranking import RankingWeights
@@ -21,43 +24,61 @@ _WORD = re.compile(r"[^\W_]+")
 _MANY_WORDS = 80
 # A conclusion names what it is about among its first words.
 _SUBJECT_WORDS = 4
+_SUBJECT_CHARACTERS = 80
+_LOG_OF_MANY = math.log1p(_MANY_WORDS)
 # How many of a session's best tell how well it answers.
 _BEST_OF_SESSION = 3
-_NO_SUBJECT = frozenset(
-    "a an the is are was were do does did has have had what who where when which how why of in on "
-    "at to for with and or".split()
-)
 
 
 def score(found: Sequence[Found], analysis: Analysis, weights: RankingWeights) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
     around = _around(found)
-    scored = [_scored(one, analysis, weights, around) for one in found]
-    return by_score(scored)
+    shares = _shares(weights)
+    return by_score([_scored(one, analysis, shares, around) for one in found])
 
 
-def _scored(
-    one: Found, analysis: Analysis, weights: RankingWeights, around: Mapping[str, float]
-) -> Ranked:
+def _scored(one: Found, analysis: Analysis, shares: _Shares, around: Mapping[str, float]) -> Ranked:
     memory, sides = one.memory, one.sides
     # A conclusion is as good as its own match: it stands alone, whatever was said beside it.
     beside = around.get(memory.id, sides.both)
-    given = (
-        ("sparse", sides.words, weights.sparse, sides.match.sparse),
-        ("dense", sides.near, weights.dense, sides.match.dense),
-        ("around", beside, weights.around, None),
-        ("subject", _subject(memory, analysis), weights.subject, None),
-        ("substance", _substance(memory), weights.substance, None),
-        ("cue", float(holds_cue(memory.content, analysis.asked)), weights.cue, None),
-        ("period", _period(memory, analysis), weights.period, None),
-        ("asking", _asking(memory), -weights.asking, None),
-    )
-    total = sum(weight for _, _, weight, _ in given if weight > 0) or 1.0
-    parts = tuple(Part(name, value, weight / total, raw) for name, value, weight, raw in given)
-    whole = sum(part.contribution for part in parts)
-    shown = tuple(part for part in parts if part.value or part.name in {"dense", "sparse"})
-    ranked = Ranked(memory=memory, score=whole, parts=shown)
+    match = sides.match
+    parts = [
+        Part("sparse", sides.words, shares.sparse, match.sparse),
+        Part("dense", sides.near, shares.dense, match.dense),
+        Part("around", beside, shares.around),
+        Part("substance", _substance(memory), shares.substance),
+    ]
+    if _is_subject(memory, analysis.subjects):
+        parts.append(Part("subject", 1.0, shares.subject))
+    if analysis.asked and holds_cue(memory.content, analysis.asked):
+        parts.append(Part("cue", 1.0, shares.cue))
+    if analysis.period is not None and analysis.period.holds(_moment(memory)):
+        parts.append(Part("period", 1.0, shares.period))
+    if isinstance(memory, Episode) and memory.content.rstrip().endswith("?"):
+        parts.append(Part("asking", 1.0, -shares.asking))
+    whole = sum([part.value * part.weight for part in parts])
+    ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
     return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The weights, so that a memory with everything that speaks for it has a score of 1."""
+
+    sparse: float
+    dense: float
+    around: float
+    subject: float
+    substance: float
+    cue: float
+    period: float
+    asking: float
+
+
+def _shares(weights: RankingWeights) -> _Shares:
+    given = weights.model_dump()
+    total = sum(given.values()) - weights.asking or 1.0
+    return _Shares(**{name: weight / total for name, weight in given.items()})
 
 
 def _around(found: Sequence[Found]) -> dict[str, float]:
@@ -77,13 +98,18 @@ def _around(found: Sequence[Found]) -> dict[str, float]:
     }
 
 
-def _subject(memory: AnyMemory, analysis: Analysis) -> float:
-    asked = analysis.words - _NO_SUBJECT
+def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
+    """Whether the question names who speaks or, of a conclusion, what it is about."""
     if isinstance(memory, Episode):
         who = memory.speaker if memory.speaker is not None else memory.role
-        return float(not asked.isdisjoint(_WORD.findall(who.casefold())))
-    begins = _WORD.findall(memory.content.casefold())[:_SUBJECT_WORDS]
-    return float(not asked.isdisjoint(begins))
+        return not subjects.isdisjoint(_words_of(who))
+    begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
+    return not subjects.isdisjoint(_WORD.findall(begins)[:_SUBJECT_WORDS])
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(name.casefold()))
 
 
 def _substance(memory: AnyMemory) -> float:
@@ -91,15 +117,8 @@ def _substance(memory: AnyMemory) -> float:
         # Nothing in it is idle talk.
         return 1.0
     words = memory.content.count(" ") + 1
-    return min(1.0, math.log1p(words) / math.log1p(_MANY_WORDS))
+    return min(1.0, math.log1p(words) / _LOG_OF_MANY)
 
 
-def _period(memory: AnyMemory, analysis: Analysis) -> float:
-    if analysis.period is None:
-        return 0.0
-    moment = memory.event_at if isinstance(memory, DerivedMemory) else memory.timestamp
-    return float(analysis.period.holds(moment))
-
-
-def _asking(memory: AnyMemory) -> float:
-    return float(isinstance(memory, Episode) and memory.content.rstrip().endswith("?"))
+def _moment(memory: AnyMemory) -> datetime:
+    return memory.event_at if isinstance(memory, DerivedMemory) else memory.timestamp

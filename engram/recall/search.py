@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.visibility import Visibility
 from engram.ports import (
     Embedder,
-    Filter,
     Match,
     MemoryRepository,
     SearchRequest,
@@ -43,8 +42,7 @@ class Question:
     analysis: Analysis
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A memory that was brought up, with both sides of the search."""
 
     memory: AnyMemory
@@ -80,7 +78,6 @@ class Search:
 
     repository: MemoryRepository
     embedder: RecallEmbedder
-    _no_where: Mapping[MemoryType, Filter] = field(default_factory=dict)
 
     async def bring_up(self, question: Question, reach: Reach) -> Pool:
         """Up to ``reach.pool`` candidates of all types.
@@ -103,7 +100,7 @@ class Search:
                 for one in chosen
                 if one.match.memory_id in read
             ),
-            cut=was_cut(matches, reach.candidates) or len(sides) > len(chosen),
+            cut=len(sides) > len(chosen) or was_cut(matches, reach.candidates),
         )
 
     async def _matches(self, question: Question, reach: Reach) -> Sequence[Match]:

@@ -289,7 +289,7 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
                 more = wider(query, answer, request.limit)
                 if more is not None:
                     again.append(more)
-                scores[query.side] = cut(answer, request.limit)
+                scores[query.side] = cut(answer, query, request.limit)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
         return [

@@ -166,6 +166,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         limit: int,
         after: str | None = None,
     ) -> list[Payload]:
+        if memory_type in self._empty:
+            return []
         # The engine's offset is the first id included.
         skip = 0 if after is None else 1
         request = engine.ScrollRequest(
@@ -197,6 +199,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         descending: bool,
         limit: int,
     ) -> list[Payload]:
+        if memory_type in self._empty:
+            return []
         direction = engine.Direction.Desc if descending else engine.Direction.Asc
         request = engine.ScrollRequest(
             limit=limit,
@@ -229,8 +233,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             )
             for query in queries
         ]
+        # One by one: a batch takes the engine a third longer.
+        shard = self._shards[memory_type]
         with engine_errors("searching"):
-            answers = self._shards[memory_type].query_batch(engine.QueryBatchRequest(requests))
+            answers = [shard.query(request) for request in requests]
         return [[Ranked(str(point.id), point.score) for point in answer] for answer in answers]
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
