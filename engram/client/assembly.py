@@ -7,16 +7,21 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.client.direct import DirectEngine
+from engram.client.operations.commitments import CommitmentHandlers
+from engram.client.operations.digests import DigestHandlers
 from engram.client.operations.forgetting import ForgettingHandlers
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.knowledge import KnowledgeHandlers
+from engram.client.operations.lifecycle import LifecycleHandlers
 from engram.client.operations.usage import UsageHandlers
+from engram.client.passes import PassRunner
 from engram.client.spending import SpendingReader
 from engram.client.system import new_id
 from engram.client.temporal import WorkflowGateway
 from engram.domain.negation_cover import covers
 from engram.embedding.embedder import PydanticEmbedder
 from engram.ports import Clock, MemoryRepository
+from engram.recall.briefing import Briefing
 from engram.recall.pipeline import Recaller
 from engram.settings import Settings
 from engram.writing.accesses import AccessLog
@@ -38,8 +43,20 @@ def direct_engine(
     gateway = WorkflowGateway(client, settings)
     handlers = Handlers()
     KnowledgeHandlers(repository).register(handlers)
+    CommitmentHandlers(repository, clock, new_id).register(handlers)
+    DigestHandlers(repository).register(handlers)
     UsageHandlers(SpendingReader(client)).register(handlers)
     ForgettingHandlers(gateway).register(handlers)
+    rules = settings.lifecycle_rules
+    LifecycleHandlers(
+        repository,
+        embedder,
+        PassRunner(client, settings),
+        Briefing(repository, rules, covers, settings.briefing_candidates),
+        rules,
+        clock,
+        new_id,
+    ).register(handlers)
     return DirectEngine(
         gateway,
         repository,

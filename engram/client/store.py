@@ -9,8 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
+from engram.client.facade.commitments import CommitmentMethods
+from engram.client.facade.digests import DigestMethods
 from engram.client.facade.forgetting import ForgettingMethods
 from engram.client.facade.knowledge import KnowledgeMethods
+from engram.client.facade.lifecycle import LifecycleMethods
 from engram.client.facade.usage import UsageMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations.operation import Answer, Asked, Operation
@@ -28,7 +31,14 @@ from engram.settings import Settings
 _TICK = timedelta(microseconds=1)
 
 
-class MemoryStore(KnowledgeMethods, ForgettingMethods, UsageMethods):
+class MemoryStore(
+    KnowledgeMethods,
+    CommitmentMethods,
+    DigestMethods,
+    LifecycleMethods,
+    ForgettingMethods,
+    UsageMethods,
+):
     """One user's memory: encode turns, recall what answers.
 
     Get one from :func:`engram.open` or :func:`engram.connect`. Safe for use by

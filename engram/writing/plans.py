@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
+
 from engram.contracts.consolidation import PlanOutput
 from engram.domain.amendments import amended, retired
 from engram.domain.links import linked, without_link
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
-from engram.domain.plan import ConsolidationPlan, LinkGraph, UpdateNote
+from engram.domain.plan import Action, ConsolidationPlan, Discard, LinkGraph, UpdateNote
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.writing.updates import NewWriteId, update_memories
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class PlanWriter:
         Raises:
             StorageUnavailable: something written was not there when it was read back.
         """
+        _log_actions(plan)
         stored = await self._store(scope, plan.new_memories())
         progress("stored")
         amendments = {update.memory_id: update for update in plan.amendments()}
@@ -149,6 +153,24 @@ class PlanWriter:
             self.repository, scope, edges, change, new_write_id=self.new_write_id
         )
         return len(made), frozenset(ends - there.keys()) | updated.missing
+
+
+def _log_actions(plan: ConsolidationPlan) -> None:
+    """Every action of a plan by its kind, reason and memories; never what they say (row K8)."""
+    _log.info("plan applied", actions=[_logged(action) for action in plan.actions])
+
+
+def _logged(action: Action) -> str:
+    match action:
+        case UpdateNote():
+            about = action.memory_id
+        case LinkGraph():
+            about = f"{action.first_id}~{action.second_id}"
+        case Discard():
+            about = "-"
+        case _:
+            about = action.memory.id
+    return f"{action.action} {action.reason} {about}"
 
 
 def _on_semantic(

@@ -1,0 +1,60 @@
+"""Commitments are resolved by hand, on the real store (row D8)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from engram.client.operations.commitments import CommitmentHandlers, Resolve
+from engram.domain.memories import Category, MemoryStatus, Resolution, SemanticMemory
+from engram.embedding.embedder import make_embedder
+from engram.errors import InvalidInput, MemoryNotFound
+from engram.ports import MemoryRepository, NewMemory
+from tests.unit.consolidation.support import NOW, SCOPE, Mind, said, stated
+from tests.workflows.support import open_edge, worker_settings
+
+
+@pytest.fixture
+async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, worker_settings()) as opened:
+        yield opened
+
+
+async def stored(repository: MemoryRepository, category: Category) -> SemanticMemory:
+    """A memory of that category."""
+    mind, turn = Mind(), said(1)
+    content = "The user promised Bo a cake."
+    plan = mind.hear(turn, stated(turn, None, "", content=content, category=category))
+    (memory,) = plan.new_memories()
+    (vector,) = await make_embedder("wordllama").embed_documents([memory.content])
+    await repository.insert(SCOPE, [NewMemory(memory, vector)])
+    return memory
+
+
+async def test_a_commitment_is_resolved_once_and_stays_readable(
+    repository: MemoryRepository,
+) -> None:
+    """Saying it again writes nothing; saying otherwise does."""
+    promise = await stored(repository, Category.COMMITMENT)
+    handlers = CommitmentHandlers(repository, lambda: NOW, lambda: uuid4().hex)
+    asked = Resolve(memory_id=promise.id, resolution=Resolution.FULFILLED)
+    kept = await handlers.resolve(SCOPE, asked)
+    assert (kept.resolution, kept.resolved_at) == (Resolution.FULFILLED, NOW)
+    assert kept.status is MemoryStatus.ACTIVE
+    assert await handlers.resolve(SCOPE, asked) == kept
+    otherwise = Resolve(memory_id=promise.id, resolution=Resolution.EXPIRED)
+    assert (await handlers.resolve(SCOPE, otherwise)).resolution is Resolution.EXPIRED
+
+
+async def test_only_commitments_are_resolved(repository: MemoryRepository) -> None:
+    """A typed error for anything else, and for what does not exist."""
+    fact = await stored(repository, Category.FACT)
+    handlers = CommitmentHandlers(repository, lambda: NOW, lambda: uuid4().hex)
+    with pytest.raises(InvalidInput, match="commitments"):
+        await handlers.resolve(SCOPE, Resolve(memory_id=fact.id, resolution=Resolution.EXPIRED))
+    with pytest.raises(MemoryNotFound):
+        await handlers.resolve(SCOPE, Resolve(memory_id="no", resolution=Resolution.EXPIRED))
