@@ -236,8 +236,11 @@ class BoxWriter:
                     kind=LinkKind.BELONGS_TO,
                 )
                 for member in members[:_MOST_LINKED]
+                if member.id not in box.related_ids or box.id not in member.related_ids
             )
         )
+        if not plan.actions:
+            return 0
         return (await self.plans.write(composer.scope, plan, composer.now)).links
 
 

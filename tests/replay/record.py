@@ -166,6 +166,14 @@ async def cancellation(stage: Stage) -> None:
         await handle.result()
 
 
+async def digests(stage: Stage) -> None:
+    """A pass that ends with profiles, boxes and guidelines, one after it, and a session's end."""
+    await stage.say("I live in Paris and I like green tea.", "Everyone calls Robert Bob.")
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+    await stage.say("I moved to London.", "I like black tea too.", days=30)
+    await stage.end()
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -175,6 +183,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "refusal": (refusal, {}),
     "model_outage": (model_outage, {}),
     "cancellation": (cancellation, {}),
+    "digests": (digests, {}),
 }
 TIME_SKIPPING = frozenset({"model_outage"})
 MODELS: dict[str, Picky] = {
