@@ -118,7 +118,15 @@ class DirectEngine:
         hits = await self._recaller.recall(scope, request, now)
         if self._accesses is not None:
             self._accesses.note(scope, [hit.memory for hit in hits], now)
-        return hits
+        return [self._with_url(hit) for hit in hits] if request.explain else hits
+
+    def _with_url(self, hit: RecallHit) -> RecallHit:
+        origin = hit.memory.provenance
+        if hit.explanation is None or origin.workflow_id is None:
+            return hit
+        url = self.run_url(origin.workflow_id, origin.run_id)
+        explanation = hit.explanation.model_copy(update={"run_url": url})
+        return hit.model_copy(update={"explanation": explanation})
 
     async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
         """See :meth:`engram.client.engine.MemoryEngine.get`."""

@@ -79,6 +79,7 @@ class RecallBody(BaseModel):
     session_id: str | None = None
     tags: tuple[str, ...] | None = None
     explain: bool = False
+    forms: tuple[str, ...] | None = None
 
 
 def create_app(
