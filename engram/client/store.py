@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
 from engram.client.facade.commitments import CommitmentMethods
+from engram.client.facade.context import context_of
 from engram.client.facade.digests import DigestMethods
 from engram.client.facade.forgetting import ForgettingMethods
 from engram.client.facade.knowledge import KnowledgeMethods
@@ -187,6 +188,23 @@ class MemoryStore(
     ) -> Sequence[RecallHit]:
         """:meth:`recall` with what was known at ``as_of``."""
         return await self.recall(query, as_of=as_of, **options)
+
+    async def context(self, query: str, *, tokens: int = 1000, **options: Any) -> str:
+        """What answers ``query``, as a fenced block of text for a prompt; empty if nothing does.
+
+        Every line has a date and a source; what holds now comes first, then what is
+        explicitly not so, then turns as they were said. A turn that quotes the block
+        teaches Engram nothing.
+
+        Args:
+            query: A question, or a few words.
+            tokens: The most it may have, estimated as a quarter of its characters.
+            options: Those of :meth:`recall`.
+
+        Raises:
+            InvalidQuery: an argument is out of range.
+        """
+        return await context_of(self.recall, query, tokens, options)
 
     async def get(self, memory_id: str) -> AnyMemory:
         """One memory by id.

@@ -89,6 +89,7 @@ class SyncMemoryStore:
     encode = _waiting(MemoryStore.encode)
     recall = _waiting(MemoryStore.recall)
     recall_at = _waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
+    context = _waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?
     get = _waiting(MemoryStore.get)
     list = _waiting(MemoryStore.list)
     history = _waiting(MemoryStore.history)
@@ -99,6 +100,7 @@ class SyncMemoryStore:
     protect = _waiting(MemoryStore.protect)
     unprotect = _waiting(MemoryStore.unprotect)
     force_promote = _waiting(MemoryStore.force_promote)
+    resolve = _waiting(MemoryStore.resolve)
     decay = _waiting(MemoryStore.decay)
     promote = _waiting(MemoryStore.promote)
     briefing = _waiting(MemoryStore.briefing)
@@ -111,6 +113,7 @@ class SyncMemoryStore:
     consolidate = _waiting(MemoryStore.consolidate)
     end_session = _waiting(MemoryStore.end_session)
     working_memory = _waiting(MemoryStore.working_memory)
+    forget = _waiting(MemoryStore.forget)
     erase = _waiting(MemoryStore.erase)
 
     def close(self) -> None:
