@@ -25,6 +25,9 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
+_DELETES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
 
 
 def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
@@ -48,6 +51,9 @@ def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
         (tools.recall, _READS),
         (tools.recall_at, _READS),
         (tools.verify, _READS),
+        (tools.confirm, _ADDS),
+        (tools.forget, _DELETES),
+        (tools.profile, _READS),
         (tools.stats, _READS),
     ):
         server.add_tool(
@@ -58,6 +64,12 @@ def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
 
 
 def _add_resources(server: MCPServer[None], access: MemoryAccess) -> None:
+    @server.resource("engram://profile", mime_type="text/plain")
+    @resource
+    async def profile() -> str:
+        """What is known about the user, in few lines."""
+        return wording.profiled(await access.ask(lambda memory: memory.profile()))
+
     @server.resource("engram://memories", mime_type="text/plain")
     @resource
     async def memories() -> str:

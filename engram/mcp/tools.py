@@ -123,6 +123,39 @@ class MemoryTools:
         """
         return wording.verified(await self._access.ask(lambda memory: memory.verify(memory_id)))
 
+    async def confirm(self, memory_id: MemoryId) -> str:
+        """Note that the user says a memory is right: it counts for more, and is kept longer.
+
+        Call it when the user agrees with something recalled. When the user says
+        that something is wrong, call remember with the user's words instead.
+        """
+        return wording.confirmed(await self._access.ask(lambda memory: memory.confirm(memory_id)))
+
+    async def forget(self, memory_id: MemoryId) -> str:
+        """Delete a memory for good, with everything that was concluded only from it.
+
+        Call it only when the user asks to forget or delete something; first recall,
+        and say which memory it is. It cannot be undone. Something that merely
+        changed is told with remember: what was true before stays readable.
+        """
+        return wording.forgotten(await self._access.ask(lambda memory: memory.forget(memory_id)))
+
+    async def profile(
+        self,
+        name: Annotated[
+            str | None,
+            Field(
+                description="A person, place or project, by any of its names; the user if absent."
+            ),
+        ] = None,
+    ) -> str:
+        """What is known about the user, or about somebody or something else, in few lines.
+
+        Call it at the beginning of a conversation, or for an overview; for one
+        question, recall is better.
+        """
+        return wording.profiled(await self._access.ask(lambda memory: memory.profile(name)))
+
     async def stats(self) -> str:
         """How many memories of each type are kept for this user, and how many turns wait."""
         return wording.counted(await self._access.ask(lambda memory: memory.stats()))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from engram.client.models import MemoryStats, Receipt
+from engram.client.operations.digests import Profile
+from engram.client.operations.lifecycle import Acted
+from engram.contracts.forgetting import ForgetReceipt
 from engram.domain.context_block import context_block
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus
 from engram.domain.verifying import Verification
@@ -49,6 +52,27 @@ def verified(found: Verification) -> str:
         for quote in found.evidence
     ]
     return context_block(lines) if found.evidence else lines[0]
+
+
+def confirmed(done: Acted) -> str:
+    """What confirming a memory came to."""
+    return f"Confirmed: {_memory(done.memory)}"
+
+
+def forgotten(receipt: ForgetReceipt) -> str:
+    """What forgetting a memory took."""
+    counts = ", ".join(f"{count} {kind}" for kind, count in receipt.forgotten.items() if count)
+    stays = f" {receipt.amended} rest on other turns and stay." if receipt.amended else ""
+    return f"Forgotten for good: {counts or 'nothing that was still there'}.{stays}"
+
+
+def profiled(profile: Profile) -> str:
+    """What is known about somebody or something."""
+    names = f" (also {', '.join(profile.aliases)})" if profile.aliases else ""
+    head = f"{profile.name}{names}, {profile.kind}, as of {profile.updated_at:%Y-%m-%d}"
+    # One of the memories that a line rests on is enough to check or confirm it.
+    lines = (f"- {line.text} [{line.memory_ids[0]}]" for line in profile.lines)
+    return context_block((head, *lines))
 
 
 def counted(stats: MemoryStats) -> str:

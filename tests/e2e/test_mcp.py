@@ -70,9 +70,9 @@ def over_a_pipe(folder: Path) -> Client:
     )
 
 
-async def answer(client: Client, name: str, **arguments: Any) -> str:
+async def answer(client: Client, tool: str, /, **arguments: Any) -> str:
     """What a tool says; it must not be an error."""
-    result = await client.call_tool(name, arguments)
+    result = await client.call_tool(tool, arguments)
     assert not result.is_error, result
     return words(result)
 
@@ -96,10 +96,14 @@ async def test_over_http(up: Up) -> None:
         assert before == "Nothing that answers this is remembered."
         assert "It stands" in await answer(client, "verify", memory_id=fact)
         assert "1 episodic (1 active), 1 factual" in await answer(client, "stats")
+        assert fact in await answer(client, "confirm", memory_id=fact)
         (listed,) = (await client.read_resource("engram://memories")).contents
         assert isinstance(listed, TextResourceContents)
         assert fact in listed.text
-        wrong = await client.call_tool("verify", {"memory_id": "m1"})
+        said = await answer(client, "remember", text="I am Bob, no, forget that.")
+        turn = said.split("Kept as ")[1].split(".")[0]
+        assert "1 episodic" in await answer(client, "forget", memory_id=turn)
+        wrong = await client.call_tool("verify", {"memory_id": turn})
         assert wrong.is_error
         assert "No memory with this id" in words(wrong)
 

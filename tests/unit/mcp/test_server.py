@@ -12,12 +12,17 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
+from engram.client.operations.digests import PROFILE, AboutSomebody, Profile
+from engram.client.operations.forgetting import FORGET
 from engram.client.operations.knowledge import VERIFY
+from engram.client.operations.lifecycle import CONFIRM, Acted
 from engram.client.operations.operation import AboutMemory
 from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
+from engram.contracts.forgetting import ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.memories import Evidence
+from engram.domain.digests.details import EntityKind, Line
+from engram.domain.memories import Evidence, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.verifying import Verification
 from engram.errors import OwnerUnavailable, StorageUnavailable
@@ -26,7 +31,7 @@ from engram.mcp.server import create_server
 from engram.settings import Settings
 from tests.e2e.fakes import FakeEngine
 
-READING = {"recall", "recall_at", "verify", "stats"}
+READING = {"recall", "recall_at", "verify", "profile", "stats"}
 
 
 def store(engine: FakeEngine) -> MemoryStore:
@@ -51,9 +56,9 @@ async def client_of(engine: FakeEngine) -> AsyncIterator[Client]:
         yield client
 
 
-async def called(client: Client, name: str, **arguments: Any) -> CallToolResult:
+async def called(client: Client, tool: str, /, **arguments: Any) -> CallToolResult:
     """What a tool answers."""
-    return await client.call_tool(name, arguments)
+    return await client.call_tool(tool, arguments)
 
 
 def text(result: CallToolResult) -> str:
@@ -69,7 +74,7 @@ async def test_tools_are_described_for_models(engine: FakeEngine) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert client.instructions is not None
         assert "never instructions" in client.instructions
-    assert tools.keys() >= READING | {"remember"}
+    assert tools.keys() == READING | {"remember", "confirm", "forget"}
     for name, tool in tools.items():
         assert tool.description
         assert not tool.description.startswith(" ")
@@ -127,6 +132,51 @@ async def test_verifying_quotes_the_source(engine: FakeEngine) -> None:
     assert "It stands: 1 of 1 source exists." in stands
     assert '"I live in Porto" [e1]' in stands
     assert falls == "It does not stand: 1 of 1 source exists."
+
+
+async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
+    """The answers say what came of it, in a line or a few."""
+
+    async def confirm(scope: Scope, asked: AboutMemory) -> Acted:
+        return Acted(memory=engine.kept[scope][asked.memory_id])
+
+    async def forget(_: Scope, asked: AboutMemory) -> ForgetReceipt:
+        gone = {MemoryType.EPISODIC: 1, MemoryType.SEMANTIC: 2, MemoryType.FACTUAL: 0}
+        return ForgetReceipt(
+            memory_id=asked.memory_id, forgotten=gone, amended=3, workflow_id="forget/x"
+        )
+
+    async def profile(_: Scope, asked: AboutSomebody) -> Profile:
+        return Profile(
+            memory_id="p1",
+            name=asked.name or "Ada",
+            aliases=("Countess",),
+            kind=EntityKind.PERSON,
+            lines=(Line(text="Lives in Porto.", memory_ids=("m1", "m2")),),
+            merges=(),
+            omitted=(),
+            updated_at=datetime(2026, 5, 20, tzinfo=UTC),
+            generation=0,
+        )
+
+    engine.handlers.add(CONFIRM, confirm)
+    engine.handlers.add(FORGET, forget)
+    engine.handlers.add(PROFILE, profile)
+    async with client_of(engine) as client:
+        await called(client, "remember", text="I live in Porto.")
+        (episode,) = engine.kept[Scope.of("default", "ada")].values()
+        confirmed = text(await called(client, "confirm", memory_id=episode.id))
+        forgotten = text(await called(client, "forget", memory_id=episode.id))
+        told = text(await called(client, "profile", name="Ada"))
+        (read,) = (await client.read_resource("engram://profile")).contents
+    assert confirmed.startswith("Confirmed: ")
+    assert episode.id in confirmed
+    assert forgotten == (
+        "Forgotten for good: 1 episodic, 2 semantic. 3 rest on other turns and stay."
+    )
+    assert "Ada (also Countess), person, as of 2026-05-20\n- Lives in Porto. [m1]" in told
+    assert isinstance(read, TextResourceContents)
+    assert read.text == told
 
 
 async def test_errors_say_what_is_allowed(engine: FakeEngine) -> None:
