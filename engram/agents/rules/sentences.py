@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from engram.agents.rules.vocabulary import alternatives, vocabulary
 
 QUOTED = "\x00"
+# Each turn is read for statements, people, notes and promises, one after the other.
+_TURNS_KEPT = 8
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`]*`", re.DOTALL)
 _DOUBLE_QUOTED = re.compile(r"[\"“”«„][^\"“”»]*[\"“”»]")
 _SINGLE_QUOTED = re.compile(r"(?<!\w)['‘](?=\w)[^'‘’\n]*(?:(?<=\w)['’](?=\w)[^'‘’\n]*)*['’](?!\w)")
@@ -50,8 +52,13 @@ class Sentence:
     start: int
 
 
-def sentences(text: str) -> Iterator[Sentence]:
+@lru_cache(maxsize=_TURNS_KEPT)
+def sentences(text: str) -> tuple[Sentence, ...]:
     """Sentences that state something: no questions, quotations, conditions or role play."""
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[Sentence]:
     plain = masked(text)
     if _fiction().search(plain):
         return
@@ -69,6 +76,7 @@ def sentences(text: str) -> Iterator[Sentence]:
             yield Sentence(sentence, began)
 
 
+@lru_cache(maxsize=_TURNS_KEPT)
 def masked(text: str) -> str:
     """The turn's own words, as long as the turn: what is quoted, code or a frame is blank."""
     plain = text.replace("’", "'")

@@ -78,8 +78,15 @@ def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[S
         if one.object not in over
     ]
     found: dict[int, Ended] = {}
+    if not made:
+        return _kept(turn)
     for end in ends(turn.content, [one.object or "" for one in made]):
         found.setdefault(end.promise, end)
     if found:
         return [knowledge.from_end(turn, made[number], end) for number, end in found.items()]
+    return _kept(turn)
+
+
+def _kept(turn: TurnView) -> list[StatedKnowledge]:
+    """What was done "as promised", whichever turn promised it."""
     return [knowledge.from_kept(turn, what, where) for what, where in kept(turn.content)]
