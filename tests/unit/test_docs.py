@@ -24,7 +24,9 @@ EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
 VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
-SETTINGS_OF_THE_TESTS = {"ENGRAM_USER", "ENGRAM_TEST_QDRANT_URL", "ENGRAM_CHAOS_ROUNDS"}
+SETTINGS_OF_THE_TESTS = {
+    *("ENGRAM_USER", "ENGRAM_TEST_QDRANT_URL", "ENGRAM_CHAOS_ROUNDS", "ENGRAM_SLOT_SEQUENCES"),
+}
 
 
 @dataclass(frozen=True)

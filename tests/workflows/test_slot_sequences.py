@@ -1,4 +1,8 @@
-"""Random stories about a dozen slots, told in random portions: what is known is what was said."""
+"""Random stories about a dozen slots, told in random portions: what is known is what was said.
+
+Sixty of them by default. Five hundred:
+ENGRAM_SLOT_SEQUENCES=500 uv run pytest tests/workflows/test_slot_sequences.py
+"""
 
 from __future__ import annotations
 
