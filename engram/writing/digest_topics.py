@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from engram.domain.digests.details import TopicDetail
 from engram.domain.digests.policy import DigestPolicy
-from engram.domain.digests.profiles import answers
+from engram.domain.digests.profiles import DIGESTED, answers
 from engram.domain.digests.topics import Topic, least, telling_terms, topic, topic_text
 from engram.domain.digests.versions import Composer, Draft
 from engram.domain.digests.words import terms_of
 from engram.domain.memories import (
-    ANSWERING_FORMS,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -83,7 +82,7 @@ class TopicWriter:
     async def _searched(self, scope: Scope, term: str) -> dict[str, SemanticMemory]:
         where: Filter = (
             Equals("status", MemoryStatus.ACTIVE.value),
-            AnyOf("form", tuple(form.value for form in ANSWERING_FORMS)),
+            AnyOf("form", tuple(form.value for form in DIGESTED)),
         )
         request = SearchRequest(
             vectors=await self.embedder.embed_query(term),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engram.domain.digests.guidelines import Deed
 from engram.domain.digests.policy import DigestPolicy
+from engram.domain.digests.profiles import DIGESTED
 from engram.domain.digests.versions import Composer
 from engram.domain.memories import Episode, MemoryForm, MemoryType
 from engram.domain.scope import Scope
@@ -65,7 +66,7 @@ class Digests:
         """Profiles and topics of these memories and turns."""
         memories = await self._store.by_id(composer.scope, memory_ids)
         # A digest is made from memories, never from a digest.
-        memories = {key: m for key, m in memories.items() if m.detail is None and not m.is_test}
+        memories = {key: m for key, m in memories.items() if m.form in DIGESTED and not m.is_test}
         episodes = await self._episodes(composer.scope, episode_ids)
         touched = Touched(memories, {e.id: e for e in episodes if not e.is_test})
         profiles = await self._profiles.rebuild(composer, touched, policy)

@@ -18,6 +18,7 @@ from engram.domain.digests.policy import DigestPolicy
 from engram.domain.memories import (
     ANSWERING_FORMS,
     Category,
+    MemoryForm,
     MemoryStatus,
     SemanticMemory,
     Slot,
@@ -35,6 +36,8 @@ CURRENT_PREDICATES: Final = tuple(
     if is_functional(Slot(subject=USER, predicate=predicate, object=""))
 )
 """Predicates of which the user has one value each."""
+DIGESTED: Final = tuple(form for form in ANSWERING_FORMS if form is not MemoryForm.SUMMARY)
+"""The forms that digests are composed from; a summary repeats what its notes say."""
 _HABIT = re.compile(
     r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
     r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
@@ -70,12 +73,8 @@ class _Entry:
 
 
 def answers(memory: SemanticMemory) -> bool:
-    """Whether a memory can stand in a digest: it holds, and is no digest itself."""
-    return (
-        memory.status is MemoryStatus.ACTIVE
-        and memory.form in ANSWERING_FORMS
-        and not memory.is_test
-    )
+    """Whether a memory can stand in a digest: it holds, and repeats no other."""
+    return memory.status is MemoryStatus.ACTIVE and memory.form in DIGESTED and not memory.is_test
 
 
 def is_behaviour(memory: SemanticMemory) -> bool:

@@ -38,11 +38,12 @@ def test_current_values_come_first_then_importance_then_recency() -> None:
 
 
 def test_what_is_replaced_or_no_answer_does_not_stand_in_a_profile() -> None:
-    """Superseded memories, test memories and digests are left out."""
+    """Superseded memories, test memories, summaries and digests are left out."""
     old = known("The user lives in Porto.", status=MemoryStatus.SUPERSEDED)
     test = known("The user lives in Rome.", is_test=True)
     box = known("5 January 2026: tea.", form=MemoryForm.BOX)
-    assert compose([old, test, box], POLICY).lines == ()
+    summary = known("The user likes tea and chess.", form=MemoryForm.SUMMARY)
+    assert compose([old, test, box, summary], POLICY).lines == ()
 
 
 def test_lesser_lines_are_folded_and_keep_their_sources() -> None:
