@@ -44,7 +44,8 @@ class Life:
 
     def confirm(self, at: datetime) -> None:
         """The user says that it is so."""
-        self.confirmed, self.status, self.state = True, "active", "validated"
+        self.confirmed, self.status = True, "active"
+        self._enter("validated")
         self.touched = self.told = at
 
     def protect(self) -> None:
