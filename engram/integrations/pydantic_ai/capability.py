@@ -24,7 +24,6 @@ from engram.integrations.pydantic_ai.texts import (
     pieces,
     prompt_text,
     query_text,
-    told,
     with_block,
 )
 from engram.integrations.pydantic_ai.tools import memory_tools
@@ -60,7 +59,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
             the function is called by the worker, never by the workflow.
         session_id: The session that turns belong to, or a function of the run
             context; the run's conversation id when absent.
-        limit: How many memories are recalled before a run; 0 for none.
+        context_tokens: How much is recalled before a run, at most; 0 for nothing.
         keep_turns: Whether the turns of a run are kept.
         tools: Whether the agent has the tools.
         required: Whether a run fails when memory does. If not, it goes on without,
@@ -72,7 +71,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
     _: KW_ONLY
     session_id: str | Callable[[RunContext[AgentDepsT]], str] | None = None
-    limit: int = 10
+    context_tokens: int = 1000
     keep_turns: bool = True
     tools: bool = True
     required: bool = True
@@ -103,7 +102,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
         """Recall what answers the user's prompt."""
         self._said = _said(ctx)
-        if self._said and self.limit:
+        if self._said and self.context_tokens:
             self._recalled = await self._recall(ctx, query_text(self._said))
 
     async def before_model_request(
@@ -133,7 +132,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         """The memories that answer, as a block; empty when nothing does."""
         try:
             memory = self._source.memory_of(ctx)
-            return told(await memory.recall(query, limit=self.limit))
+            return await memory.context(query, tokens=self.context_tokens)
         except EngramError as error:
             self._without(error, "recall")
             return ""

@@ -15,10 +15,6 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from engram.domain.context_block import context_block
-from engram.domain.memories import Episode
-from engram.recall.models import RecallHit
-
 # Half of the largest turn that a store keeps by default, in bytes of UTF-8.
 PIECE_BYTES = 16 * 1024
 # Characters from either end: a question stands at the beginning or at the end of a long prompt.
@@ -59,11 +55,6 @@ def pieces(text: str) -> list[str]:
     return [piece for piece in found if piece.strip()]
 
 
-def told(hits: Sequence[RecallHit]) -> str:
-    """Recalled memories as one fenced block, dated, best first; empty when there are none."""
-    return context_block(_line(hit) for hit in hits) if hits else ""
-
-
 def with_block(
     messages: Sequence[ModelMessage], block: str, run_id: str | None
 ) -> list[ModelMessage]:
@@ -94,11 +85,3 @@ def _words(part: UserContent) -> str:
 def _clean(text: str) -> str:
     """Without what no store keeps: NUL, and halves of characters."""
     return text.replace("\x00", "").encode(errors="replace").decode().strip()
-
-
-def _line(hit: RecallHit) -> str:
-    memory = hit.memory
-    if not isinstance(memory, Episode):
-        return f"{memory.event_at:%Y-%m-%d} {memory.content}"
-    denied = " (denied later)" if hit.negated_by else ""
-    return f"{memory.timestamp:%Y-%m-%d} {memory.speaker or memory.role}: {memory.content}{denied}"

@@ -143,7 +143,7 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
     agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
     first = await agent.run("Where do I live?")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    block = f"{OPENING}\n{today} user: I live in Porto.\n{CLOSING}"
+    block = f"{OPENING}\n- I live in Porto. (user, {today}; session before)\n{CLOSING}"
     assert seen == [f"{block}\nWhere do I live?"] * 2
     await agent.run("And now?", message_history=first.all_messages())
     assert seen[2].count(OPENING) == 1
@@ -165,7 +165,7 @@ async def test_sessions_follow_conversations(memory: MemoryStore, engine: FakeEn
 
 async def test_parts_can_be_left_out(memory: MemoryStore) -> None:
     """Without tools, recall or keeping, the agent does nothing of it."""
-    capability = EngramMemory[None](memory, limit=0, keep_turns=False, tools=False)
+    capability = EngramMemory[None](memory, context_tokens=0, keep_turns=False, tools=False)
     model = TestModel()
     await Agent(model, capabilities=[capability]).run("Hello.")
     assert await kept(memory) == []
@@ -198,7 +198,9 @@ async def test_a_tools_wrong_arguments_go_back_to_the_model(
             return ModelResponse(parts=[ToolCallPart("recall", {"query": "x", "limit": 0})])
         return ModelResponse(parts=[TextPart("Done.")])
 
-    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory[None](memory, limit=0)])
+    agent = Agent(
+        FunctionModel(answer), capabilities=[EngramMemory[None](memory, context_tokens=0)]
+    )
     assert (await agent.run("Hello.")).output == "Done."
     assert "limit is out of range" in calls[1]
     assert not engine.asked
