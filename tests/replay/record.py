@@ -25,8 +25,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from engram.agents.rules.model import RulesModel
+from engram.client.passes import PassRunner
 from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
+from engram.contracts.lifecycle import PassKind, Population
 from engram.contracts.sessions import (
     AcceptedTurn,
     ConsolidationRequest,
@@ -59,6 +61,7 @@ class Stage:
         self.environment = environment
         self.client = environment.client
         self.gateway = WorkflowGateway(self.client, settings)
+        self.passes = PassRunner(self.client, settings)
         self.store = turn_store(repository, settings)
         self.said = 0
 
@@ -145,6 +148,21 @@ async def refusal(stage: Stage) -> None:
     await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
 
 
+async def passes(stage: Stage) -> None:
+    """Every kind of pass over one user, then over everybody; a session's end under energy."""
+    await stage.say("I always drink tea when I work late.", "I live in Paris.")
+    await stage.end()
+    await stage.client.get_workflow_handle(names.promotion_workflow_id(SCOPE)).result()
+    await stage.passes.decay(SCOPE, dry_run=True)
+    await stage.passes.decay(SCOPE)
+    await stage.passes.promote(SCOPE, population=Population.TEST)
+    await stage.passes.promote(SCOPE)
+    await stage.remember("I have a dog called Rex.")
+    for kind in PassKind:
+        await stage.passes.maintain(kind)
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
 async def model_outage(stage: Stage) -> None:
     """A pass that an outage stops, tried again by the timer (on a server that skips time)."""
     await stage.remember("I work at Rise.", "I use Rise to buy flour.")
@@ -184,6 +202,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "model_outage": (model_outage, {}),
     "cancellation": (cancellation, {}),
     "digests": (digests, {}),
+    "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = frozenset({"model_outage"})
 MODELS: dict[str, Picky] = {

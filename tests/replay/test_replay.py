@@ -64,7 +64,13 @@ def test_every_workflow_has_histories() -> None:
         ]
         for text in HISTORIES.values()
     }
-    assert recorded == {names.SESSION_WORKFLOW, names.CONSOLIDATION_WORKFLOW}
+    assert recorded == {
+        names.SESSION_WORKFLOW,
+        names.CONSOLIDATION_WORKFLOW,
+        names.DECAY_WORKFLOW,
+        names.PROMOTION_WORKFLOW,
+        names.MAINTENANCE_WORKFLOW,
+    }
 
 
 async def test_a_changed_command_order_fails_and_teaches() -> None:
