@@ -66,7 +66,7 @@ class Reranker(Protocol):
         """One number for each text, in order; the higher, the better. Any scale.
 
         Raises:
-            ModelFailed: it cannot say; the order stays as it was.
+            EngramError: it cannot say; recall then leaves the order as it was.
         """
         ...
 

@@ -6,6 +6,7 @@ from pydantic_ai import Embedder as AgentEmbedder
 from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
+from engram.agents.reranking import make_reranker
 from engram.client.direct import DirectEngine
 from engram.client.operations.commitments import CommitmentHandlers
 from engram.client.operations.digests import DigestHandlers
@@ -60,7 +61,14 @@ def direct_engine(
     return DirectEngine(
         gateway,
         repository,
-        Recaller(repository, embedder, settings.confidence_weights, settings, covers),
+        Recaller(
+            repository,
+            embedder,
+            settings.confidence_weights,
+            settings,
+            covers,
+            make_reranker(settings.reranker) if settings.reranker else None,
+        ),
         settings,
         clock,
         ui_url=ui_url,

@@ -43,7 +43,8 @@ async def follow(
 ) -> list[Ranked]:
     """``found`` and what its best lead to, which passes the same filters, best first.
 
-    A memory that was found as well keeps the better of its two scores.
+    What was found as well gains: of what is missing in its score to 1, the share
+    that the links hint at.
     """
     known = {one.memory.id: one for one in found}
     seeds = {one.memory.id: one.score for one in found[: question.request.limit]}
@@ -51,17 +52,13 @@ async def follow(
     edges, paths = await _walk(repository, question, seeds, memories, passes)
     if not edges:
         return list(found)
-    for memory_id, worth in _activation(seeds, edges).items():
+    for memory_id, hint in _hints(seeds, edges).items():
         steps = paths.get(memory_id)
-        if steps is None or worth <= 0.0:
+        if steps is None or hint <= 0.0:
             continue
-        one = known.get(memory_id)
-        if one is None:
-            reached = Ranked(memories[memory_id], 0.0, links=steps)
-            known[memory_id] = reached.moved_to(worth, "link", steps[-1].confidence)
-        elif one.score < worth:
-            moved = one.moved_to(worth, "link", steps[-1].confidence)
-            known[memory_id] = replace(moved, links=steps)
+        one = known.get(memory_id, Ranked(memories[memory_id], 0.0))
+        raised = one.moved_to(one.score + hint * (1.0 - one.score), "link", steps[-1].confidence)
+        known[memory_id] = replace(raised, links=steps)
     return by_score(list(known.values()))
 
 
@@ -110,21 +107,18 @@ def _edges(question: Question, memory: AnyMemory | None) -> list[_Edge]:
     ]
 
 
-def _activation(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, float]:
-    """What each memory that an edge leads to is worth, 0 to 1."""
-    targets = {edge.target for edge in edges}
-    worth = dict(seeds)
+def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, float]:
+    """How strongly the links of all others speak for each memory they lead to, 0 to 1."""
+    hints: dict[str, float] = {}
     for _ in range(ROUNDS):
-        left_out: dict[str, float] = dict.fromkeys(targets, 1.0)
+        rest = dict.fromkeys((edge.target for edge in edges), 1.0)
         for edge in edges:
-            passed = worth.get(edge.source, 0.0) * edge.confidence * STEP
+            # What was asked for stays the source of everything.
+            worth = max(seeds.get(edge.source, 0.0), hints.get(edge.source, 0.0))
             # As independent hints: several add up, and never past 1.
-            left_out[edge.target] *= 1.0 - min(passed, 1.0)
-        # What was asked for stays the source of everything: hints raise nobody twice.
-        worth = {key: max(seeds.get(key, 0.0), 1.0 - rest) for key, rest in left_out.items()} | {
-            key: value for key, value in seeds.items() if key not in left_out
-        }
-    return {key: worth[key] for key in targets}
+            rest[edge.target] *= 1.0 - worth * edge.confidence * STEP
+        hints = {target: 1.0 - left for target, left in rest.items()}
+    return hints
 
 
 def _known(question: Question, link: Link) -> bool:

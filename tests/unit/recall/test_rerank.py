@@ -1,0 +1,106 @@
+"""A second look at the best answers, off by default and never in the way."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from engram.agents.reranking import CrossEncoderReranker, ModelReranker, make_reranker
+from engram.domain.confidence import ConfidenceWeights
+from engram.domain.scope import Scope
+from engram.errors import EngramError, InvalidSettings, ModelUnavailable
+from engram.ports import Reranker
+from engram.recall.pipeline import Recaller
+from engram.recall.request import RecallRequest
+from tests.unit.recall.builders import (
+    ADA,
+    NOW,
+    SETTINGS,
+    Memories,
+    contents,
+    covers_by_words,
+    episode,
+)
+
+TALK = (
+    episode("My sister plays the cello in an orchestra.", 1),
+    episode("My sister sold her cello.", 2),
+    episode("The cello is in the attic.", 3),
+)
+
+
+class Scripted:
+    """Prefers what holds a word; fails if told to."""
+
+    def __init__(self, word: str, failure: EngramError | None = None) -> None:
+        self.word, self.failure = word, failure
+        self.seen: list[str] = []
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """See the port."""
+        self.seen = list(texts)
+        if self.failure is not None:
+            raise self.failure
+        return [float(self.word in text) for text in texts]
+
+
+async def ask(memories: Memories, reranker: Reranker | None, limit: int = 3) -> list[str]:
+    """The answers about a cello, in order."""
+    recaller = Recaller(
+        memories.repository,
+        memories.embedder,
+        ConfidenceWeights(),
+        SETTINGS,
+        covers_by_words,
+        reranker,
+    )
+    request = RecallRequest.of("cello", settings=SETTINGS, limit=limit, explain=True)
+    hits = await recaller.recall(Scope.of(ADA.namespace, ADA.user_id), request, NOW)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    for hit in hits:
+        assert hit.explanation is not None
+        total = sum(part.contribution for part in hit.explanation.parts)
+        assert total == pytest.approx(hit.score)
+    return contents(hits)
+
+
+async def test_the_reranker_decides_the_order(memories: Memories) -> None:
+    """Also over answers that would not have been among the few asked for."""
+    await memories.keep(*TALK)
+    last = (await ask(memories, None))[-1]
+    reranker = Scripted(last)
+    assert (await ask(memories, reranker, limit=1)) == [last]
+    assert len(reranker.seen) == 3
+
+
+async def test_without_its_word_the_order_stays(memories: Memories) -> None:
+    """A reranker that fails costs nothing but its help."""
+    await memories.keep(*TALK)
+    failing = Scripted("", ModelUnavailable("It is down."))
+    assert await ask(memories, failing) == await ask(memories, None)
+
+
+async def test_any_model_can_rerank() -> None:
+    """It sees one JSON document; a wrong number of scores is sent back once."""
+    asked: list[int] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        prompt = next(p for p in messages[0].parts if isinstance(p, UserPromptPart))
+        document = json.loads(str(prompt.content))
+        asked.append(len(document["memories"]))
+        scores = [float("attic" in one["text"]) for one in document["memories"]]
+        given = scores if len(asked) > 1 else scores[:1]
+        return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"scores": given})])
+
+    reranker = ModelReranker(FunctionModel(model))
+    assert await reranker.rerank("Where is it?", ["a cello", "in the attic"]) == [0.0, 1.0]
+    assert asked == [2, 2]
+
+
+def test_a_setting_names_the_reranker() -> None:
+    """A cross-encoder by name, anything else as Pydantic AI names models."""
+    assert isinstance(make_reranker("fastembed:some/cross-encoder"), CrossEncoderReranker)
+    with pytest.raises(InvalidSettings):
+        make_reranker("rules")

@@ -1,0 +1,249 @@
+"""Single stages of recall: what a question asks for, cues, periods, links, folding, context."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from engram.client.facade.context import context_of
+from engram.domain.context_block import CLOSING, OPENING, without_context_blocks
+from engram.domain.lifecycle.states import LifecycleState
+from engram.domain.memories import Link, LinkKind, MemoryForm, MemoryStatus
+from engram.domain.ranking import RankingFactors
+from engram.errors import InvalidQuery
+from engram.recall.analysis import Asked, analyse
+from engram.recall.context import block_of, estimated_tokens
+from engram.recall.cues import holds_cue
+from engram.recall.links import follow
+from engram.recall.periods import period_named
+from engram.recall.ranked import Ranked
+from engram.recall.request import RecallRequest
+from engram.recall.search import Question
+from engram.recall.weighting import lifecycle_weight
+from tests.unit.recall.builders import (
+    ADA,
+    KNOWLEDGE,
+    NOW,
+    SETTINGS,
+    Memories,
+    contents,
+    day,
+    episode,
+    negation,
+    semantic,
+)
+
+ASKED_AT = datetime(2024, 5, 15, 12, tzinfo=UTC)  # a Wednesday
+
+
+@pytest.mark.parametrize(
+    ("query", "begin", "end"),
+    [
+        ("What happened in May 2023?", (2023, 5, 1), (2023, 6, 1)),
+        ("What did I do in June?", (2023, 6, 1), (2023, 7, 1)),
+        ("Who came on 5 July 2023?", (2023, 7, 5), (2023, 7, 6)),
+        ("Who came on March 3rd?", (2024, 3, 3), (2024, 3, 4)),
+        ("Where was I in 2022?", (2022, 1, 1), (2023, 1, 1)),
+        ("What did we eat yesterday?", (2024, 5, 14), (2024, 5, 15)),
+        ("Who called last week?", (2024, 5, 6), (2024, 5, 13)),
+        ("What was new last month?", (2024, 4, 1), (2024, 5, 1)),
+        ("What was new last year?", (2023, 1, 1), (2024, 1, 1)),
+    ],
+)
+def test_a_question_names_a_time(
+    query: str, begin: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    """Months, days, years, and times seen from now."""
+    period = period_named(query, ASKED_AT)
+    assert period is not None
+    assert (period.begin, period.end) == (
+        datetime(*begin, tzinfo=UTC),
+        datetime(*end, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["Where may I park?", "What is on 31 February 2024?", "When did it break?", "9999999 days ago"],
+)
+def test_a_question_without_a_time_names_none(query: str) -> None:
+    """A modal verb is no month, and what no calendar has is no day."""
+    assert period_named(query, ASKED_AT) is None
+
+
+def test_some_days_ago_leaves_leeway() -> None:
+    """So many days ago is that day, with a day on both sides."""
+    period = period_named("What did I buy 3 days ago?", ASKED_AT)
+    assert period is not None
+    assert period.holds(datetime(2024, 5, 12, 12, tzinfo=UTC))
+    assert not period.holds(datetime(2024, 5, 15, tzinfo=UTC))
+
+
+def test_a_question_is_understood() -> None:
+    """Whom it is about, and what kind of thing it asks for."""
+    found = analyse("When did my brother Carl move?", ASKED_AT)
+    assert {"carl", "brother", "user"} <= found.subjects
+    assert found.asked == {Asked.TIME}
+    assert analyse("How many cats are there?", ASKED_AT).asked == {Asked.NUMBER}
+    assert analyse("Who is the name of it?", ASKED_AT).asked == {Asked.NAME}
+    assert analyse("cats", ASKED_AT).asked == frozenset()
+
+
+def test_a_text_holds_what_is_asked_for() -> None:
+    """By its looks only."""
+    assert holds_cue("We moved last week.", frozenset({Asked.TIME}))
+    assert holds_cue("I have three cats.", frozenset({Asked.NUMBER}))
+    assert holds_cue("I met my friend Carl.", frozenset({Asked.NAME}))
+    assert not holds_cue("It was nice.", frozenset(Asked))
+
+
+def test_a_memory_without_a_life_is_neither_raised_nor_lowered() -> None:
+    """And the states rank as they should."""
+    factors = RankingFactors()
+    plain = semantic("The user likes tea")
+    weights = {
+        state: lifecycle_weight(plain.model_copy(update={"lifecycle": state}), factors)
+        for state in (None, *LifecycleState)
+    }
+    assert weights[None] == 1.0
+    assert weights[LifecycleState.VALIDATED] == weights[LifecycleState.ACTIVE] > 1.0
+    assert 1.0 > weights[LifecycleState.CANDIDATE] > weights[LifecycleState.STALE]
+    disputed = plain.model_copy(update={"disputed_with": ("x",)})
+    assert lifecycle_weight(disputed, factors) < 1.0
+
+
+async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories) -> None:
+    """A chain of links is followed twice, each step weaker; a link under 0.2 not at all."""
+    far = semantic("Relational stores keep rows", 1)
+    weak = semantic("Penguins swim", 1)
+    middle = semantic(
+        "PostgreSQL is relational",
+        1,
+        links=(Link(target_id=far.id, confidence=0.9, first_seen=day(1), last_seen=day(1)),),
+    )
+    near = semantic(
+        "The shop runs on PostgreSQL",
+        1,
+        links=(
+            Link(target_id=middle.id, confidence=0.87, first_seen=day(1), last_seen=day(1)),
+            Link(target_id=weak.id, confidence=0.19, first_seen=day(1), last_seen=day(1)),
+        ),
+    )
+    await memories.keep(near, middle, far, weak)
+    request = RecallRequest.of("shop", settings=SETTINGS, follow_links=True)
+    question = Question(
+        scope=ADA,
+        request=request,
+        vectors=await memories.embedder.embed_query("shop"),
+        visibility=request.visibility(NOW),
+        analysis=analyse("shop", NOW),
+    )
+    found = await follow(memories.repository, question, [Ranked(near, 0.9)], lambda _: True)
+    assert [one.memory.id for one in found] == [near.id, middle.id, far.id]
+    assert [link.source_id for link in found[2].links] == [near.id, middle.id]
+    assert found[1].score == pytest.approx(0.9 * 0.87 * 0.5)
+    assert found[2].score == pytest.approx(0.9 * 0.87 * 0.5 * 0.9 * 0.5)
+
+    hits = await memories.ask("shop", follow_links=True, explain=True, memory_types=KNOWLEDGE)
+    explained = {hit.memory.id: hit.explanation for hit in hits}
+    there = explained[middle.id]
+    assert there is not None
+    assert "conf=0.87" in there.text
+    assert there.linked_from == near.id
+    unlinked = explained[weak.id]
+    assert unlinked is None or not unlinked.links
+
+
+async def test_a_summary_stands_for_its_notes(memories: Memories) -> None:
+    """Notes that rank below the summary of them do not come back beside it."""
+    notes = [semantic(f"The user drinks {tea} tea", n) for n, tea in enumerate(["green", "black"])]
+    links = tuple(
+        Link(
+            target_id=note.id,
+            kind=LinkKind.BELONGS_TO,
+            confidence=1.0,
+            first_seen=day(3),
+            last_seen=day(3),
+        )
+        for note in notes
+    )
+    whole = "The user drinks tea: green tea and black tea every day"
+    summary = semantic(whole, 3, form=MemoryForm.SUMMARY, links=links)
+    await memories.keep(*notes, summary)
+    said = contents(await memories.ask("tea every day", memory_types=KNOWLEDGE))
+    assert said[0] == whole
+    assert len(said) == 1
+
+
+async def test_other_forms_answer_only_when_asked_for(memories: Memories) -> None:
+    """A profile is no answer by default."""
+    profile = semantic("Ada: lives in Lisbon, likes tea", 2, form=MemoryForm.PROFILE)
+    await memories.keep(profile, semantic("The user lives in Lisbon", 1))
+    assert contents(await memories.ask("Lisbon")) == ["The user lives in Lisbon"]
+    asked = await memories.ask("Lisbon", forms=["profile"], memory_types=KNOWLEDGE)
+    assert contents(asked) == [profile.content]
+
+
+async def test_an_explanation_sums_up_and_reads_well(memories: Memories) -> None:
+    """Parts sum up to the score, of every answer, and the text names each."""
+    await memories.keep(
+        *(episode(f"We use tool{n} in May 2024.", n) for n in range(8)),
+        semantic("The user uses tool3", 3, lifecycle=LifecycleState.STALE, importance=0.1),
+        negation("The user does not use tool5", "use tool5", 9),
+    )
+    hits = await memories.ask("Which tool3 or tool5 in May 2024?", explain=True)
+    assert hits
+    for hit in hits:
+        assert hit.explanation is not None
+        total = sum(part.contribution for part in hit.explanation.parts)
+        assert total == pytest.approx(hit.score, abs=1e-9)
+        assert all(0 <= part.value <= 1 for part in hit.explanation.parts)
+        for part in hit.explanation.parts:
+            assert part.name in hit.explanation.text
+    stale = next(hit for hit in hits if hit.memory.content == "The user uses tool3")
+    assert stale.explanation is not None
+    assert {"lifecycle", "importance", "confidence"} <= {p.name for p in stale.explanation.parts}
+
+
+async def test_many_superseded_memories_do_not_crowd_out_the_one_that_holds(
+    memories: Memories,
+) -> None:
+    """What does not count is left out by the store where it would take all the places."""
+    old = [
+        semantic(
+            f"The user lives in town{n}",
+            n / 100,
+            status=MemoryStatus.SUPERSEDED,
+            superseded_known_at=day(n / 100 + 1),
+        )
+        for n in range(150)
+    ]
+    now = semantic("They have a flat somewhere in Lisbon by the river these days", 30)
+    await memories.keep(*old, now)
+    hits = await memories.ask("Where does the user live in town?", memory_types=KNOWLEDGE)
+    assert contents(hits) == [now.content]
+
+
+async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories) -> None:
+    """Facts, then denials, then turns; within the tokens; fenced."""
+    said = episode("I live in Lisbon\nnow.", 5)
+    known = semantic("The user lives in Lisbon", 5, source_episode_ids=(said.id,))
+    denied = negation("The user does not live in Paris", "live in paris", 6)
+    await memories.keep(said, known, denied)
+
+    async def recall(query: str, **options: object) -> object:
+        return await memories.ask(query, scope=ADA, **options)
+
+    block = await context_of(recall, "Where does the user live?", 400, {})  # type: ignore[arg-type]  # asks as an application would
+    lines = block.splitlines()
+    assert (lines[0], lines[-1]) == (OPENING, CLOSING)
+    assert lines[1] == "- The user lives in Lisbon (since 2024-01-06; said in s1 on 2024-01-06)"
+    assert lines[2].startswith("- The user does not live in Paris (denied 2024-01-07; from turn ")
+    assert lines[3] == "- I live in Lisbon now. (user, 2024-01-06; session s1)"
+    assert estimated_tokens(block) <= 400
+    assert without_context_blocks(block).strip() == ""
+    hits = await memories.ask("Where does the user live?", include_sources=True)
+    for tokens in range(32, 120, 4):
+        assert estimated_tokens(block_of(hits, tokens=tokens)) <= tokens
+    assert block_of([], tokens=100) == ""
+    with pytest.raises(InvalidQuery):
+        await context_of(recall, "tea", 3, {})  # type: ignore[arg-type]  # as above
