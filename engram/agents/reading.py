@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,10 +15,20 @@ from engram.domain.slots import slot_of
 from engram.domain.statements import Statement
 from engram.domain.verifying import holds
 from engram.domain.witnesses import testifies
+from engram.domain.word_forms import stem
 
 _EARLIEST: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _LONGEST_TAG: Final = 50
+_WORD: Final = re.compile(r"\w+")
+_SMALL_WORDS: Final = frozenset(
+    "a an the and or of in on at to for from with as is was are be has have had".split()
+)
+# Words that tell of an ending which names nothing: "I retired", "we broke up".
+_ENDING_WORDS: Final = frozenset(
+    "no not never longer quit retir retire resign leav left lost lose fire laid redund unemploy jobless "
+    "divorc separ broke split end stop over done homeless cancel between".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,10 @@ def _statement(
         return None
     evidence = tuple(_evidence(stated.quotes, witnesses))
     content, tags = stated.content.strip(), tuple(_tags(stated.tags))
-    slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
+    attested = says_so(stated, evidence)
+    slot = None
+    if attested:
+        slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
     return Statement(
         content=content,
         category=stated.category,
@@ -99,11 +113,12 @@ def _statement(
             slot=slot,
         ),
         subject=stated.subject,
-        predicate=stated.predicate,
-        object=stated.object,
-        holds=stated.holds,
-        begins=stated.begins,
-        ended=stated.ended,
+        # Without its words in a turn it has no slot: it is a note that replaces nothing.
+        predicate=stated.predicate if attested else None,
+        object=stated.object if attested else None,
+        holds=stated.holds or not attested,
+        begins=stated.begins and attested,
+        ended=stated.ended if attested else None,
         entities=tuple(stated.entities),
         tags=tags,
         evidence=evidence,
@@ -112,6 +127,25 @@ def _statement(
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def says_so(stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
+    """Whether the quoted words name what the statement is about, so that it may replace others.
+
+    A model that is confused, or talked into it, can end anything with a fluent
+    sentence; it cannot make the user's own words name it.
+    """
+    if not evidence:
+        return False
+    said = set(_stems(" ".join(one.words for one in evidence)))
+    named = set(_stems(stated.object or ""))
+    if named:
+        return not named.isdisjoint(said)
+    return not said.isdisjoint({*_stems(stated.predicate or ""), *_ENDING_WORDS})
+
+
+def _stems(text: str) -> Iterable[str]:
+    return (stem(word) for word in _WORD.findall(text.casefold()) if word not in _SMALL_WORDS)
 
 
 def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
