@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -77,4 +78,12 @@ def temporal_address() -> Iterator[str]:
 @pytest.fixture
 async def temporal_client(temporal_address: str) -> Client:
     """A client of the development server, on the test's own loop."""
-    return await Client.connect(temporal_address, data_converter=pydantic_data_converter)
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return await Client.connect(temporal_address, data_converter=pydantic_data_converter)
+        except RuntimeError as error:
+            # Its port opens a moment before it answers.
+            if "not healthy yet" not in str(error) or time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)
