@@ -13,6 +13,8 @@ from engram.domain.plan import (
     CreateArtifact,
     LinkGraph,
     Reason,
+    StoreEpisode,
+    StoreNote,
     UpdateNote,
     eligibility_of,
 )
@@ -108,7 +110,7 @@ def _stated_by(episode: Episode, actions: Iterable[Action]) -> list[str]:
     for action in actions:
         if isinstance(action, UpdateNote) and episode.id in action.add_sources:
             found[action.memory_id] = None
-        memory = getattr(action, "memory", None)
-        if isinstance(memory, SemanticMemory) and episode.id in memory.source_episode_ids:
-            found[memory.id] = None
+        stored = action.memory if isinstance(action, StoreNote | StoreEpisode) else None
+        if stored is not None and episode.id in stored.source_episode_ids:
+            found[stored.id] = None
     return list(found)

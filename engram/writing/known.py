@@ -80,7 +80,8 @@ class KnownMemories:
         ids = artifact_ids(scope, episodes)
         if not ids:
             return []
-        return list(_semantic((await self.repository.get(scope, ids, _SEMANTIC)).values()))
+        found = await self.repository.get(scope, ids, _SEMANTIC)
+        return list(_semantic(found.values()).values())
 
     async def near(
         self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int

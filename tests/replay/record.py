@@ -44,6 +44,7 @@ from engram.settings import Settings
 from engram.writing.episodes import TurnStore
 from tests.conftest import NOW
 from tests.workflows.consolidation_support import Picky
+from tests.workflows.deciding import Deciding, using_replaces_having
 from tests.workflows.support import open_edge, time_skipping, turn_store, worker_settings
 from workflows.worker import running_workers
 
@@ -192,6 +193,20 @@ async def digests(stage: Stage) -> None:
     await stage.end()
 
 
+async def judgement(stage: Stage) -> None:
+    """Artifacts and a summary, and a model's judgement that retires a memory."""
+    await stage.remember(
+        "I like tea and I have a bike.",
+        "I like milk.",
+        "I like mead. I run `uv sync --frozen` first.",
+        "I like cider.",
+        "Just so you know: `git push --force` is forbidden here.",
+    )
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+    await stage.say("I use a bike to commute, and I don't like milk any more.", days=30)
+    await stage.end()
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -202,10 +217,12 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "model_outage": (model_outage, {}),
     "cancellation": (cancellation, {}),
     "digests": (digests, {}),
+    "judgement": (judgement, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = frozenset({"model_outage"})
-MODELS: dict[str, Picky] = {
+MODELS: dict[str, RulesModel] = {
+    "judgement": Deciding(using_replaces_having),
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
     "model_outage": Picky({}, [ModelHTTPError(503, "staged") for _ in range(20)]),
     "cancellation": Picky({"content": ModelHTTPError(503, "staged")}),

@@ -1,0 +1,81 @@
+"""How many turns a second consolidation reads by the rules: real server, real engine, one user."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+
+from engram.ports import MemoryRepository
+from engram.settings import Settings
+from tests.workflows.consolidation_support import consolidating
+from tests.workflows.support import open_edge, worker_settings
+
+TURNS = 1000
+A_SESSION = 50
+LEAST_PER_SECOND = 15
+"""Turns; on a machine that is busy with other things. A quiet one with two cores does several times
+that."""
+CITIES = "Paris London Rome Lisbon Porto Oslo Bergen Turin Milan Ghent".split()
+
+
+def words(number: int) -> str:
+    """A turn of a conversation in which six of ten turns state something."""
+    return (
+        f"I moved to {CITIES[(number // 10) % 10]}.",
+        f"I use Tool{number} for notes.",
+        "What a lovely day, thanks for asking.",
+        f"I like dish{number} a lot.",
+        "Could you summarise that again please?",
+        f"I have a dog called Rex{number}.",
+        "Hmm, not sure. Let me think about it for a while.",
+        f"I work at Company{number // 100}.",
+        "The weather report said rain, then sun, then rain again.",
+        f"I plan to visit Town{number}.",
+    )[number % 10]
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Settings with queues of the test's own."""
+    return worker_settings()
+
+
+@pytest.fixture
+async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, settings) as opened:
+        yield opened
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(600)
+async def test_consolidation_keeps_up(
+    temporal_client: Client,
+    repository: MemoryRepository,
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A thousand turns of one user, digests included, at no less than the bar."""
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    async with consolidating(temporal_client, repository, settings) as memory:
+        for session in range(TURNS // A_SESSION):
+            at = start + timedelta(days=session)
+            numbers = range(session * A_SESSION, (session + 1) * A_SESSION)
+            turns = [
+                (words(number), at + timedelta(minutes=place))
+                for place, number in enumerate(numbers)
+            ]
+            await memory.say(*turns, session=f"s{session}")
+        began = time.perf_counter()
+        report = await memory.consolidate()
+        seconds = time.perf_counter() - began
+    with capsys.disabled():
+        print(f"\nconsolidation: {TURNS / seconds:.0f} turns/s, {report.stored} memories stored")  # noqa: T201 - the figure is the point
+    assert report.episodes == TURNS
+    assert report.failures == ()
+    assert TURNS / seconds >= LEAST_PER_SECOND
