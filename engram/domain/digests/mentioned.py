@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from functools import lru_cache
 
 from engram.domain.digests.clues import Clues, clues_in
 from engram.domain.digests.details import EntityKind, Equation, Mention
 from engram.domain.digests.names import name_key, names_in, parts_of
 from engram.domain.digests.vocabulary import GIVEN_NAMES, KIND_OF_OBJECT
-from engram.domain.memories import Episode, SemanticMemory
+from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import USER, held_predicate
 
 
 def memory_clues(memory: SemanticMemory) -> Clues:
     """What the words, entities and slot of a memory tell about names."""
-    told = clues_in(memory.content, memory.id)
-    slot = memory.slot
+    return _clues(memory.id, memory.content, memory.entities, memory.slot)
+
+
+# A rebuild asks for the same memories with each entity that they could name.
+@lru_cache(maxsize=4096)
+def _clues(memory_id: str, content: str, entities: tuple[str, ...], slot: Slot | None) -> Clues:
+    told = clues_in(content, memory_id)
     subject = slot.subject if slot is not None and slot.subject != USER else None
-    wanted = {key for name in memory.entities for key in _keys(name)}
+    wanted = {key for name in entities for key in _keys(name)}
     wanted |= {name_key(subject)} if subject else set()
     wanted |= {key for e in told.equations for key in (name_key(e.first), name_key(e.second))}
     mentions = {name_key(m.name): m for m in told.mentions if name_key(m.name) in wanted}
-    for name in (*memory.entities, *([subject] if subject else [])):
+    for name in (*entities, *([subject] if subject else [])):
         if not mentions.keys() & _keys(name):
-            mentions[name_key(name)] = Mention(name=name, source_id=memory.id)
+            mentions[name_key(name)] = Mention(name=name, source_id=memory_id)
     kind = KIND_OF_OBJECT.get(held_predicate(slot)) if slot is not None else None
     if kind is not None and slot is not None:
         mentions = {key: _of_kind(m, kind, slot.object) for key, m in mentions.items()}
