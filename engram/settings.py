@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.digests.policy import DigestPolicy
+from engram.domain.health import HealthRules
 from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
 from engram.domain.ranking import RankingFactors, RankingWeights
 from engram.errors import InvalidSettings
@@ -145,6 +146,7 @@ class Settings(BaseSettings):
     pass_users: int = Field(
         default=10, ge=1, le=100, description="Users whose passes run at the same time."
     )
+    health: HealthRules = HealthRules()
     briefing_candidates: int = Field(
         default=1000, ge=1, description="Memories of each type that a briefing chooses from."
     )

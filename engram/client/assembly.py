@@ -12,8 +12,10 @@ from engram.client.operations.commitments import CommitmentHandlers
 from engram.client.operations.digests import DigestHandlers
 from engram.client.operations.forgetting import ForgettingHandlers
 from engram.client.operations.handlers import Handlers
+from engram.client.operations.inspection import InspectionHandlers
 from engram.client.operations.knowledge import KnowledgeHandlers
 from engram.client.operations.lifecycle import LifecycleHandlers
+from engram.client.operations.trials import TrialHandlers
 from engram.client.operations.usage import UsageHandlers
 from engram.client.passes import PassRunner
 from engram.client.spending import SpendingReader
@@ -49,10 +51,15 @@ def direct_engine(
     UsageHandlers(SpendingReader(client)).register(handlers)
     ForgettingHandlers(gateway).register(handlers)
     rules = settings.lifecycle_rules
+    passes = PassRunner(client, settings)
+    InspectionHandlers(repository, rules, settings.health, clock, new_id).register(handlers)
+    TrialHandlers(
+        repository, embedder, passes, rules, clock, new_id, settings.max_turn_bytes
+    ).register(handlers)
     LifecycleHandlers(
         repository,
         embedder,
-        PassRunner(client, settings),
+        passes,
         Briefing(repository, rules, covers, settings.briefing_candidates),
         rules,
         clock,

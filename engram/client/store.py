@@ -15,6 +15,7 @@ from engram.client.facade.digests import DigestMethods
 from engram.client.facade.forgetting import ForgettingMethods
 from engram.client.facade.knowledge import KnowledgeMethods
 from engram.client.facade.lifecycle import LifecycleMethods
+from engram.client.facade.operating import OperatingMethods
 from engram.client.facade.usage import UsageMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations.operation import Answer, Asked, Operation
@@ -36,7 +37,7 @@ class MemoryStore(
     KnowledgeMethods,
     CommitmentMethods,
     DigestMethods,
-    LifecycleMethods,
+    LifecycleMethods, OperatingMethods,
     ForgettingMethods,
     UsageMethods,
 ):

@@ -1,0 +1,117 @@
+"""What a memory store offers to whoever operates it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram.client.facade.base import StoreMethods
+from engram.client.operations import inspection, trials
+from engram.client.operations.inspection_answers import (
+    EnergyReport,
+    HealthReport,
+    Inspection,
+    PromotionsReport,
+    RepairReport,
+    StatusReport,
+    ValidationReport,
+)
+from engram.client.operations.operation import AboutMemory, Question
+from engram.domain.memories import AnyMemory
+from engram.writing.imports import ImportedMemory, ImportReport
+
+_AT_ONCE = 200
+
+
+class OperatingMethods(StoreMethods):
+    """Looking at memories' lives, trying out what would happen, mending, importing."""
+
+    async def status(self, *, test_only: bool = False) -> StatusReport:
+        """How memories stand, from counts alone; test memories only if asked for."""
+        return await self._perform(inspection.STATUS, _of(test_only))
+
+    async def energy(self, *, test_only: bool = False) -> EnergyReport:
+        """How lively active memories are, by tier, and which fade first. Reads all of them."""
+        return await self._perform(inspection.ENERGY, _of(test_only))
+
+    async def promotions(self, *, test_only: bool = False) -> PromotionsReport:
+        """What was promoted, and what lacks at most one condition. Reads all memories."""
+        return await self._perform(inspection.PROMOTIONS, _of(test_only))
+
+    async def health(self, *, test_only: bool = False) -> HealthReport:
+        """What is not well: wrong energies, orphans, promotion, decay. Reads all memories."""
+        return await self._perform(inspection.HEALTH, _of(test_only))
+
+    async def inspect(self, memory_id: str) -> Inspection:
+        """Everything about one memory's life.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._perform(inspection.INSPECT, AboutMemory(memory_id=memory_id))
+
+    async def validate(self, *, test_only: bool = False) -> ValidationReport:
+        """Orphans, broken and one-way links, duplicates, bad fields. Reads all memories."""
+        return await self._perform(inspection.VALIDATE, _of(test_only))
+
+    async def repair(self, memory_id: str, *, dry_run: bool = False) -> RepairReport:
+        """Mend what :meth:`validate` finds about one memory; again, it finds nothing to do.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        asked = inspection.RepairMemory(memory_id=memory_id, dry_run=dry_run)
+        return await self._perform(inspection.REPAIR, asked)
+
+    async def create_test(
+        self, content: str, *, conclusion: bool = False, age_days: float = 0.0
+    ) -> AnyMemory:
+        """Store a test memory; it is in no recall and no pass unless asked for (row D14)."""
+        asked = trials.CreateTest(content=content, conclusion=conclusion, age_days=age_days)
+        return (await self._perform(trials.TEST_CREATE, asked)).memory
+
+    async def boost_test(self, memory_id: str, *, recalls: int = 1) -> AnyMemory:
+        """Recall a test memory so many times.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory.
+        """
+        asked = trials.BoostTest(memory_id=memory_id, recalls=recalls)
+        return (await self._perform(trials.TEST_BOOST, asked)).memory
+
+    async def list_tests(self) -> Sequence[AnyMemory]:
+        """Test memories, 200 at most."""
+        return await self._perform(trials.TEST_LIST, Question())
+
+    async def delete_tests(self, memory_ids: Sequence[str] | None = None) -> int:
+        """Remove these test memories, or all; how many.
+
+        Raises:
+            InvalidInput: one of them is no test memory; none is removed.
+        """
+        ids = None if memory_ids is None else tuple(memory_ids)
+        return await self._perform(trials.TEST_DELETE, trials.DeleteTests(memory_ids=ids))
+
+    async def play_scenario(self, name: str) -> trials.ScenarioReport:
+        """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart."""
+        return await self._perform(
+            trials.TEST_SCENARIO, trials.PlayScenario(name=trials.Scenario(name))
+        )
+
+    async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
+        """Store memories from elsewhere: long-term, energy 10, recalled once (row D18).
+
+        Importing them again stores nothing new.
+
+        Raises:
+            InvalidTurn: one of them cannot be kept.
+        """
+        report = ImportReport()
+        for start in range(0, len(memories), _AT_ONCE):
+            part = tuple(memories[start : start + _AT_ONCE])
+            report = report.plus(await self._perform(trials.IMPORT, trials.Import(memories=part)))
+        return report
+
+
+def _of(test_only: bool) -> inspection.OfPopulation:
+    return inspection.OfPopulation(test_only=test_only)
