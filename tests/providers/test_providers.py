@@ -388,6 +388,25 @@ async def test_an_answer_that_retires_everything_retires_nothing(
         assert {now[known].status for known in before} == {MemoryStatus.ACTIVE}
 
 
+@pytest.mark.parametrize("quote", ["", "Hello there"], ids=["without words", "with other words"])
+async def test_an_answer_cannot_end_what_its_turn_says_nothing_about(
+    opened: Opener, server: Provider, quote: str
+) -> None:
+    """A model that ends or replaces everything on the strength of "Hello" changes nothing."""
+    async with opened() as memory:
+        before = {m.id for m in await memory.semantic()}
+        ended = [
+            stating("Ada left Lisbon.", quote=quote, **slot("lives in", "Lisbon", holds=False)),
+            stating("Ada works at Moor.", quote=quote, **slot("works at", "Moor", begins=True)),
+            stating("It is over.", quote=quote, **slot("is allergic to", "", holds=False)),
+        ]
+        server.script(answer(*ended))
+        await memory.say(("Hello there.", day(2)), session="s2")
+        await memory.consolidate()
+        now = {m.id: m for m in await memory.semantic()}
+        assert {now[known].status for known in before} == {MemoryStatus.ACTIVE}
+
+
 def _retiring_everything() -> dict[str, Any]:
     pairs = [("m1", f"m{number}") for number in range(2, 5)]
     decisions = [
