@@ -152,9 +152,17 @@ class _Desk:
     discards: list[Discard]
 
     def conflicts(self, judgement: Judgement) -> bool:
-        """Whether one of the two is retired already; who leaves takes nobody along."""
-        ends = (self.updates.get(m.id) for m in (judgement.newer, judgement.older))
-        return any(update is not None and update.supersession is not None for update in ends)
+        """Whether one of the two is retired already, or what would leave has replaced another."""
+        retired = {
+            update.memory_id: update.supersession.superseded_by
+            for update in self.updates.values()
+            if update.supersession is not None
+        }
+        same = judgement.relation is Relation.SAME
+        leaving = judgement.newer if same else judgement.older
+        if leaving.id in retired.values() and judgement.relation is not Relation.FULFILS:
+            return True
+        return not retired.keys().isdisjoint({judgement.newer.id, judgement.older.id})
 
     def carry_out(self, judgement: Judgement) -> None:
         newer, older = judgement.newer, judgement.older

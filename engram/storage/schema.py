@@ -81,6 +81,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "vitals.promotion_attempts": FieldKind.INTEGER,
         "slot.subject": FieldKind.KEYWORD,
         "slot.predicate": FieldKind.KEYWORD,
+        "slot.object": FieldKind.KEYWORD,
         "entities": FieldKind.KEYWORD,
     },
     MemoryType.PROCEDURAL: _DERIVED,

@@ -15,11 +15,13 @@ from engram.domain.memories import (
     MemoryStatus,
     MemoryType,
     SemanticMemory,
+    Slot,
 )
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
-from engram.domain.slots import related_predicates, slot_of
+from engram.domain.slots import is_functional, related_predicates, slot_of
 from engram.domain.statements import Statement
+from engram.domain.summaries import MOST_SUMMARISED
 from engram.ports import (
     AnyOf,
     Condition,
@@ -37,6 +39,8 @@ _GENERATIONS_AT_ONCE = 4
 _PAGE = 500
 # More entries than this under one subject and predicate are not looked through.
 _MOST_ENTRIES = 4 * _PAGE
+# Enough to know the latest generation, also where several became known at one moment.
+_LATEST_SUMMARIES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,20 @@ class KnownMemories:
         """
         found = await self._generations(scope, statements, sides)
         progress("generations")
-        for subject, predicates in _slots(statements):
-            where: Filter = (
+        here = Either(tuple(_side(is_test=side) for side in sorted(sides)))
+        for (subject, predicates), slots in _by_relation(statements).items():
+            about: Filter = (
                 Equals("slot.subject", subject),
                 AnyOf("slot.predicate", predicates),
-                Either(tuple(_side(is_test=side) for side in sorted(sides))),
+                here,
             )
-            found |= await self._all(scope, where)
+            if is_functional(slots[0]):
+                found |= await self._some(scope, about)
+                continue
+            # Of a thousand things that somebody likes, only those that are spoken of.
+            objects = tuple(dict.fromkeys(slot.object for slot in slots))
+            found |= await self._some(scope, (*about, AnyOf("slot.object", objects)))
+            found |= await self._summed_up(scope, about, len(slots))
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
 
@@ -145,7 +156,20 @@ class KnownMemories:
             first += _GENERATIONS_AT_ONCE
         return found
 
-    async def _all(self, scope: Scope, where: Filter) -> dict[str, SemanticMemory]:
+    async def _summed_up(
+        self, scope: Scope, about: Filter, changing: int
+    ) -> dict[str, SemanticMemory]:
+        """The latest notes of a kind, as many as a summary can name, and its summaries."""
+        active = Equals("status", MemoryStatus.ACTIVE.value)
+        stated = Equals("form", MemoryForm.STATEMENT.value)
+        members = await self._some(scope, (*about, active, stated), most=MOST_SUMMARISED + changing)
+        summary = Equals("form", MemoryForm.SUMMARY.value)
+        return members | await self._some(scope, (*about, summary), most=_LATEST_SUMMARIES)
+
+    async def _some(
+        self, scope: Scope, where: Filter, *, most: int = _MOST_ENTRIES
+    ) -> dict[str, SemanticMemory]:
+        """The latest, at most about so many."""
         found: dict[str, SemanticMemory] = {}
         cursor: str | None = None
         while True:
@@ -155,19 +179,25 @@ class KnownMemories:
                 where=where,
                 order_by="known_at",
                 descending=True,
-                limit=_PAGE,
+                limit=min(_PAGE, most),
                 cursor=cursor,
             )
             found |= _semantic(page.memories)
             cursor = page.cursor
-            if cursor is None or len(found) >= _MOST_ENTRIES:
+            if cursor is None or len(found) >= most:
                 return found
 
 
-def _slots(statements: Sequence[Statement]) -> list[tuple[str, tuple[str, ...]]]:
-    slots = (slot_of(s.subject, s.predicate, s.object, holds=s.holds) for s in statements)
-    wanted = {(slot.subject, related_predicates(slot)): None for slot in slots if slot is not None}
-    return list(wanted)
+def _by_relation(
+    statements: Sequence[Statement],
+) -> dict[tuple[str, tuple[str, ...]], list[Slot]]:
+    """The slots that are spoken of, by subject and the predicates that can share a timeline."""
+    found: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
+    for stated in statements:
+        slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
+        if slot is not None:
+            found.setdefault((slot.subject, related_predicates(slot)), []).append(slot)
+    return found
 
 
 def _side(*, is_test: bool) -> Condition:

@@ -37,7 +37,7 @@ from engram.contracts.consolidation import (
 )
 from engram.contracts.sessions import ConsolidationRequest
 from engram.domain.identity import episode_id
-from engram.domain.memories import Episode, MemoryType, SemanticMemory
+from engram.domain.memories import Episode, MemoryForm, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import Embedder, MemoryRepository, NewMemory
@@ -272,5 +272,6 @@ async def consolidating(
 
 
 def current(memories: Iterable[SemanticMemory]) -> set[str]:
-    """The contents that hold now."""
-    return {m.content for m in memories if m.superseded_by is None}
+    """The contents that hold now, without what merely sums them up."""
+    stated = (m for m in memories if m.form is not MemoryForm.SUMMARY)
+    return {m.content for m in stated if m.superseded_by is None}

@@ -150,7 +150,7 @@ async def test_turns_that_state_more_than_an_answer_holds_are_read_in_halves(
         ]
         await memory.say(*turns)
         report = await memory.consolidate()
-        assert (report.statements, report.stored, report.overfull) == (200, 200, 0)
+        assert (report.statements, report.actions["store_note"], report.overfull) == (200, 200, 0)
         assert report.episodes == 4
 
 
@@ -161,7 +161,7 @@ async def test_a_turn_that_states_too_much_alone_is_reported(
     async with consolidating(temporal_client, repository, settings) as memory:
         await memory.say((" ".join(f"I use Tool{n}." for n in range(130)), day(1)))
         report = await memory.consolidate()
-        assert (report.episodes, report.overfull, report.stored) == (1, 1, 120)
+        assert (report.episodes, report.overfull, report.actions["store_note"]) == (1, 1, 120)
 
 
 async def test_only_a_new_source_counts_as_confirmed(
