@@ -12,6 +12,9 @@ from engram.contracts.erasure import ErasureInput, StoreRound, WorkflowRound
 from engram.domain.memories import STORED_TYPES
 from engram.ports import MemoryRepository
 
+# What one round takes on: a result of some kilobytes.
+_RUNS_A_ROUND = 1000
+
 
 class ErasureActivities:
     """Stops a user's workflows, deletes their histories and the memories.
@@ -28,7 +31,8 @@ class ErasureActivities:
     @activity.defn(name=names.ERASE_WORKFLOWS_ACTIVITY)
     async def erase_workflows(self, asked: ErasureInput) -> WorkflowRound:
         """Terminate what runs for the user, and delete the histories of what ran."""
-        stopped = deleted = kept = 0
+        stopped = kept = 0
+        deleted: list[str] = []
         async with beating():
             async for execution in list_workflows(self._client, asked.scope):
                 if _is_this_one(execution):
@@ -36,10 +40,12 @@ class ErasureActivities:
                 if execution.status is WorkflowExecutionStatus.RUNNING:
                     stopped += await stop(self._client, execution)
                 if await delete_history(self._client, execution):
-                    deleted += 1
+                    deleted.append(execution.run_id)
                 else:
                     kept += 1
-        return WorkflowRound(stopped=stopped, deleted=deleted, kept=kept)
+                if len(deleted) >= _RUNS_A_ROUND:
+                    break
+        return WorkflowRound(stopped=stopped, deleted=tuple(deleted), kept=kept)
 
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:

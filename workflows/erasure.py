@@ -31,7 +31,8 @@ class ErasureWorkflow:
     @workflow.run
     async def run(self, asked: ErasureInput) -> ErasureReceipt:
         """Erase, and say what was erased."""
-        stopped = deleted = kept = quiet = 0
+        stopped = kept = quiet = 0
+        deleted: set[str] = set()
         memories: Counter[str] = Counter()
         for number in range(_MOST_ROUNDS):
             if number:
@@ -39,13 +40,13 @@ class ErasureWorkflow:
             workflows = await self._do(names.ERASE_WORKFLOWS_ACTIVITY, asked, WorkflowRound)
             stored = await self._do(names.ERASE_MEMORIES_ACTIVITY, asked, StoreRound)
             stopped += workflows.stopped
-            deleted += workflows.deleted
+            deleted.update(workflows.deleted)
             kept = max(kept, workflows.kept)
             memories.update(stored.deleted)
             clean = workflows.quiet and not stored.left and not sum(stored.deleted.values())
             quiet = quiet + 1 if clean else 0
             workflow.set_current_details(
-                f"Round {number + 1}: {stopped} workflows stopped, {deleted} histories "
+                f"Round {number + 1}: {stopped} workflows stopped, {len(deleted)} histories "
                 f"deleted, {memories.total()} memories deleted."
             )
             if quiet >= _QUIET_ROUNDS:
@@ -56,7 +57,7 @@ class ErasureWorkflow:
             erased_at=workflow.now(),
             memories=dict(memories),
             workflows_stopped=stopped,
-            histories_deleted=deleted,
+            histories_deleted=len(deleted),
             histories_kept=kept,
             workflow_id=workflow.info().workflow_id,
         )

@@ -25,13 +25,13 @@ class WorkflowRound(Message):
 
     Attributes:
         stopped: Running workflows that were terminated.
-        deleted: Histories whose deletion was asked for.
+        deleted: Runs whose deletion was asked for; a server takes its time to do it.
         kept: Histories that the server does not let this client delete; it keeps
             them for its retention period.
     """
 
     stopped: int = 0
-    deleted: int = 0
+    deleted: tuple[str, ...] = ()
     kept: int = 0
 
     @property

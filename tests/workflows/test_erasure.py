@@ -50,7 +50,7 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert receipt == ErasureReceipt.model_validate_json(receipt.model_dump_json())
         assert receipt.memories["episodic"] == 2
         assert receipt.workflows_stopped >= 2
-        assert receipt.histories_deleted >= 3
+        assert receipt.histories_deleted == 3
         assert receipt.histories_kept == 0
         assert "Lisbon" not in receipt.model_dump_json()
         counts = [await repository.count(scope, kind) for kind in STORED_TYPES]
@@ -60,8 +60,6 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert await ada.recall("Where do I live?") == []
         assert (await bob.stats()).counts == kept
         assert (await bob.recall("Where do I live?")) != []
-        again = await ada.erase()
-        assert again.memories == {}
         await ada.encode("Hello again.", session_id="s1")
         assert (await ada.stats()).counts[MemoryType.EPISODIC] == 1
         await engine.close()
