@@ -153,10 +153,10 @@ class Settings(BaseSettings):
 
     # --- recalling
     recall_candidates: int = Field(
-        default=50, ge=1, le=1000, description="Matches per type and side, not read yet."
+        default=40, ge=1, le=1000, description="Matches per type and side, not read yet."
     )
     recall_pool: int = Field(
-        default=40, ge=1, le=1000, description="How many of them are read and weighed."
+        default=32, ge=1, le=1000, description="How many of them are read and weighed."
     )
     recall_weights: RankingWeights = RankingWeights()
     recall_factors: RankingFactors = RankingFactors()

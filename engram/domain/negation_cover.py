@@ -85,16 +85,32 @@ def pattern_terms(pattern: str) -> tuple[str, ...]:
 def claim_terms(memory: AnyMemory) -> frozenset[str]:
     """All content stems that a memory could claim something with.
 
-    A negation covers it only if each term of its object is among these, so this
-    sorts out most pairs before :func:`covers` reads their sentences.
+    A negation covers it only if each term of its object is among these, and each
+    of :func:`subject_terms`, so this sorts out most pairs before :func:`covers`
+    reads their sentences.
     """
-    words = list(_words(memory.content))
+    terms = _terms_in(memory.content)
     if isinstance(memory, Fact):
-        words.extend(_words(memory.value))
+        terms |= _terms_in(memory.value)
     slot = getattr(memory, "slot", None)
     if isinstance(slot, Slot):
-        words.extend((*_words(slot.predicate), *_words(slot.object)))
-    return frozenset(_content_stems(words))
+        terms |= _terms_in(f"{slot.subject} {slot.predicate} {slot.object}")
+    return terms
+
+
+def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
+    """The content stems of its subject; none where the memory need not name it."""
+    subject = negation.subject
+    speaks = isinstance(memory, Episode) and (memory.speaker or "user").casefold() == subject
+    words = _words(subject)
+    if speaks or subject == "user" or {"of", "us"} <= set(words) or isinstance(memory, Fact):
+        return frozenset()
+    return frozenset(_content_stems(words)) - {"user"}
+
+
+@lru_cache(maxsize=4096)
+def _terms_in(text: str) -> frozenset[str]:
+    return frozenset(_content_stems(_words(text)))
 
 
 def covers(negation: NegationFact, memory: AnyMemory) -> bool:

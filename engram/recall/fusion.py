@@ -36,26 +36,30 @@ class Sides(NamedTuple):
 
 
 def sides_of(
-    matches: Sequence[Match], *, limit: int, scale: Mapping[MemoryType, float]
+    matches: Sequence[Match], *, limit: int, scale: Mapping[MemoryType, float], most: int
 ) -> list[Sides]:
-    """Every match with both sides, best first, ties by id.
+    """The best ``most`` matches with both sides, best first, ties by id.
 
     Args:
         matches: Of all types.
         limit: How many per type and side were asked for.
         scale: How much the words of each type count, see :func:`best_by_words`.
+        most: How many are wanted.
     """
     low, width = _band([one.dense for one in matches if one.dense is not None])
     factors = _factors(matches, scale)
     floors = _floors(matches, limit)
-    found: list[Sides] = []
-    for one in matches:
-        near = 0.0 if one.dense is None else (one.dense - low) / width
-        sparse = floors.get(one.memory_type, 0.0) if one.sparse is None else one.sparse
-        words = max(sparse, 0.0) * factors.get(one.memory_type, 0.0)
-        found.append(Sides(one, near, words, _WORDS * words + _MEANING * near))
-    found.sort(key=lambda side: (-side.both, side.match.memory_id))
-    return found
+    # Plain tuples: a recall compares hundreds, and few come through.
+    rows: list[tuple[float, str, int, float, float]] = []
+    for place, (kind, memory_id, dense, sparse) in enumerate(matches):
+        near = 0.0 if dense is None else (dense - low) / width
+        raw = floors.get(kind, 0.0) if sparse is None else sparse
+        words = max(raw, 0.0) * factors.get(kind, 0.0)
+        rows.append((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
+    rows.sort()
+    return [
+        Sides(matches[place], near, words, -both) for both, _, place, near, words in rows[:most]
+    ]
 
 
 def best_by_words(matches: Sequence[Match]) -> dict[MemoryType, Match]:

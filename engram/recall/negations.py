@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 
 from engram.domain.memories import AnyMemory, MemoryType, NegationFact
-from engram.domain.negation_cover import claim_terms, pattern_terms
+from engram.domain.negation_cover import claim_terms, pattern_terms, subject_terms
 from engram.domain.visibility import Visibility
 from engram.ports import MemoryRepository, SearchRequest, SparseVector, TextVectors
 from engram.recall.conditions import visible
@@ -16,14 +17,15 @@ from engram.recall.search import Question
 Covers = Callable[[NegationFact, AnyMemory], bool]
 Encode = Callable[[str], SparseVector]
 
-# One look-up for all candidates brings up so many negations; where more match, a
-# second brings up so many more, and past that there is one look-up per candidate.
-TOGETHER = 64
-MANY = 512
+# One look-up for all candidates brings up so many negations; where more match, there
+# is one look-up per candidate.
+TOGETHER = 512
 EACH = 16
+# Negations that are kept in memory. What one denies never changes, and whether it is
+# in force, and since when, is asked of the store each time.
+_KEPT = 4096
 
 
-@dataclass(frozen=True, slots=True)
 class Negations:
     """Finds the negations in force, and what they do to candidates.
 
@@ -35,10 +37,14 @@ class Negations:
             behind what is equally near and still holds.
     """
 
-    repository: MemoryRepository
-    encode: Encode
-    covers: Covers
-    factor: float
+    def __init__(
+        self, repository: MemoryRepository, encode: Encode, covers: Covers, factor: float
+    ) -> None:
+        self._repository = repository
+        self._encode = encode
+        self._covers = covers
+        self._factor = factor
+        self._known: dict[str, NegationFact] = {}
 
     async def apply(self, question: Question, found: Sequence[Ranked]) -> list[Ranked]:
         """Candidates without the derived ones that are denied; denied episodes are marked.
@@ -52,43 +58,59 @@ class Negations:
         known = await self._in_force(question, open_to_doubt)
         if not known:
             return list(found)
-        denials = _Denials(known, self.covers)
+        denials = _Denials(known, self._covers)
+        possible = {one.memory.id: denials.against(one.memory) for one in found}
+        speaking = {negation for against in possible.values() for negation in against}
+        fresh = await self._read(question, speaking) if speaking else {}
         kept: list[Ranked] = []
         for one in found:
-            against = denials.against(one.memory)
+            against = tuple(
+                key
+                for key in possible[one.memory.id]
+                if key in fresh and fresh[key].known_at > one.memory.known_at
+            )
             if not against:
                 kept.append(one)
             elif not one.is_derived:
-                lowered = one.moved_to(one.score * self.factor, "negated", float(len(against)))
+                lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
                 kept.append(replace(lowered, negated_by=against))
         return kept
 
     async def _in_force(self, question: Question, found: Sequence[Ranked]) -> list[NegationFact]:
-        """Negations that share a word with the question or a candidate, by id."""
+        """Negations that share a word with the question or a candidate."""
         texts = [question.request.query, *(one.memory.content for one in found)]
-        everything = "\n".join(texts)
-        together = await self._look_up(question, everything, TOGETHER)
-        if len(together) >= TOGETHER:
-            together = await self._look_up(question, everything, MANY)
-        if len(together) >= MANY:
+        ids = await self._look_up(question, "\n".join(texts), TOGETHER)
+        if len(ids) >= TOGETHER:
             for text in texts:
-                together.update(await self._look_up(question, text, EACH))
-        return [together[memory_id] for memory_id in sorted(together)]
+                ids |= await self._look_up(question, text, EACH)
+        await self._read(question, {key for key in ids if key not in self._known})
+        return [self._known[key] for key in sorted(ids) if key in self._known]
 
-    async def _look_up(self, question: Question, text: str, limit: int) -> dict[str, NegationFact]:
+    async def _look_up(self, question: Question, text: str, limit: int) -> set[str]:
         in_force = _in_force_at(question.visibility)
         # By words only: a denial is of words, and the other side would bring up strangers.
         nothing = (0.0,) * len(question.vectors.dense)
-        found = await self.repository.search(
+        found = await self._repository.rank(
             question.scope,
             SearchRequest(
-                vectors=TextVectors(nothing, self.encode(text)),
+                vectors=TextVectors(nothing, self._encode(text)),
                 types=(MemoryType.NEGATION,),
                 limit=limit,
                 where={MemoryType.NEGATION: visible(in_force, MemoryType.NEGATION)},
             ),
         )
-        return {one.memory.id: one.memory for one in found if isinstance(one.memory, NegationFact)}
+        return {one.memory_id for one in found}
+
+    async def _read(self, question: Question, ids: Iterable[str]) -> dict[str, NegationFact]:
+        wanted = sorted(ids)
+        if not wanted:
+            return {}
+        read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
+        found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
+        if len(self._known) + len(found) > _KEPT:
+            self._known.clear()
+        self._known |= found
+        return found
 
 
 class _Denials:
@@ -103,15 +125,16 @@ class _Denials:
         self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
         self._of_verb_alone: list[NegationFact] = []
         for negation in known:
-            _, *terms = pattern_terms(negation.negates_pattern) or ("",)
+            terms = _object_terms(negation.negates_pattern)
             if terms:
-                entry = (frozenset(terms), negation)
-                self._by_term.setdefault(min(terms), []).append(entry)
+                # By the term that tells most: the one that fewest others go by.
+                rarest = min(terms, key=lambda term: len(self._by_term.get(term, ())))
+                self._by_term.setdefault(rarest, []).append((terms, negation))
             else:
                 self._of_verb_alone.append(negation)
 
     def against(self, memory: AnyMemory) -> tuple[str, ...]:
-        """The negations that speak against the memory, by id."""
+        """The negations that deny what the memory claims, by id, whenever either was said."""
         if isinstance(memory, NegationFact):
             return ()
         claimed = claim_terms(memory)
@@ -125,9 +148,14 @@ class _Denials:
             sorted(
                 negation.id
                 for negation in (*self._of_verb_alone, *possible)
-                if negation.known_at > memory.known_at and self._covers(negation, memory)
+                if subject_terms(negation, memory) <= claimed and self._covers(negation, memory)
             )
         )
+
+
+@lru_cache(maxsize=_KEPT)
+def _object_terms(pattern: str) -> frozenset[str]:
+    return frozenset(pattern_terms(pattern)[1:])
 
 
 def _in_force_at(visibility: Visibility) -> Visibility:

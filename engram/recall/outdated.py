@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType, SemanticMemory
-from engram.ports import AnyOf, MemoryRepository
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.ports import AnyOf, Equals, Filter, MemoryRepository
 from engram.recall.ranked import Ranked, by_score
 from engram.recall.search import Question
 from engram.recall.succession import JUST_BELOW
@@ -44,18 +50,29 @@ class Outdated:
         turns = [one.memory.id for one in found if isinstance(one.memory, Episode)]
         if not turns or question.request.valid_at is not None:
             return list(found)
-        drawn = await self._drawn_from(question, turns)
+        # Most turns have nothing replaced, which the store tells at once.
+        replaced = await self._drawn_from(question, turns, replaced=True)
+        if not replaced:
+            return list(found)
+        suspects = {turn for one in replaced for turn in one.source_episode_ids}
+        turns = [turn for turn in turns if turn in suspects]
+        drawn = await self._drawn_from(question, turns, replaced=False)
         stale = _all_replaced(drawn, turns, question)
         if not stale:
             return list(found)
         standing = await self._successors(question, stale)
         return _reordered(found, stale, standing, passes, self.factor)
 
-    async def _drawn_from(self, question: Question, turns: Sequence[str]) -> list[SemanticMemory]:
+    async def _drawn_from(
+        self, question: Question, turns: Sequence[str], *, replaced: bool
+    ) -> list[SemanticMemory]:
+        """What was concluded from the turns; only what was replaced since, or everything."""
+        of_turns: Filter = (AnyOf("source_episode_ids", tuple(turns)),)
+        gone: Filter = (Equals("status", MemoryStatus.SUPERSEDED.value),) if replaced else ()
         page = await self.repository.scroll(
             question.scope,
             MemoryType.SEMANTIC,
-            where=(AnyOf("source_episode_ids", tuple(turns)),),
+            where=(*of_turns, *gone),
             descending=True,
             limit=_MOST,
         )

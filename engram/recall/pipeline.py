@@ -149,7 +149,8 @@ class Recaller:
     async def _from_the_best_down(
         self, question: Question, passing: Sequence[Ranked]
     ) -> list[Ranked]:
-        wanted, stride = question.request.limit, 2 * question.request.limit
+        wanted = question.request.limit
+        stride = wanted + wanted // 2 + 1
         passing = [
             *await self._outdated.put_behind(
                 question, passing[:stride], lambda memory: self._passes_all(question, memory)

@@ -90,8 +90,7 @@ class Search:
         best = best_by_words(matches)
         read = await self._read(question.scope, best.values()) if len(best) > 1 else {}
         scale = self._coverage(question, read) if len(best) > 1 else {}
-        sides = sides_of(matches, limit=reach.candidates, scale=scale)
-        chosen = sides[: reach.pool]
+        chosen = sides_of(matches, limit=reach.candidates, scale=scale, most=reach.pool)
         missing = [one.match for one in chosen if one.match.memory_id not in read]
         read |= await self._read(question.scope, missing)
         return Pool(
@@ -100,7 +99,7 @@ class Search:
                 for one in chosen
                 if one.match.memory_id in read
             ),
-            cut=len(sides) > len(chosen) or was_cut(matches, reach.candidates),
+            cut=len(matches) > len(chosen) or was_cut(matches, reach.candidates),
         )
 
     async def _matches(self, question: Question, reach: Reach) -> Sequence[Match]:

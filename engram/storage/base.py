@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Generic
+from typing import ClassVar, Final, Generic
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -21,6 +21,7 @@ from engram.ports import (
     Replacement,
     SearchRequest,
 )
+from engram.storage.decoded import DecodedPayloads
 from engram.storage.everybody import EverybodysReads
 from engram.storage.filters import EngineFilter, Translator
 from engram.storage.paging import (
@@ -38,6 +39,8 @@ from engram.storage.ranking import MAX_LIMIT, Ranked, RankQuery, cut, sides, wid
 from engram.storage.schema import TENANT, check_order
 from engram.storage.vectors import check_vectors
 
+_READ_AT_ONCE: Final = 64
+
 
 class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
     """:class:`engram.ports.MemoryRepository` in terms of a few engine calls."""
@@ -49,6 +52,7 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
         self._filters = translator
         self._dimensions = dimensions
         self._closed = False
+        self._decoded = DecodedPayloads()
 
     # --- the engine calls -----------------------------------------------------------
 
@@ -138,7 +142,7 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
         found: dict[str, AnyMemory] = {}
         for memory_type in STORED_TYPES if types is None else types:
             for payload in await self._fetch(scope, memory_type, wanted, fresh=fresh):
-                memory = decode(payload)
+                memory = self._decoded(payload)
                 found[memory.id] = memory
         return {memory_id: found[memory_id] for memory_id in wanted if memory_id in found}
 
@@ -271,8 +275,8 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
         # The one read that an engine does not confine itself.
         usable = [memory_id for memory_id in ids if is_memory_id(memory_id)]
         found: list[Payload] = []
-        for start in range(0, len(usable), self.batch):
-            part = usable[start : start + self.batch]
+        for start in range(0, len(usable), _READ_AT_ONCE):
+            part = usable[start : start + _READ_AT_ONCE]
             found += await self._retrieve(memory_type, part, fresh=fresh)
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from uuid import UUID
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.ports import SparseVector, StoreInfo
@@ -21,6 +22,8 @@ from engram.storage.ranking import Ranked, RankQuery
 from engram.storage.schema import DENSE, SCHEMA_VERSION, SPARSE
 
 _DELETED_AT_ONCE: Final = 256
+# About 150 bytes each.
+_IDS_KEPT: Final = 50_000
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -51,6 +54,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._path = path
         self._embedder = embedder_identity
         self._unflushed: set[MemoryType] = set()
+        self._ids: dict[int, str] = {}
         # Types that nobody has memories of are not searched: five engine calls become one or two.
         self._empty = {
             kind for kind, shard in self._shards.items() if not shard.info().points_count
@@ -237,7 +241,20 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         shard = self._shards[memory_type]
         with engine_errors("searching"):
             answers = [shard.query(request) for request in requests]
-        return [[Ranked(str(point.id), point.score) for point in answer] for answer in answers]
+        return [
+            [Ranked(self._text(point.id), point.score) for point in answer] for answer in answers
+        ]
+
+    def _text(self, point_id: engine.PointId) -> str:
+        """The id as memories have it; spelling one out takes longer than finding it again."""
+        if not isinstance(point_id, UUID):
+            return str(point_id)
+        known = self._ids.get(point_id.int)
+        if known is None:
+            if len(self._ids) >= _IDS_KEPT:
+                self._ids.clear()
+            known = self._ids[point_id.int] = str(point_id)
+        return known
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         with engine_errors("counting"):

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from engram.ports import SearchRequest, SparseVector
 
 MAX_LIMIT: Final = 10_000
-_MARGIN: Final = 16
+_MARGIN: Final = 8
 _MOST_TIES: Final = 4096
 _GROWTH: Final = 4
 # Shorter lists are always filled: who asks for so few looks at every one.
@@ -69,8 +69,8 @@ def cut(answer: Sequence[Ranked], query: RankQuery, limit: int) -> dict[str, flo
         before = _before_last(answer)
         if before >= _enough(limit):
             answer = answer[:before]
-    best = sorted(answer, key=lambda ranked: (-ranked.score, ranked.memory_id))[:limit]
-    return {ranked.memory_id: ranked.score for ranked in best}
+    best = sorted([(-ranked.score, ranked.memory_id) for ranked in answer])[:limit]
+    return {memory_id: -below for below, memory_id in best}
 
 
 def _before_last(answer: Sequence[Ranked]) -> int:

@@ -1,23 +1,26 @@
-"""How much recall costs on top of the engine: one user's 10,000 of 100,000 memories."""
+"""How long recall takes: one user's 10,000 of 100,000 memories, on two cores.
 
-import random
+The bars hold for a machine on which the engine's own two queries take
+``REFERENCE`` milliseconds. On one that is slower, or busy with other things, they
+are stretched by as much as these queries are.
+"""
+
+from __future__ import annotations
+
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from engram.domain.confidence import ConfidenceWeights
-from engram.domain.identity import episode_id
-from engram.domain.memories import Episode, MemoryType
+from engram.domain.memories import MemoryType
 from engram.domain.negation_cover import covers
 from engram.domain.scope import Scope
-from engram.domain.visibility import Visibility
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.ports import NewMemory
-from engram.recall.conditions import visible
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
@@ -25,77 +28,18 @@ from engram.storage.edge import EdgeRepository
 from engram.storage.edge_engine import EdgeDialect, engine
 from engram.storage.filters import Translator
 from engram.storage.schema import DENSE, SPARSE
+from tests.benchmarks.people import NOW, embedded, everything, of, questions
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
 USERS = 10
 EACH = 10_000
-ROUNDS = 60
-NOW = datetime(2025, 1, 1, tzinfo=UTC)
+ROUNDS = 100
+TRIES = 3
 SETTINGS = Settings.load()
-
-PEOPLE = "Ada Bea Carl Dana Emil Fay Gus Hana Ivo Jo Kim Lea Max Nina Otto Pia"
-DEEDS = """met called painted repaired sold bought borrowed planted cooked baked wrote read watched
-    visited cleaned measured planned cancelled booked forgot"""
-THINGS = """bicycle piano garden kitchen novel report camera ticket tent canoe invoice recipe guitar
-    printer letter ladder lamp carpet sofa window engine map compass kettle blanket violin basket
-    mirror clock sweater bridge harbour tower market museum library bakery stadium forest island
-    database server keyboard contract budget meeting deadline prototype release"""
-TRAITS = """red old tiny broken heavy famous quiet wooden electric cheap borrowed favourite blue
-    noisy rusty elegant spare second hidden foreign"""
-PLACES = """Lisbon Porto Oslo Bergen Turin Genoa Lyon Nantes Graz Linz Ghent Bruges Cork Galway
-    Leeds York Bath Kyoto Osaka Nara"""
-
-
-def turn(chance: random.Random) -> str:
-    """Something a person could say, of 15 to 40 words."""
-
-    def pick(words: str) -> str:
-        return chance.choice(words.split())
-
-    clauses = [
-        f"{pick(PEOPLE)} {pick(DEEDS)} the {pick(TRAITS)} {pick(THINGS)} in {pick(PLACES)}, "
-        f"and then we {pick(DEEDS)} a {pick(THINGS)}"
-        for _ in range(chance.randint(1, 3))
-    ]
-    return "; ".join(clauses) + "."
-
-
-def told_by(scope: Scope, one: Episode) -> Episode:
-    """The same turn, said by another user."""
-    session = one.session_id or ""
-    return one.model_copy(
-        update={
-            "id": episode_id(scope, session, one.message_id),
-            "namespace": scope.namespace,
-            "user_id": scope.user_id,
-        }
-    )
-
-
-def turns() -> list[Episode]:
-    """A user's conversation."""
-    scope = Scope(namespace="default", user_id="somebody")
-    chance = random.Random(1)  # noqa: S311 - repeatable text, nothing secret
-    found = []
-    for number in range(EACH):
-        said = NOW - timedelta(minutes=30 * (EACH - number))
-        session, message = f"s{number // 100}", f"m{number}"
-        found.append(
-            Episode(
-                id=episode_id(scope, session, message),
-                namespace=scope.namespace,
-                user_id=scope.user_id,
-                content=turn(chance),
-                known_at=said,
-                created_at=said,
-                session_id=session,
-                role="user",
-                timestamp=said,
-                message_id=message,
-            )
-        )
-    return found
+ASKED = Scope(namespace="default", user_id="user3")
+# Milliseconds of one dense and one sparse query for 66 points, on an idle machine of two cores.
+REFERENCE = 2.7
 
 
 @pytest.fixture(scope="module")
@@ -104,22 +48,28 @@ def embedder() -> PydanticEmbedder:
     return make_embedder("wordllama")
 
 
-@pytest.fixture
-async def repository(tmp_path: Path, embedder: PydanticEmbedder) -> AsyncIterator[EdgeRepository]:
-    """A store with everybody's memories."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def repository(
+    tmp_path_factory: pytest.TempPathFactory, embedder: PydanticEmbedder
+) -> AsyncIterator[EdgeRepository]:
+    """A store with everybody's memories, made once."""
     store = await EdgeRepository.open(
-        tmp_path / "store",
+        tmp_path_factory.mktemp("speed") / "store",
         embedder_identity=embedder.identity,
         dimensions=await embedder.dimensions(),
         settings=SETTINGS,
     )
-    # Everybody says the same, so that it is embedded once; nobody's search sees the others.
-    said = turns()
-    vectors = await embedder.embed_documents([one.indexed_text for one in said])
-    for user in range(USERS):
-        scope = Scope(namespace="default", user_id=f"user{user}")
-        theirs = (told_by(scope, one) for one in said)
-        await store.insert(scope, map(NewMemory, theirs, vectors))
+    template = Scope(namespace="default", user_id="somebody")
+    made = await embedded(embedder, list(everything(template, EACH)))
+    for number in range(USERS):
+        scope = Scope(namespace="default", user_id=f"user{number}")
+        mine = [NewMemory(of(scope, new.memory), new.vectors) for new in made]
+        if scope == ASKED:
+            # Its sources and links lead to its own memories.
+            own = everything(ASKED, EACH)
+            mine = [NewMemory(one, new.vectors) for one, new in zip(own, made, strict=True)]
+        await store.insert(scope, mine)
+    await store.flush()
     yield store
     await store.close()
 
@@ -131,62 +81,76 @@ async def seconds(ask: Callable[[str], Awaitable[None]], query: str) -> float:
     return time.perf_counter() - started
 
 
-async def test_recall_costs_at_most_three_times_the_engine(
+def raw_queries(
     repository: EdgeRepository, embedder: PydanticEmbedder
-) -> None:
-    """p50 of recall is within 3 times embedding the question and one raw hybrid query."""
-    scope = Scope(namespace="default", user_id="user3")
-    recaller = Recaller(repository, embedder, ConfidenceWeights(), SETTINGS, covers)
+) -> Callable[[str], Awaitable[None]]:
+    """The engine's own search among the turns, and nothing around it."""
     shard = repository._shards[MemoryType.EPISODIC]
-    translator = Translator(EdgeDialect())
-    mine = translator.tenant(scope)
-    # The same question: what counts now, among this user's memories.
-    conditions = visible(Visibility(now=NOW), MemoryType.EPISODIC)
-    counts = translator.within(scope, MemoryType.EPISODIC, conditions)
-    limit = SETTINGS.recall_candidates
+    mine = Translator(EdgeDialect()).tenant(ASKED)
+    limit = SETTINGS.recall_candidates + 16
 
-    async def raw(query: str) -> None:
+    async def ask(query: str) -> None:
         vectors = await embedder.embed_query(query)
         sparse = engine.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=mine))
         dense = engine.Query.Nearest(list(vectors.dense), DENSE)
-        found = shard.query(
-            engine.QueryRequest(
-                limit=limit,
-                prefetches=[
-                    engine.Prefetch(limit=limit, query=dense, filter=counts),
-                    engine.Prefetch(
-                        limit=limit,
-                        query=engine.Query.Nearest(sparse, SPARSE),
-                        filter=counts,
-                        params=idf,
-                    ),
-                ],
-                query=engine.Fusion.Rrf(k=60),  # type: ignore[arg-type]  # the stub does not say that Rrf is a Fusion
-                with_payload=True,
+        shard.query(engine.QueryRequest(limit=limit, query=dense, filter=mine))
+        words = engine.Query.Nearest(sparse, SPARSE)
+        shard.query(engine.QueryRequest(limit=limit, query=words, filter=mine, params=idf))
+
+    return ask
+
+
+async def measured(
+    *asks: Callable[[str], Awaitable[None]],
+) -> list[list[float]]:
+    """Milliseconds of each way to ask, sorted: the best of some tries for each question.
+
+    In turns, so that whatever else the machine does meets all alike.
+    """
+    asked = questions(ROUNDS)
+    for warm in asked[:5]:
+        for ask in asks:
+            await ask(warm)
+    took: list[list[float]] = [[] for _ in asks]
+    for query in asked:
+        tries = [[await seconds(ask, query) for ask in asks] for _ in range(TRIES)]
+        for place, times in enumerate(zip(*tries, strict=True)):
+            took[place].append(min(times) * 1000)
+    return [sorted(times) for times in took]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_recall_is_quick_among_ten_thousand_memories(
+    repository: EdgeRepository, embedder: PydanticEmbedder
+) -> None:
+    """Of turns in 8 ms, of everything in 12 ms, over two steps of links in 15 ms (medians)."""
+    recaller = Recaller(repository, embedder, ConfidenceWeights(), SETTINGS, covers)
+
+    def asking(**options: Any) -> Callable[[str], Awaitable[None]]:
+        async def ask(query: str) -> None:
+            request = RecallRequest.of(
+                query, settings=SETTINGS, limit=10, include_sources=True, **options
             )
-        )
-        assert len(found) == limit
+            assert len(await recaller.recall(ASKED, request, NOW)) == 10
 
-    async def recall(query: str) -> None:
-        request = RecallRequest.of(query, settings=SETTINGS, limit=10)
-        assert len(await recaller.recall(scope, request, NOW)) == 10
+        return ask
 
-    chance = random.Random(99)  # noqa: S311 - repeatable text, nothing secret
-    queries = [
-        f"Who {chance.choice(DEEDS.split())} the {chance.choice(THINGS.split())}"
-        f" in {chance.choice(PLACES.split())}?"
-        for _ in range(ROUNDS)
-    ]
-    for warm in queries[:5]:
-        await raw(warm)
-        await recall(warm)
-    # In turns, and the best of three for each question, so that whatever else the
-    # machine does meets both alike and decides neither.
-    took = []
-    for query in queries:
-        tries = [(await seconds(raw, query), await seconds(recall, query)) for _ in range(3)]
-        took.append([min(side) for side in zip(*tries, strict=True)])
-    base, ours = (statistics.median(side) * 1000 for side in zip(*took, strict=True))
-    print(f"\nraw {base:.2f} ms, recall {ours:.2f} ms, {ours / base:.2f} times")  # noqa: T201 - figures for the reader
-    assert ours <= 3 * base
+    raw, turns, everything_, linked = await measured(
+        raw_queries(repository, embedder),
+        asking(memory_types=MemoryType.EPISODIC),
+        asking(),
+        asking(follow_links=True),
+    )
+    base = statistics.median(raw)
+    stretch = max(1.0, base / REFERENCE)
+    print(f"\nraw {base:.2f} ms, bars stretched {stretch:.2f} times")  # noqa: T201 - figures for the reader
+    for name, took, median, worst in (
+        ("turns", turns, 8, 25),
+        ("everything", everything_, 12, 25),
+        ("two steps of links", linked, 15, 30),
+    ):
+        p50, p99 = statistics.median(took), took[int(ROUNDS * 0.99) - 1]
+        print(f"{name}: p50 {p50:.2f} ms, p99 {p99:.2f} ms")  # noqa: T201 - figures for the reader
+        assert p50 <= median * stretch, name
+        assert p99 <= worst * stretch, name
