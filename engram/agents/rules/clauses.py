@@ -19,7 +19,16 @@ _CLAUSE_BREAK = re.compile(
 )
 _FIRST_PERSON = re.compile(
     r"(?:i|ive|im|we|my|our|call\s+me|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
-    r"\s+(?:just\s+)?calls?\s+me|home\s+(?:is|has))\b",
+    r"\s+(?:just\s+)?calls?\s+me|home(?:\s+(?:is|has|isn't)|'s))\b",
+    re.I,
+)
+_GOES_ON = re.compile(
+    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|back\s+(?:in|on|at))\b",
+    re.I,
+)
+_NOW = re.compile(
+    r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
+    r"|\Aback\b",
     re.I,
 )
 # "... says my horoscope": the words before are somebody else's.
@@ -77,6 +86,9 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     # "I quit and started at a bakery": the second verb has the same subject.
     if spoken and rest.lower().startswith(("and ", "but ")) and _same_subject().match(clause):
         return f"I {clause}"
+    # "I'm from Naples originally, living in Munich now".
+    if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
+        return f"I'm {rest}"
     trusted = _trusted().match(clause)
     if trusted:
         return clause[trusted.end() :]
@@ -120,7 +132,12 @@ def _left_out() -> tuple[tuple[re.Pattern[str], str], ...]:
     adverbs = alternatives(words.adverbs)
     return tuple(
         (re.compile(rf"(?:(?:{adverbs})\s+)*(?:{alternatives(before)})\b", re.I), subject)
-        for before, subject in ((words.left_out_states, "I'm"), (words.left_out_verbs, "I"))
+        for before, subject in (
+            (words.left_out_perfects, "I've"),
+            (words.left_out_pasts, "I was"),
+            (words.left_out_states, "I'm"),
+            (words.left_out_verbs, "I"),
+        )
     )
 
 

@@ -10,6 +10,7 @@ from engram.agents.rules.kinds import find
 from engram.agents.rules.objects import Thing
 from engram.agents.rules.spoken import Spoken, is_place, is_product
 from engram.agents.rules.stated import Stated
+from engram.agents.rules.vocabulary import vocabulary
 
 _TABLE = "exchanges"
 _JOB_VERBS = frozenset({"left", "quit"})
@@ -20,6 +21,8 @@ def exchanged(clause: str) -> list[Stated]:
     moved = expression(_TABLE, "from_to").match(clause)
     if moved and expression(_TABLE, "moving").match(moved.group("verb")):
         old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
+        if any(thing is not None and _is_company(thing) for thing in (old, new)):
+            return _exchange("works at", old, new)
         tools = any(thing is not None and is_product(thing) for thing in (old, new))
         return _exchange("uses" if tools else "lives in", old, new)
     swapped = moved or expression(_TABLE, "for").match(clause)
@@ -44,6 +47,10 @@ def _of_names(swapped: re.Match[str]) -> list[Stated]:
         return []
     leaving = swapped.group("verb").lower() in _JOB_VERBS
     return _exchange("works at" if leaving else "uses", old, new)
+
+
+def _is_company(thing: Thing) -> bool:
+    return bool(set(thing.name.casefold().split()) & vocabulary().company_words)
 
 
 def _jobs(old: str, new: str) -> list[Stated]:

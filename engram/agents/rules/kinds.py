@@ -27,6 +27,8 @@ _ENDS_THERE = re.compile(
     r"two|three|a|from\s+work|with|though|since|finally|again|recently|when)\b)",
     re.I,
 )
+# Written as a name is, and alone, after "I speak".
+_UNKNOWN_LANGUAGE = re.compile(r"[A-Z][^\W\d_]{2,}(?:i|an|ish|ese|ic|ight|wa|a|u|que|en|ch|o)\Z")
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
 
 
@@ -78,7 +80,8 @@ def _former_employer(spoken: Spoken) -> list[Thing]:
     if found is None or is_product(found):
         return []
     quitting = spoken.said.casefold().endswith("quit")
-    return [found] if quitting or _LEAVING_WORK.search(spoken.sentence) else []
+    at_work = set(found.name.casefold().split()) & vocabulary().company_words
+    return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
 
 
 def _name(spoken: Spoken) -> list[Thing]:
@@ -134,6 +137,9 @@ def _one_language(rest: str) -> Thing | None:
     if found is None:
         return None
     known = _languages().match(found.name)
+    if known is None and _UNKNOWN_LANGUAGE.match(found.name):
+        named = is_product(found) or is_place(found) or _WEEKDAY.match(found.name)
+        return None if named else found
     return Thing(known.group(), known.group()) if known else None
 
 

@@ -36,6 +36,12 @@ _ASKING = re.compile(
     r"should|would|will|have|has|got|shall|may|might)\b",
     re.I,
 )
+# "Did I mention I speak Quechua?" asks nothing.
+_MENTIONED = re.compile(
+    r"(?:\w+,?\s+)?(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said)"
+    r"\s+(?:that\s+)?(?=(?:i|i'm|i've|my|we|we're|we've|our)\b)",
+    re.I,
+)
 _DECLARES = re.compile(r"(?:[\w ]{1,30}:\s*)?(?:i|i'm|i've|my|we|we're|we've|our)\b", re.I)
 
 
@@ -103,6 +109,8 @@ def states(sentence: str) -> bool:
 
 
 def _before_the_question(sentence: str) -> str:
+    if _MENTIONED.match(sentence):
+        return sentence
     asking = _ASKING.search(sentence)
     if asking is None or not _DECLARES.match(sentence):
         return ""
@@ -124,7 +132,7 @@ def _quoted(found: re.Match[str]) -> str:
 def _hypothetical_opening() -> re.Pattern[str]:
     opened = alternatives(vocabulary().openings)
     return re.compile(
-        rf"\W*(?:(?:{opened})\b[\s,]*)*(?:{alternatives(vocabulary().hypothetical_openings)})\b"
+        rf"\W*(?:(?:{opened})\b[\s,]*)*+(?:{alternatives(vocabulary().hypothetical_openings)})\b"
     )
 
 

@@ -20,6 +20,9 @@ class Vocabulary(BaseModel):
         authorities: What they say of the speaker is so.
         shared_verbs: "and" before one of these leaves out the same subject.
         left_out_states: At the start of a sentence "I'm" is left out before these.
+        left_out_perfects: There "I've" is left out before these.
+        left_out_pasts: There "I was" is left out before these.
+        company_words: What the names of companies and institutions hold.
         left_out_verbs: At the start of a sentence "I" is left out before these.
         reporting: After one of these, "I" may be somebody else.
         openings: May stand between the start of a clause and "I".
@@ -61,6 +64,9 @@ class Vocabulary(BaseModel):
     authorities: tuple[str, ...]
     shared_verbs: frozenset[str]
     left_out_states: tuple[str, ...]
+    left_out_perfects: tuple[str, ...]
+    left_out_pasts: tuple[str, ...]
+    company_words: frozenset[str]
     left_out_verbs: frozenset[str]
     reporting: frozenset[str]
     openings: tuple[str, ...]
