@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
@@ -18,6 +20,20 @@ def main() -> None:
         app()
     except EngramError as error:
         print_error(error)
-        sys.exit(1)
+        _leave(1)
     except KeyboardInterrupt:
-        sys.exit(130)
+        _leave(130)
+    except SystemExit as leaving:
+        if "temporalio" not in sys.modules or not isinstance(leaving.code, int):
+            raise
+        _leave(leaving.code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End now, as everything is closed.
+
+    A thread of Temporal's client that has just answered aborts an interpreter that is ending.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -214,12 +214,38 @@ def recall(
 
 @app.command()
 def consolidate(
-    user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")
+    ] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Ask for it for all users with turns that wait.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --all: only count those users.")
+    ] = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
 ) -> None:
-    """Consolidate a user's memory now, and say what that did."""
+    """Consolidate a user's memory now, and say what that did.
+
+    Example: engram consolidate -u ada, or: engram consolidate --all
+    """
+    from engram.cli import lifecycle  # noqa: PLC0415 - it builds on this module
+    from engram.contracts.lifecycle import PassKind  # noqa: PLC0415 - only what is used loads
+
+    if everybody:
+        report = lifecycle.over_everybody(
+            PassKind.CONSOLIDATION, dry_run, False, data_dir, connected
+        )
+        lifecycle.print_maintenance(report, as_json)
+        return
+    whose = lifecycle.one_user(user)
+    if dry_run:
+        raise typer.BadParameter("--dry-run goes with --all")
 
     async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
+        async with _memory(whose, data_dir, connected) as memory:
             with output.errors.status("Consolidating"):
                 return await memory.consolidate()
 
@@ -266,3 +292,8 @@ def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> 
 
 
 from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - adds its commands to the app
+from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
+from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
+from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
+from engram.cli import schedules as schedules  # noqa: E402, PLC0414 - same
+from engram.cli import trials as trials  # noqa: E402, PLC0414 - same

@@ -37,7 +37,8 @@ class MemoryStore(
     KnowledgeMethods,
     CommitmentMethods,
     DigestMethods,
-    LifecycleMethods, OperatingMethods,
+    LifecycleMethods,
+    OperatingMethods,
     ForgettingMethods,
     UsageMethods,
 ):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,10 +44,10 @@ class Up:
         return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+@contextmanager
+def running_up(parent: Path) -> Iterator[Up]:
     """`engram up` on a fresh folder, stopped with SIGTERM afterwards."""
-    folder = tmp_path_factory.mktemp("cli") / "data"
+    folder = parent / "data"
     log = folder.parent / "up.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -64,6 +65,13 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """`engram up` for the tests of this module."""
+    with running_up(tmp_path_factory.mktemp("cli")) as running:
+        yield running
 
 
 def test_encode_recall_consolidate_and_end(up: Up) -> None:
@@ -104,6 +112,23 @@ def test_a_message_id_makes_sending_again_safe(up: Up) -> None:
     assert other.returncode == 1
     assert "used before in this session" in other.stderr
     assert "coffee" not in other.stderr
+
+
+def test_memories_are_checked_and_forgotten(up: Up) -> None:
+    """A memory is verified by its words; forgotten, it is gone, and asking again says so."""
+    receipt = up.json("encode", "Mail bob@example.org", "-s", "s3")
+    assert isinstance(receipt, dict)
+    (turn,), (fact,) = receipt["episode_ids"], receipt["fact_ids"]
+    checked = up.json("verify", fact)
+    assert isinstance(checked, dict)
+    assert checked["ok"] is True
+    assert checked["evidence"][0]["words"] == "bob@example.org"
+    forgotten = up.json("forget", turn, "--yes")
+    assert isinstance(forgotten, dict)
+    assert forgotten["forgotten"] == {"episodic": 1, "factual": 1}
+    again = up.engram("forget", turn, "--yes")
+    assert again.returncode == 1
+    assert "No memory with this id" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -147,7 +172,10 @@ def test_help_names_every_command() -> None:
     help_text = subprocess.run(
         [sys.executable, "-m", "engram.cli", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    for command in ("demo", "up", "worker", "encode", "recall", "consolidate", "end-session"):
+    for command in (
+        *("demo", "up", "worker", "encode", "recall", "consolidate", "end-session", "profile"),
+        *("verify", "forget", "erase", "decay", "promote", "schedules", "health", "validate"),
+    ):
         assert command in help_text
     version = subprocess.run(
         [sys.executable, "-m", "engram.cli", "--version"],

@@ -17,6 +17,7 @@ from engram.client.operations.inspection_answers import (
 )
 from engram.client.operations.operation import AboutMemory, Question
 from engram.domain.memories import AnyMemory
+from engram.errors import InvalidInput
 from engram.writing.imports import ImportedMemory, ImportReport
 
 _AT_ONCE = 200
@@ -93,7 +94,15 @@ class OperatingMethods(StoreMethods):
         return await self._perform(trials.TEST_DELETE, trials.DeleteTests(memory_ids=ids))
 
     async def play_scenario(self, name: str) -> trials.ScenarioReport:
-        """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart."""
+        """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart.
+
+        Raises:
+            InvalidInput: there is no scenario of this name.
+        """
+        if name not in set(trials.Scenario):
+            raise InvalidInput(
+                "There is no scenario of this name.", allowed=", ".join(trials.Scenario)
+            )
         return await self._perform(
             trials.TEST_SCENARIO, trials.PlayScenario(name=trials.Scenario(name))
         )

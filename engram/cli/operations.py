@@ -1,0 +1,332 @@
+"""Commands for whoever operates a memory: how it stands, what is wrong, mending, importing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from pydantic import ValidationError
+from rich.progress import Progress
+from rich.table import Table
+
+from engram.cli import output
+from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.cli.lifecycle import DryRun, MemoryId, TestOnly
+from engram.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from engram.client.store import MemoryStore
+    from engram.domain.checks import Finding
+    from engram.writing.imports import ImportedMemory, ImportReport
+
+Found = TypeVar("Found")
+_PORTION = 200
+
+
+@app.command()
+def status(
+    user: User,
+    test_only: TestOnly = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """How a user's memories stand: by type and status, what is due, what waits.
+
+    Example: engram status -u ada
+    """
+    found = _asked(lambda m: m.status(test_only=test_only), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+        return
+    rows = [
+        (kind.value, str(one.memories), _listed(one.by_status), str(one.due))
+        for kind, one in found.types.items()
+    ]
+    _print_rows(("type", "memories", "by status", "due"), rows)
+    output.console.print(
+        f"{found.policy} policy; {found.waiting} turns wait for consolidation, "
+        f"{found.to_consider} memories for promotion; {found.test_memories} test memories beside."
+    )
+
+
+@app.command()
+def energy(
+    user: User,
+    test_only: TestOnly = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """How lively active memories are, by tier, and which leave first.
+
+    Example: engram energy -u ada
+    """
+    found = _asked(lambda m: m.energy(test_only=test_only), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+        return
+    _print_rows(
+        ("tier", "memories", "lowest", "mean", "highest"),
+        [
+            (t.tier, str(t.memories), f"{t.lowest:.3f}", f"{t.mean:.3f}", f"{t.highest:.3f}")
+            for t in found.tiers
+        ],
+    )
+    _print_rows(
+        ("faintest first", "type", "energy", "decay", "leaves"),
+        [
+            (
+                one.memory_id,
+                one.memory_type.value,
+                f"{one.energy:.3f}",
+                f"{one.decay:.2f}",
+                f"{one.leaves_at:%Y-%m-%d}" if one.leaves_at else "never",
+            )
+            for one in found.faintest[:10]
+        ],
+    )
+
+
+@app.command()
+def promotions(
+    user: User,
+    test_only: TestOnly = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """What was promoted, and what lacks at most one condition.
+
+    Example: engram promotions -u ada
+    """
+    found = _asked(lambda m: m.promotions(test_only=test_only), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+        return
+    _print_rows(
+        ("habit", "made of", "status", "when"),
+        [
+            (h.habit_id, h.source_id or "-", h.status.value, f"{h.promoted_at:%Y-%m-%d}")
+            for h in found.promoted
+        ],
+    )
+    _print_rows(
+        ("candidate", "lacks"),
+        [(c.memory_id, ", ".join(c.missing) or "nothing: ready") for c in found.candidates],
+    )
+
+
+@app.command()
+def health(
+    user: User,
+    test_only: TestOnly = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """What is not well with a user's memories; exit code 1 if something is not.
+
+    Looks for wrong energies, orphans, everything or nothing being promoted, and
+    decay that is too eager.
+
+    Example: engram health -u ada
+    """
+    found = _asked(lambda m: m.health(test_only=test_only), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+    elif not found.diagnoses:
+        output.console.print(f"All well: {found.memories} memories.", style="green")
+    else:
+        for one in found.diagnoses:
+            output.console.print(f"[yellow]{one.ailment.value}[/]: {one.what}")
+            output.console.print(f"  {one.hint}", style="dim")
+            for example in one.examples:
+                output.console.print(f"  {example}", style="dim")
+    if found.diagnoses:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    memory_id: MemoryId,
+    user: User,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Everything about one memory's life: states, numbers with their parts, links, problems.
+
+    Example: engram inspect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    found = _asked(lambda m: m.inspect(memory_id), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+        return
+    output.print_memories([found.memory])
+    _print_rows(("state", "value"), list(found.states.items()))
+    _print_rows(("number", "now"), [(k, f"{v:.3f}") for k, v in found.values.items()])
+    for sentence in found.explanations:
+        output.console.print(sentence)
+    if found.leaves_at is not None:
+        output.console.print(f"Leaves on {found.leaves_at:%Y-%m-%d %H:%M} unless it is used.")
+    if found.next_step is not None:
+        step = found.next_step
+        output.console.print(f"Due: {step.rule}: {step.source} -> {step.target}")
+    _print_rows(
+        ("link", "to", "conf", "there"),
+        [(x.kind, x.target_id, f"{x.confidence:.2f}", str(x.exists)) for x in found.links],
+    )
+    _print_findings(found.problems)
+
+
+@app.command()
+def validate(
+    user: User,
+    test_only: TestOnly = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Find orphans, broken and one-way links, duplicates, bad fields; exit code 1 if there are any.
+
+    Example: engram validate -u ada
+    """
+    found = _asked(lambda m: m.validate(test_only=test_only), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+    elif not found.counts:
+        output.console.print(f"Nothing wrong in {found.memories} memories.", style="green")
+    else:
+        output.console.print(_listed(found.counts), style="yellow")
+        _print_findings(found.findings)
+        output.console.print("engram repair ID mends one.", style="dim")
+    if found.counts:
+        raise typer.Exit(1)
+
+
+@app.command()
+def repair(
+    memory_id: MemoryId,
+    user: User,
+    dry_run: DryRun = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Mend what validate finds about one memory; again, it finds nothing to do.
+
+    Example: engram repair 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --dry-run
+    """
+    found = _asked(lambda m: m.repair(memory_id, dry_run=dry_run), user, data_dir, connected)
+    if as_json:
+        output.print_json(found)
+        return
+    _print_findings(found.found if dry_run else found.mended)
+    if not dry_run:
+        left = len(found.found) - len(found.mended)
+        output.console.print(f"{len(found.mended)} mended, {left} left.")
+
+
+@app.command()
+def migrate(
+    file: Annotated[Path, typer.Argument(help="One JSON object a line; - reads standard input.")],
+    user: User,
+    dry_run: DryRun = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Import memories of another program; importing them again stores nothing new.
+
+    Each line has content and timestamp, and may have role, speaker, session_id,
+    message_id, importance, tags, metadata, conclusion, category, confidence and
+    last_accessed_at.
+
+    Example: engram migrate memories.jsonl -u ada --dry-run
+    """
+    items = _read(file)
+    if dry_run:
+        output.console.print(f"{len(items)} memories can be read; nothing was stored.")
+        return
+
+    async def work() -> ImportReport:
+        from engram.writing.imports import ImportReport  # noqa: PLC0415 - only what is used loads
+
+        report = ImportReport()
+        async with _memory(user, data_dir, connected) as memory:
+            with Progress(console=output.errors, transient=True) as progress:
+                task = progress.add_task("Importing", total=len(items))
+                for start in range(0, len(items), _PORTION):
+                    part = items[start : start + _PORTION]
+                    report = report.plus(await memory.import_memories(part))
+                    progress.advance(task, len(part))
+        return report
+
+    report = _run(work)
+    if as_json:
+        output.print_json(report)
+    else:
+        output.print_fields("Imported", report)
+
+
+def _asked(
+    question: Callable[[MemoryStore], Awaitable[Found]],
+    user: str,
+    data_dir: Path | None,
+    connected: bool,
+) -> Found:
+    async def work() -> Found:
+        async with _memory(user, data_dir, connected) as memory:
+            with output.errors.status("Looking"):
+                return await question(memory)
+
+    return _run(work)
+
+
+def _read(file: Path) -> list[ImportedMemory]:
+    from engram.writing.imports import ImportedMemory  # noqa: PLC0415 - only what is used loads
+
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"The file {file} cannot be read.", allowed="UTF-8 text") from error
+    items: list[ImportedMemory] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            items.append(ImportedMemory.model_validate(json.loads(line)))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
+                for one in error.errors(include_input=False, include_url=False)
+            )
+            raise InvalidInput(f"Line {number} is no memory: {wrong}.") from None
+        except ValueError as error:
+            raise InvalidInput(f"Line {number} is no JSON.", allowed="one object a line") from error
+    return items
+
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if not rows:
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
+    output.console.print(table)
+
+
+def _print_findings(findings: Iterable[Finding]) -> None:
+    rows = [(f.problem.value, f.memory_id, f.other_id or "-", f.what) for f in findings]
+    _print_rows(("problem", "memory", "other", "what"), rows)
+
+
+def _listed(counts: Any) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.items())

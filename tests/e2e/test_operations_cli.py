@@ -1,0 +1,146 @@
+"""The operator's commands beside a running `engram up`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from engram.cli.app import app
+from engram.errors import EngramError
+from tests.e2e.test_cli import Up, running_up
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """`engram up` on a fresh folder, with one thing told."""
+    with running_up(tmp_path_factory.mktemp("operations")) as running:
+        running.json("encode", "I always drink tea when I work late.", "-s", "s1")
+        running.json("consolidate")
+        yield running
+
+
+@dataclass
+class Said:
+    """What a command came to."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def engram(up: Up, *arguments: str) -> Said:
+    """Run a command in this process, attached to the one that is up: starting one takes long."""
+    runner = CliRunner(env={"COLUMNS": "200", "ENGRAM_USER": "ada"})
+    done = runner.invoke(app, [*arguments, "-d", str(up.folder)])
+    if isinstance(done.exception, EngramError):
+        return Said(1, done.stdout, str(done.exception))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
+def ask(up: Up, *arguments: str, code: int = 0) -> Any:
+    """What a command prints as JSON, ending with this code."""
+    done = engram(up, *arguments, "--json")
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_looking_at_memories(up: Up) -> None:
+    """status, energy, promotions, health, validate and inspect answer, for people and programs."""
+    status = ask(up, "status")
+    assert status["types"]["episodic"]["memories"] == 1
+    assert status["policy"] == "retention"
+    assert ask(up, "energy")["faintest"]
+    assert "promoted" in ask(up, "promotions")
+    assert ask(up, "health")["diagnoses"] == []
+    assert ask(up, "validate")["findings"] == []
+    memory_id = ask(up, "briefing")[0]["memory"]["id"]
+    assert ask(up, "inspect", memory_id)["states"]["lifecycle"] == "candidate"
+    shown = engram(up, "inspect", memory_id).stdout
+    assert "tea" in shown
+    assert "salience" in shown
+    assert "retention policy" in engram(up, "status").stdout
+
+
+def test_passes_by_hand(up: Up) -> None:
+    """Passes over one user and over all, tried out first; a promotion by hand."""
+    ahead = ask(up, "decay", "--dry-run", "--at", "2099-01-01T00:00:00Z")
+    assert ahead["dry_run"]
+    assert ahead["changes"]
+    assert ask(up, "decay")["transitions"] == []
+    assert ask(up, "decay", "--test-only")["population"] == "test"
+    assert ask(up, "promote", "--dry-run")["promoted"] == []
+    assert ask(up, "decay", "--all")["users"] == 0
+    assert ask(up, "consolidate", "--all", "--dry-run")["users"] == 0
+    known = ask(up, "briefing")[0]["memory"]["id"]
+    habit = ask(up, "force-promote", known)["habit_id"]
+    assert ask(up, "inspect", habit)["memory"]["type"] == "procedural"
+    assert ask(up, "confirm", known)["changes"]
+    wrong = engram(up, "decay", "--at", "2099-01-01T00:00:00Z")
+    assert wrong.returncode == 1
+    assert "judged by the present" in wrong.stderr
+
+
+def test_test_memories(up: Up) -> None:
+    """Made, boosted, played with, and removed; recall does not see them."""
+    (made,) = ask(up, "test", "create", "I like xylophones.")
+    (boosted,) = ask(up, "test", "boost", made["id"], "-n", "2")
+    assert boosted["access_count"] == 2
+    assert [memory["id"] for memory in ask(up, "test", "list")] == [made["id"]]
+    assert not any(
+        "xylophones" in hit["memory"]["content"] for hit in ask(up, "recall", "xylophones")
+    )
+    assert ask(up, "test", "scenario", "fade")["passed"]
+    assert ask(up, "test", "delete", "--dry-run") == {"removed": 0, "found": 1}
+    assert ask(up, "test", "delete") == {"removed": 1, "found": 1}
+    refused = engram(up, "test", "scenario", "unheard-of")
+    assert refused.returncode == 1
+    assert "fade, stay, use, habit, apart" in refused.stderr
+
+
+def test_mending_and_importing(up: Up, tmp_path: Path) -> None:
+    """A file of another program is imported once; a bad line is named; repair finds nothing."""
+    file = tmp_path / "old.jsonl"
+    line = {"content": "I play the oboe.", "timestamp": "2020-05-01T10:00:00Z"}
+    file.write_text(json.dumps(line) + "\n")
+    assert "1 memories can be read" in engram(up, "migrate", str(file), "--dry-run").stdout
+    assert ask(up, "migrate", str(file))["episodes"] == 1
+    assert ask(up, "migrate", str(file))["known"] == 1
+    file.write_text('{"content": "no time"}\n')
+    refused = engram(up, "migrate", str(file))
+    assert refused.returncode == 1
+    assert "Line 1" in refused.stderr
+    memory_id = ask(up, "recall", "oboe")[0]["memory"]["id"]
+    assert ask(up, "repair", memory_id) == {
+        "memory_id": memory_id,
+        "dry_run": False,
+        "found": [],
+        "mended": [],
+    }
+
+
+def test_schedules_and_replay(up: Up) -> None:
+    """The schedules that `engram up` made are handled; what ran replays."""
+    kinds = [info["kind"] for info in ask(up, "schedules", "list")]
+    assert kinds == ["consolidation", "decay", "promotion"]
+    engram(up, "schedules", "pause", "decay", "--note", "a look")
+    assert ask(up, "schedules", "list")[1]["note"] == "a look"
+    assert "paused: a look" in engram(up, "schedules", "list").stdout
+    assert engram(up, "schedules", "resume", "decay").returncode == 0
+    assert engram(up, "schedules", "trigger", "decay").returncode == 0
+    assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "promotion is removed."
+    assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "There was none."
+    # In a process of its own, whose exit code programs go by.
+    replayed = up.json("replay", "session/default/ada/s1")
+    assert isinstance(replayed, dict)
+    assert replayed["fits"]
+    unknown = engram(up, "replay", "session/default/ada/never")
+    assert unknown.returncode == 1
+    assert "no history" in unknown.stderr

@@ -1,0 +1,163 @@
+"""What the user says of memories, the briefing, and imports."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from engram.client.operations import lifecycle as ops
+from engram.client.operations import trials
+from engram.client.operations.operation import AboutMemory
+from engram.domain.confidence import SEED_IMPORTED, Verification
+from engram.domain.lifecycle.states import LifecycleState, PolicyClass, Tier
+from engram.domain.memories import (
+    Category,
+    DerivedMemory,
+    Episode,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
+from engram.writing.imports import ImportedMemory
+from tests.unit.operations.conftest import ADA, NOW, Bench, ago
+from tests.workflows.lifecycle_support import knowledge, turn
+
+HABIT = "The user always drinks tea when working late"
+
+
+def about(memory_id: str) -> AboutMemory:
+    """A question about one memory."""
+    return AboutMemory(memory_id=memory_id)
+
+
+async def test_confirming_validates_and_brings_back(bench: Bench) -> None:
+    """What had left answers again; confirming twice changes no state a second time."""
+    gone = knowledge(
+        ADA, "The user likes tea", ago(400), status=MemoryStatus.ARCHIVED, archived_at=ago(10)
+    )
+    await bench.keep(gone)
+    acted = await bench.ask(ops.CONFIRM, about(gone.id))
+    assert acted.memory.status is MemoryStatus.ACTIVE
+    assert acted.memory.lifecycle is LifecycleState.VALIDATED
+    assert {change.rule for change in acted.changes} >= {"confirmed_user_confirmed"}
+    assert acted.memory.review_at is not None
+    again = await bench.ask(ops.CONFIRM, about(gone.id))
+    assert again.changes == ()
+
+
+async def test_disputing_lowers_and_confirming_settles(bench: Bench) -> None:
+    """The user's last word counts."""
+    told = knowledge(ADA, "The user likes tea", ago(4))
+    await bench.keep(told)
+    disputed = (await bench.ask(ops.DISPUTE, about(told.id))).memory
+    assert isinstance(disputed, DerivedMemory)
+    assert disputed.confidence.verification is Verification.DISPUTED
+    confirmed = (await bench.ask(ops.CONFIRM, about(told.id))).memory
+    assert isinstance(confirmed, DerivedMemory)
+    assert confirmed.confidence.verification is Verification.USER_CONFIRMED
+
+
+async def test_protected_memories_never_leave_until_unprotected(bench: Bench) -> None:
+    """No rule takes what is protected; without protection the rules apply again."""
+    old = turn(ADA, "keep me", ago(300))
+    await bench.keep(old)
+    kept = (await bench.ask(ops.PROTECT, about(old.id))).memory
+    assert kept.policy_class is PolicyClass.PROTECTED
+    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
+    assert (await bench.ask(ops.UNPROTECT, about(old.id))).memory.policy_class is None
+    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 1
+
+
+async def test_turns_are_neither_confirmed_nor_disputed(bench: Bench) -> None:
+    """A turn was said, whatever one thinks of it; an unknown id is named as such."""
+    said = turn(ADA, "I like tea", ago(1))
+    await bench.keep(said)
+    for operation in (ops.CONFIRM, ops.DISPUTE):
+        with pytest.raises(InvalidInput, match="it was said"):
+            await bench.ask(operation, about(said.id))
+    with pytest.raises(MemoryNotFound):
+        await bench.ask(ops.CONFIRM, about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
+
+
+async def test_promoting_by_hand_makes_one_habit(bench: Bench) -> None:
+    """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
+    told = knowledge(ADA, HABIT, ago(1))
+    await bench.keep(told)
+    first = await bench.ask(ops.FORCE_PROMOTE, about(told.id))
+    again = await bench.ask(ops.FORCE_PROMOTE, about(told.id))
+    assert first.habit_id is not None
+    assert again.habit_id == first.habit_id
+    assert await bench.store.count(ADA, MemoryType.PROCEDURAL) == 1
+
+
+async def test_looking_ahead_goes_with_dry_runs_only(bench: Bench) -> None:
+    """A pass that writes is judged by the present."""
+    with pytest.raises(InvalidQuery, match="judged by the present"):
+        await bench.ask(ops.DECAY, ops.RunDecay(at=NOW + timedelta(days=9)))
+
+
+async def test_a_briefing_begins_with_what_matters_most(bench: Bench) -> None:
+    """By importance, confidence and use, however long ago; nothing that does not hold."""
+    matters = knowledge(ADA, "The user is allergic to nuts", ago(300), importance=0.9)
+    used = knowledge(
+        ADA, "The user works at Acme", ago(30), access_count=20, last_accessed_at=ago(1)
+    )
+    plain = knowledge(ADA, "The user saw a film", ago(1), importance=0.1)
+    out = [
+        knowledge(ADA, "superseded", ago(2), status=MemoryStatus.SUPERSEDED, importance=1.0),
+        knowledge(ADA, "a test", ago(2), is_test=True, importance=1.0),
+        knowledge(ADA, "a profile", ago(2), form=MemoryForm.PROFILE, importance=1.0),
+        knowledge(ADA, "expired", ago(2), expires_at=ago(1), importance=1.0),
+    ]
+    await bench.keep(matters, used, plain, *out)
+    found = await bench.ask(ops.BRIEFING, ops.Brief(limit=10))
+    assert [one.memory.id for one in found] == [used.id, matters.id, plain.id]
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    assert "salience" in found[0].explanation
+    assert [one.memory.id for one in await bench.ask(ops.BRIEFING, ops.Brief(limit=1))] == [used.id]
+    with pytest.raises(InvalidQuery):
+        await bench.ask(ops.BRIEFING, ops.Brief(limit=0))
+
+
+async def test_imports_have_had_a_life(bench: Bench) -> None:
+    """Long-term, energy 10, one recall, used when it was told if unknown (row D18)."""
+    items = (
+        ImportedMemory(content="I moved to Lisbon.", timestamp=ago(900), message_id="7"),
+        ImportedMemory(
+            content="The user prefers tea",
+            timestamp=ago(500),
+            conclusion=True,
+            category=Category.PREFERENCE,
+            last_accessed_at=ago(20),
+        ),
+    )
+    report = await bench.ask(trials.IMPORT, trials.Import(memories=items))
+    assert (report.episodes, report.conclusions, report.known) == (2, 1, 0)
+    page = await bench.store.scroll(ADA, MemoryType.SEMANTIC)
+    (known,) = page.memories
+    assert isinstance(known, SemanticMemory)
+    assert known.vitals is not None
+    assert (known.vitals.tier, known.vitals.energy) == (Tier.LONG_TERM, 10.0)
+    assert (known.access_count, known.last_accessed_at) == (1, ago(20))
+    assert known.confidence.seed == SEED_IMPORTED
+    said = (await bench.store.scroll(ADA, MemoryType.EPISODIC)).memories[0]
+    assert isinstance(said, Episode)
+    assert (said.message_id, said.last_accessed_at) == ("7", ago(900))
+    # What was imported counts as used when it was imported: nothing leaves at once.
+    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
+    again = await bench.ask(trials.IMPORT, trials.Import(memories=items))
+    assert (again.episodes, again.conclusions, again.known) == (0, 0, 3)
+
+
+async def test_an_import_is_checked_before_anything_is_stored(bench: Bench) -> None:
+    """One line that cannot be kept stores nothing of the call."""
+    items = (
+        ImportedMemory(content="fine", timestamp=ago(1)),
+        ImportedMemory(content="   ", timestamp=ago(1)),
+    )
+    with pytest.raises(InvalidTurn):
+        await bench.ask(trials.IMPORT, trials.Import(memories=items))
+    assert await bench.store.count(ADA, MemoryType.EPISODIC) == 0
