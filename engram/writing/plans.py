@@ -16,6 +16,7 @@ from engram.domain.plan import Action, ConsolidationPlan, Discard, LinkGraph, Up
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import Embedder, MemoryRepository, NewMemory
+from engram.writing.habits import follow_sources
 from engram.writing.updates import NewWriteId, update_memories
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
@@ -85,6 +86,8 @@ class PlanWriter:
             new_write_id=self.new_write_id,
             types=_SEMANTIC,
         )
+        # Of all of them, not only of those that changed now: a crash may have come in between.
+        await follow_sources(self.repository, scope, endings, self.new_write_id)
         return PlanOutput(
             updated=tuple(sorted(updated.changed)), missing=tuple(sorted(updated.missing))
         )

@@ -25,6 +25,7 @@ from engram.domain.memories import (
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
+from engram.writing.habits import follow_sources
 from engram.writing.updates import update_memories
 from tests.workflows.consolidation_support import Faults
 from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
@@ -231,3 +232,23 @@ async def test_promotion_finds_the_users_that_are_ready(lives: Lives) -> None:
     report = await lives.passes.maintain(PassKind.PROMOTION)
     assert (report.users, report.promoted) == (1, 1)
     assert await due_users(lives.store, asked) == ()
+
+
+async def test_retiring_knowledge_ends_its_habit_at_once(lives: Lives) -> None:
+    """Consolidation does not leave a habit behind whose source it replaced."""
+    ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
+    await lives.keep(ready)
+    (habit_id,) = (await lives.passes.promote(lives.scope)).promoted
+
+    def change(memory: AnyMemory) -> AnyMemory:
+        return memory.model_copy(update={"status": MemoryStatus.SUPERSEDED})
+
+    await update_memories(
+        lives.repository, lives.scope, [ready.id], change, new_write_id=lambda: "retired"
+    )
+    for expected in (frozenset({habit_id}), frozenset[str]()):
+        followed = await follow_sources(
+            lives.repository, lives.scope, [ready.id], lambda: "followed"
+        )
+        assert followed == expected
+    assert [habit.status for habit in await habits(lives)] == [MemoryStatus.SUPERSEDED]
