@@ -1,14 +1,19 @@
 """Whatever is asked, nothing comes back that should not."""
 
+from random import Random
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.domain.confidence import ConfidenceWeights, ExtractionMethod
+from engram.domain.lifecycle.states import LifecycleState
 from engram.domain.memories import (
+    ANSWERING_FORMS,
     AnyMemory,
     DerivedMemory,
+    Link,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
     NegationFact,
@@ -60,7 +65,33 @@ def any_memory(draw: st.DrawFn) -> AnyMemory:
     if kind == "negation":
         return negation(f"They do not use {thing} {number}", f"use {thing}", at, **fields)
     selectivity = draw(st.sampled_from([0.0, 0.5, 1.0]))
+    fields["form"] = draw(st.sampled_from([MemoryForm.STATEMENT, *MemoryForm]))
+    fields["lifecycle"] = draw(st.none() | st.sampled_from(LifecycleState))
     return semantic(f"They use {thing} {number}", at, selectivity=selectivity, **fields)
+
+
+def linked(memories: list[AnyMemory], chance: Random) -> list[AnyMemory]:
+    """The same with links from each conclusion to any others, whoever's they are."""
+    ids = [one.id for one in memories]
+    return [
+        one.model_copy(
+            update={
+                "links": tuple(
+                    Link(
+                        target_id=target,
+                        confidence=chance.choice([0.1, 0.5, 1.0]),
+                        first_seen=day(1),
+                        last_seen=day(1),
+                    )
+                    for target in chance.sample(ids, min(2, len(ids)))
+                    if target != one.id
+                )
+            }
+        )
+        if isinstance(one, DerivedMemory)
+        else one
+        for one in memories
+    ]
 
 
 QUESTIONS = st.fixed_dictionaries(
@@ -78,6 +109,8 @@ QUESTIONS = st.fixed_dictionaries(
         "memory_types": st.sampled_from([None, ["semantic"], ["episodic", "negation"]]),
         "include_sources": FLAGS,
         "follow_links": FLAGS,
+        "explain": FLAGS,
+        "forms": st.sampled_from([None, ["profile", "box"]]),
     }
 )
 
@@ -85,12 +118,16 @@ QUESTIONS = st.fixed_dictionaries(
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(any_memory(), min_size=5, max_size=40), st.lists(QUESTIONS, min_size=5, max_size=8))
+@given(
+    st.lists(any_memory(), min_size=5, max_size=40),
+    st.lists(QUESTIONS, min_size=5, max_size=8),
+    st.randoms(use_true_random=False),
+)
 async def test_no_answer_is_one_that_should_not_be(
-    memories: Memories, drawn: list[AnyMemory], questions: list[dict[str, Any]]
+    memories: Memories, drawn: list[AnyMemory], questions: list[dict[str, Any]], chance: Random
 ) -> None:
     """No other user, namespace or test flag; nothing later, replaced, unsure, denied or twice."""
-    stored = list({one.id: one for one in drawn}.values())
+    stored = linked(list({one.id: one for one in drawn}.values()), chance)
     for scope in EVERYBODY:
         await memories.repository.erase(scope)
     await memories.keep(*stored)
@@ -103,6 +140,9 @@ async def test_no_answer_is_one_that_should_not_be(
             against = in_force_against(hit.memory, denials, question)
             assert set(hit.negated_by) == against
             assert not against or hit.memory.type is MemoryType.EPISODIC
+            if hit.explanation is not None:
+                total = sum(part.contribution for part in hit.explanation.parts)
+                assert abs(total - hit.score) < 1e-9
         said = [normalise(hit.memory.content) for hit in hits]
         assert len(said) == len(set(said))
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -131,6 +171,8 @@ def assert_allowed(memory: AnyMemory, question: dict[str, Any]) -> None:
         assert confidence >= question["min_confidence"]
     if isinstance(memory, SemanticMemory) and question["min_selectivity"] is not None:
         assert memory.selectivity >= question["min_selectivity"]
+    if isinstance(memory, SemanticMemory):
+        assert memory.form in (question["forms"] or ANSWERING_FORMS)
 
 
 def in_force_against(

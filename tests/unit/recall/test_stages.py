@@ -89,7 +89,7 @@ def test_a_question_is_understood() -> None:
 
 
 def test_a_text_holds_what_is_asked_for() -> None:
-    """By its looks only."""
+    """A time, a number or a name is recognised by its looks alone."""
     assert holds_cue("We moved last week.", frozenset({Asked.TIME}))
     assert holds_cue("I have three cats.", frozenset({Asked.NUMBER}))
     assert holds_cue("I met my friend Carl.", frozenset({Asked.NAME}))
