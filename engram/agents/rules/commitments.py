@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engram.agents.rules.expressions import expression
+from engram.agents.rules.expressions import expression, word_groups
 from engram.agents.rules.sentences import Sentence, sentences
 from engram.domain.memories import Resolution
 from engram.domain.word_forms import is_past, stem, verb_lemma
@@ -42,9 +42,13 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
     """
     for sentence in sentences(text):
         said = _stems(sentence.text)
+        meant = _meant(sentence.text, promises)
+        if meant is not None:
+            yield Ended(*meant, sentence)
+            continue
         for number, promise in enumerate(promises):
             did = _did(sentence.text, promise)
-            how = _how(sentence.text, did=did)
+            how = _how(sentence.text, promise, did=did)
             if how is not None and _is_about(promise, said, by_name=did is not None):
                 yield Ended(number, how, sentence)
 
@@ -58,14 +62,37 @@ def kept(text: str) -> Iterator[tuple[str, Sentence]]:
             yield f"{verb_lemma(verb)} {found.group('it').strip()}", sentence
 
 
-def _how(text: str, *, did: str | None) -> Resolution | None:
+def _meant(text: str, promises: Sequence[str]) -> tuple[int, Resolution] | None:
+    """The end of a promise that is not named: "Sent it", "Done", "Tom will do it instead"."""
+    only = len(promises) == 1
+    if only and expression("commitments", "dropped_that").search(text):
+        return 0, Resolution.EXPIRED
+    found = expression("commitments", "that").match(text)
+    if found is None or expression("commitments", "open").search(text):
+        return None
+    verb = found.group("verb").lower()
+    if expression("commitments", "finished").fullmatch(verb):
+        return (0, Resolution.FULFILLED) if only else None
+    if not is_past(verb):
+        return None
+    doing = [n for n, one in enumerate(promises) if verb_lemma(verb) in _doings(_verb(one))]
+    return (doing[0], Resolution.FULFILLED) if len(doing) == 1 else None
+
+
+def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     """What becomes of it: done, called off, or nothing yet.
 
     Args:
         text: The sentence.
+        promise: What was promised.
         did: The word in it that says it was done, if one does.
     """
     off = expression("commitments", "dropped").search(text)
+    before = expression("commitments", "others").match(text) if did else None
+    # "Photos sent to Chloe": what was promised comes first, and nobody else.
+    other = before and not _stems(before.group()) & _stems(promise)
+    if did and before and other and text[before.end() :].lower().startswith(did):
+        return Resolution.EXPIRED
     # Who promised to cancel, and cancelled, has kept the promise.
     if off and not (did and did in off.group().lower().split()):
         return Resolution.EXPIRED
@@ -76,10 +103,24 @@ def _how(text: str, *, did: str | None) -> Resolution | None:
 
 
 def _did(text: str, promise: str) -> str | None:
-    """Its own verb in the past: "Sent off Paolo's reference"."""
-    verb = verb_lemma(promise.split(maxsplit=1)[0].lower())
-    words = (word.lower() for word in _WORD.findall(text))
-    return next((w for w in words if w != verb and is_past(w) and verb_lemma(w) == verb), None)
+    """Its own verb in the past, or one as good: "Sent off Paolo's reference"."""
+    verb = _verb(promise)
+    words = [word.lower() for word in _WORD.findall(text)]
+    said = [word for word in words[:2] if word not in {"i", "we"}]
+    if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
+        return verb
+    doings = _doings(verb)
+    return next((w for w in words if w != verb and is_past(w) and verb_lemma(w) in doings), None)
+
+
+def _verb(promise: str) -> str:
+    return verb_lemma(promise.split(maxsplit=1)[0].lower())
+
+
+def _doings(verb: str) -> frozenset[str]:
+    """The verb, and those that say much the same."""
+    groups = word_groups("commitments", "doings")
+    return frozenset({verb}).union(*(group for group in groups if verb in group))
 
 
 def _is_about(promise: str, said: frozenset[str], *, by_name: bool) -> bool:

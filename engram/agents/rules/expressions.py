@@ -36,6 +36,12 @@ def expression_text(table: str, name: str) -> str:
 
 
 @cache
+def word_groups(table: str, name: str) -> tuple[frozenset[str], ...]:
+    """The words of each line of a list that is no expression."""
+    return tuple(frozenset(line.split()) for line in _tables()[table][name])
+
+
+@cache
 def _tables() -> Mapping[str, Mapping[str, _Entry]]:
     text = files("engram.agents.rules").joinpath("expressions.toml").read_text(encoding="utf-8")
     return _TABLES.validate_python(tomllib.loads(text))

@@ -10,6 +10,7 @@ from engram.agents.requests import ExtractionRequest, TurnView
 from engram.agents.rules import knowledge
 from engram.agents.rules.commitments import Ended, ends, kept
 from engram.agents.rules.confirmations import confirmed
+from engram.agents.rules.expressions import expression
 from engram.agents.rules.notes import notes
 from engram.agents.rules.people import people
 from engram.agents.rules.statements import everything
@@ -25,10 +26,11 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     before: TurnView | None = None
     for turn in request.turns:
         if _speaks_for_itself(turn):
-            found += _ended_promises(turn, found)
-            found += _told(turn)
+            own = _in_own_words(turn)
+            found += _ended_promises(own, found)
+            found += _told(own)
             if before is not None and before.role == "assistant":
-                found += _confirmed(before, turn)
+                found += _confirmed(before, own)
         before = turn
     kept_ones = found[:MAX_STATEMENTS]
     return ExtractionAnswer(
@@ -42,6 +44,14 @@ def _speaks_for_itself(turn: TurnView) -> bool:
         return True
     named = turn.speaker is not None and not _MACHINE.search(turn.speaker)
     return turn.role == "assistant" and named
+
+
+def _in_own_words(turn: TurnView) -> TurnView:
+    """The turn up to where it passes on what somebody or something else says."""
+    posing = expression("turns", "posing").search(turn.content)
+    if posing is None:
+        return turn
+    return turn.model_copy(update={"content": turn.content[: posing.start()]})
 
 
 def _told(turn: TurnView) -> Iterator[StatedKnowledge]:

@@ -12,6 +12,9 @@ RECALL = 0.6
 PROMISES = 0.8
 
 
+FILES = ("seen", "more")
+
+
 @pytest.mark.parametrize("category", [one.value for one in Category])
 def test_seen_turns_are_learnt_under_their_category(category: str) -> None:
     """Precision before recall, in each of the ten."""
@@ -20,12 +23,21 @@ def test_seen_turns_are_learnt_under_their_category(category: str) -> None:
     assert counts.recall(category) >= RECALL
 
 
-def test_seen_promises_are_open_kept_or_called_off() -> None:
+def test_more_turns_are_learnt_under_their_category() -> None:
+    """In wider wordings a category may blur into its neighbour, seldom into nothing."""
+    counts = categories("categories.more.jsonl")
+    assert counts.precision() >= PRECISION
+    assert all(counts.recall(one.value) >= RECALL for one in Category)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_seen_promises_are_open_kept_or_called_off(file: str) -> None:
     """A promise is in its base form, and ends when a later turn says so."""
-    count, wrong = commitments("commitments.seen.jsonl")
+    count, wrong = commitments(f"commitments.{file}.jsonl")
     assert len(wrong) <= (1 - PROMISES) * count, [item["turns"] for item in wrong]
 
 
-def test_seen_commands_to_the_memory_are_no_facts_of_the_user() -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_seen_commands_to_the_memory_are_no_facts_of_the_user(file: str) -> None:
     """Whatever a turn poses as, it states nothing for its user."""
-    assert believed_injections("injections.seen.jsonl") == []
+    assert believed_injections(f"injections.{file}.jsonl") == []
