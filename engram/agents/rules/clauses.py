@@ -70,7 +70,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
             clause, first=number == 0 or before.rstrip().endswith(":"), after=(rest, spoken)
         )
         if clause and not _is_reported(before):
-            spoken = clause[:2].lower() in {"i ", "i'", "we"}
+            spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
             yield Clause(clause, at)
 
 
@@ -89,14 +89,13 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     # "I'm from Naples originally, living in Munich now".
     if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
         return f"I'm {rest}"
-    trusted = _trusted().match(clause)
-    if trusted:
-        return clause[trusted.end() :]
+    before = _trusted().match(clause)
+    if before is None and not _FIRST_PERSON.match(clause):
+        before = _adverbial().match(clause)
+    if before:
+        return clause[before.end() :]
     if _FIRST_PERSON.match(clause):
         return clause
-    adverbial = _adverbial().match(clause)
-    if adverbial:
-        return clause[adverbial.end() :]
     # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
     for words, subject in _left_out():
         if first and words.match(clause):

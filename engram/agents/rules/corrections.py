@@ -15,6 +15,8 @@ from engram.agents.rules.stated import Stated
 from engram.agents.rules.wordings import predicates, wordings
 
 _TABLE = "corrections"
+# Longer turns are pastes; each statement in them would search all of it.
+_LONGEST = 1_000
 
 
 def mended(found: Sequence[Stated], plain: str) -> list[Stated]:
@@ -63,6 +65,31 @@ def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None)
                 and not any(one.name == other.thing.name for other in found)
             ]
     return more
+
+
+def taken_back(found: Sequence[Stated], plain: str) -> list[Stated]:
+    """What "I meant blues, not jazz. I like blues." ends, wherever the turn says it."""
+    lowered = plain.casefold()
+    if "not " not in lowered or len(lowered) > _LONGEST:
+        return []
+    return [old for new in found if new.holds for old in _not_that(new, plain)]
+
+
+def _not_that(new: Stated, plain: str) -> list[Stated]:
+    name = re.escape(new.thing.name)
+    after = rf"\b{name},? (?:and |but )?not (?:in |at |as |to )?(?P<after>[^,;:!().]{{1,40}})"
+    before = (
+        rf"\bnot (?:in |at |as |to )?(?P<before>[^,;:!().]{{1,40}})(?:, (?:but )?| but ){name}\b"
+    )
+    kind = _kind(new.predicate)
+    for said in re.finditer(rf"{after}|{before}", plain, re.I):
+        words = said.group("after") or said.group("before")
+        if expression(_TABLE, "not_a_value").match(words):
+            continue
+        for old in find(kind, Spoken("", words, plain))[:1]:
+            if old.name.casefold() != new.thing.name.casefold():
+                return [replace(new, thing=old, holds=False, begins=False, corrects=False)]
+    return []
 
 
 def topic(sentence: Sentence, found: Sequence[Stated], before: Stated | None) -> Stated | None:

@@ -50,7 +50,8 @@ def _named_place(spoken: Spoken) -> list[Thing]:
         spoken.lower and len(found.name.split()) <= _MEMBERS_WORDS and "to" not in spoken.rest
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
-    return [found] if named and not blocked and not _WEEKDAY.match(found.name) else []
+    dated = _WEEKDAY.match(found.name) or _date().match(found.name)
+    return [found] if named and not blocked and not dated else []
 
 
 def _known_place(spoken: Spoken) -> list[Thing]:
@@ -72,7 +73,10 @@ def _organisation(spoken: Spoken) -> list[Thing]:
         # Who writes "i" may write "google"; more than a word or two is no name.
         plain = objects.thing(spoken.rest.strip())
         found = plain if plain and len(plain.name.split()) <= _MEMBERS_WORDS else None
-    return [] if found is None or _is_idle(found) else [found]
+    if found is None or _is_idle(found):
+        return []
+    # "I work with Excel" names no employer.
+    return [] if is_product(found) and spoken.said.casefold().endswith("with") else [found]
 
 
 def _former_employer(spoken: Spoken) -> list[Thing]:
@@ -86,6 +90,13 @@ def _former_employer(spoken: Spoken) -> list[Thing]:
 
 def _name(spoken: Spoken) -> list[Thing]:
     return _listed(objects.name(spoken.rest.strip(" ,")))
+
+
+def _company(spoken: Spoken) -> list[Thing]:
+    """A name that says itself that it is an employer's."""
+    found = _name(spoken)
+    words = vocabulary().company_words
+    return [one for one in found if words.intersection(one.name.casefold().split())]
 
 
 def _own_name(spoken: Spoken) -> list[Thing]:
@@ -129,7 +140,17 @@ def _subject(spoken: Spoken) -> list[Thing]:
 
 
 def _language(spoken: Spoken) -> list[Thing]:
-    return objects.several(spoken.rest.strip(), _one_language)
+    speaks = "speak" in spoken.said.casefold()
+    one = _any_language if speaks else _one_language
+    return objects.several(spoken.rest.strip(), one)
+
+
+def _any_language(rest: str) -> Thing | None:
+    known, found = _one_language(rest), objects.thing(rest)
+    if known is not None or found is None or not _UNKNOWN_LANGUAGE.match(found.name):
+        return known
+    named = is_product(found) or is_place(found) or _WEEKDAY.match(found.name)
+    return None if named else found
 
 
 def _one_language(rest: str) -> Thing | None:
@@ -137,9 +158,6 @@ def _one_language(rest: str) -> Thing | None:
     if found is None:
         return None
     known = _languages().match(found.name)
-    if known is None and _UNKNOWN_LANGUAGE.match(found.name):
-        named = is_product(found) or is_place(found) or _WEEKDAY.match(found.name)
-        return None if named else found
     return Thing(known.group(), known.group()) if known else None
 
 
@@ -221,6 +239,7 @@ _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
     "organisation": _organisation,
     "former_employer": _former_employer,
     "name": _name,
+    "company": _company,
     "own_name": _own_name,
     "thing": _thing,
     "things": _things,

@@ -18,6 +18,12 @@ _HEADS: Mapping[str, str] = {
     "WILL": r"(?:i'll|i\s+will|we'll|we\s+will|ill(?=\s+[a-z]))(?!\w)",
     "MY": r"(?:my|our)(?=\s)",
 }
+# Any other adverb: "deathly", "blissfully"; not a verb, and none that takes back what follows.
+_LY = (
+    r"(?!(?:re|ap|sup|im|com|multi)ply|fly|rely|hardly|rarely|barely|scarcely|nearly|possibly|"
+    r"probably|hopefully|supposedly|allegedly|practically|potentially|ideally|virtually|"
+    r"formerly|previously|initially)[a-z]{3,}ly"
+)
 _NO_HEAD = ""
 _WORD = re.compile(r"[a-z]+", re.I)
 _HEADED = re.compile(r"\{([A-Z|]+)\}\s*")
@@ -165,10 +171,12 @@ def _endings(one: Predicate, templates: Templates) -> Iterator[Wording]:
         yield Wording(says=f"{{I}} {past}", when="then")
     if not one.can_end:
         return
+    yield from (Wording(says=w, when="then") for w in _forms(one, templates.were))
     yield from (Wording(says=way) for way in _forms(one, templates.ended))
     yield from (Wording(says=w, when="any_more") for w in _forms(one, templates.ended_any_more))
     for way in (way for way in _being(one) if not way.startswith("(?=an")):
         yield from (Wording(says=t.replace("WAY", way)) for t in templates.being_ended)
+        yield from (Wording(says=t.replace("WAY", way), when="then") for t in templates.was)
         yield from (
             Wording(says=t.replace("WAY", way), when="any_more")
             for t in templates.being_ended_any_more
@@ -238,7 +246,7 @@ def _heads() -> Mapping[str, re.Pattern[str]]:
     adverbs = alternatives(vocabulary().adverbs)
     return {
         name: re.compile(
-            rf"{head}(?:\s+(?:{adverbs})(?!\w))*\s*" if name != "MY" else rf"{head}\s+", re.I
+            rf"{head}(?:\s+(?:{adverbs}|{_LY})(?!\w))*\s*" if name != "MY" else rf"{head}\s+", re.I
         )
         for name, head in _HEADS.items()
     }

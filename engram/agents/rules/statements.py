@@ -40,7 +40,8 @@ def everything(text: str) -> list[Stated]:
     """The same, with what is less than plain: promises by "I'll"."""
     plain = masked(text)
     found: dict[tuple[str, str, bool], Stated] = {}
-    for stated in corrections.mended(sorted(_all(plain, text), key=lambda one: one.at), plain):
+    told = corrections.mended(sorted(_all(plain, text), key=lambda one: one.at), plain)
+    for stated in [*told, *corrections.taken_back(told, plain)]:
         key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
         found.setdefault(key, stated)
     named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
@@ -61,7 +62,9 @@ def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:
 
 
 def _all(plain: str, text: str) -> Iterator[Stated]:
-    greeted = expression(_TABLE, "greeting", exact_case=True).match(plain)
+    greeted = expression(_TABLE, "greeting", exact_case=True).match(plain) or expression(
+        _TABLE, "introduction", exact_case=True
+    ).match(plain)
     if greeted and _can_be_a_name(greeted.group("name")):
         name = greeted.group("name")
         yield Stated("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))

@@ -87,6 +87,8 @@ class Templates(_Data):
     being_denied: tuple[str, ...]
     being_ended: tuple[str, ...]
     being_ended_any_more: tuple[str, ...]
+    was: tuple[str, ...]
+    were: tuple[str, ...]
 
 
 class Wordings(_Data):

@@ -10,16 +10,18 @@ from tests.unit.agents.telling import Verdict, judged, stories, told
 RIGHT = 0.95
 
 
-def test_seen_stories_end_with_the_right_current_values() -> None:
+@pytest.mark.parametrize("file", ["slots.seen.jsonl", "slots.more.jsonl"])
+def test_seen_stories_end_with_the_right_current_values(file: str) -> None:
     """In 95 of 100 stories every current value is right and nothing false is known."""
-    items, wrong = stories("slots.seen.jsonl")
+    items, wrong = stories(file)
     assert len(wrong) <= (1 - RIGHT) * len(items), [story["turns"] for story in wrong]
 
 
+@pytest.mark.parametrize("file", ["slots.seen.jsonl", "slots.more.jsonl"])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_what_held_before_stays_as_history(at_once: bool) -> None:
+def test_what_held_before_stays_as_history(at_once: bool, file: str) -> None:
     """Turn by turn or all together, past values are known and are not current."""
-    items = labelled("slots.seen.jsonl")
+    items = labelled(file)
     lost = [s for s in items if judged(s, told(s["turns"], at_once=at_once)).lost]
     assert len(lost) <= (1 - RIGHT) * len(items)
 
