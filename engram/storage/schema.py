@@ -47,17 +47,14 @@ _COMMON: Final[Mapping[str, FieldKind]] = {
     "tags": FieldKind.KEYWORD,
     "is_test": FieldKind.BOOL,
     "expires_at": FieldKind.DATETIME,
-    "importance": FieldKind.FLOAT,
     "revision": FieldKind.INTEGER,
     "review_at": FieldKind.DATETIME,
     "policy_fingerprint": FieldKind.KEYWORD,
 }
 _DERIVED: Final[Mapping[str, FieldKind]] = {
     "source_episode_ids": FieldKind.KEYWORD,
-    "event_at": FieldKind.DATETIME,
     "valid_from": FieldKind.DATETIME,
     "valid_to": FieldKind.DATETIME,
-    "identity": FieldKind.KEYWORD,
     "related_ids": FieldKind.KEYWORD,
 }
 _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
@@ -67,16 +64,13 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "speaker": FieldKind.KEYWORD,
         "sequence": FieldKind.INTEGER,
     },
-    MemoryType.FACTUAL: {
-        **_DERIVED,
-        "category": FieldKind.KEYWORD,
-        "value": FieldKind.KEYWORD,
-    },
+    MemoryType.FACTUAL: {**_DERIVED, "category": FieldKind.KEYWORD},
     MemoryType.SEMANTIC: {
         **_DERIVED,
         "form": FieldKind.KEYWORD,
         "detail.keys": FieldKind.KEYWORD,
         "category": FieldKind.KEYWORD,
+        "importance": FieldKind.FLOAT,
         "selectivity": FieldKind.FLOAT,
         "vitals.promotion_attempts": FieldKind.INTEGER,
         "slot.subject": FieldKind.KEYWORD,
@@ -85,11 +79,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "entities": FieldKind.KEYWORD,
     },
     MemoryType.PROCEDURAL: _DERIVED,
-    MemoryType.NEGATION: {
-        **_DERIVED,
-        "negates_pattern": FieldKind.KEYWORD,
-        "subject": FieldKind.KEYWORD,
-    },
+    MemoryType.NEGATION: _DERIVED,
 }
 _FIELDS: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
     memory_type: MappingProxyType({**_COMMON, **own}) for memory_type, own in _OWN.items()

@@ -148,6 +148,6 @@ async def test_another_users_cursor_shows_nothing_of_hers(repository: MemoryRepo
 async def test_only_times_can_order(repository: MemoryRepository) -> None:
     """Ordering by another kind of field, or by one without index, is refused."""
     with pytest.raises(InvalidQuery, match="known_at"):
-        await repository.scroll(ADA, EPISODIC, order_by="importance")
+        await repository.scroll(ADA, EPISODIC, order_by="sequence")
     with pytest.raises(UnindexedField):
         await repository.scroll(ADA, EPISODIC, order_by="content")
