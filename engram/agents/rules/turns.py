@@ -66,7 +66,8 @@ def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
     for note in notes(turn.content, [one.at for one in stated]):
         if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
             continue
-        if note.category is Category.CORRECTION and mended:
+        # What was taken back is no fact, and what mends it is told already.
+        if mended and note.category in {Category.CORRECTION, Category.FACT}:
             continue
         yield knowledge.from_note(turn, note)
 
