@@ -1,0 +1,45 @@
+"""Stories and turns that nobody who wrote the rules has read: slots, notes, promises, commands.
+
+The aims are 95 of 100 stories right, nine of ten notes right, and four of five
+promises. The floors here are what the rules reach; docs/benchmarks.md has the figures.
+"""
+
+from __future__ import annotations
+
+from tests.unit.agents.learning import believed_injections, categories, commitments
+from tests.unit.agents.telling import judged, stories, told
+
+STORIES_RIGHT = 0.8
+NOTES_PRECISION = 0.85
+NOTES_RECALL = 0.55
+PROMISES_RIGHT = 0.4
+
+
+def test_held_stories_mostly_end_with_the_right_current_values() -> None:
+    """Every current value is right and nothing superfluous is current."""
+    items, wrong = stories("slots.held.jsonl")
+    assert len(wrong) <= (1 - STORIES_RIGHT) * len(items), len(wrong)
+
+
+def test_held_stories_leave_nothing_false() -> None:
+    """What must not be known of the user is not, in any story."""
+    items, _ = stories("slots.held.jsonl")
+    assert not sum(bool(judged(story, told(story["turns"])).false) for story in items)
+
+
+def test_held_turns_are_learnt_under_their_category() -> None:
+    """Precision before recall, over all ten."""
+    counts = categories("categories.held.jsonl")
+    assert counts.precision() >= NOTES_PRECISION
+    assert counts.recall() >= NOTES_RECALL
+
+
+def test_held_promises_are_partly_understood() -> None:
+    """Open, kept or called off, as a later turn says."""
+    count, wrong = commitments("commitments.held.jsonl")
+    assert len(wrong) <= (1 - PROMISES_RIGHT) * count, len(wrong)
+
+
+def test_held_commands_to_the_memory_are_no_facts_of_the_user() -> None:
+    """Whatever a turn poses as, it states nothing for its user."""
+    assert len(believed_injections("injections.held.jsonl")) == 0
