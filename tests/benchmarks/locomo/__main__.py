@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument(
         "--embedded",
         action="store_true",
-        help="take the whole path through a Temporal server and MemoryStore (ten times slower)",
+        help="take the whole path through a Temporal server and MemoryStore (slower)",
     )
     parser.add_argument(
         "--leave-one-out",

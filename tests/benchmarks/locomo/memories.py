@@ -2,7 +2,7 @@
 
 By default through the parts that ``encode`` and ``recall`` run on (turns are
 stored as the storing activity stores them, questions go to the recaller) in this
-process and without Temporal, which is ten times faster. ``--embedded`` takes the
+process and without Temporal, which is faster. ``--embedded`` takes the
 whole path of an application: a Temporal server, a session workflow for each
 session, ``MemoryStore.encode`` and ``MemoryStore.recall``.
 """
