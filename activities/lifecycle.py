@@ -8,14 +8,8 @@ from temporalio import activity
 
 from activities.heartbeats import beating
 from engram.contracts import names
-from engram.contracts.lifecycle import (
-    FindDueUsersInput,
-    FindDueUsersOutput,
-    PromoteOutput,
-    PromotionReport,
-    ReviewOutput,
-    WalkInput,
-)
+from engram.contracts.lifecycle import PromoteOutput, PromotionReport, ReviewOutput, WalkInput
+from engram.contracts.maintenance import FindDueUsersInput, FindDueUsersOutput
 from engram.writing.due_users import due_users
 from engram.writing.promotions import Promoter
 from engram.writing.reviews import Reviewer

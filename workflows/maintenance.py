@@ -26,15 +26,17 @@ from engram.contracts.lifecycle import (
     MOST_FAILURES,
     DecayReport,
     DecayState,
+    PassReport,
+    PromotionReport,
+    PromotionState,
+    variant_of,
+)
+from engram.contracts.maintenance import (
     FindDueUsersInput,
     FindDueUsersOutput,
     MaintenanceReport,
     MaintenanceState,
     PassKind,
-    PassReport,
-    PromotionReport,
-    PromotionState,
-    variant_of,
 )
 from engram.contracts.sessions import ConsolidationRequest, RequestConsolidationInput
 from engram.domain.scope import Scope

@@ -8,12 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from engram.contracts import names
-from engram.contracts.lifecycle import (
-    PromoteOutput,
-    PromotionReport,
-    PromotionState,
-    WalkPosition,
-)
+from engram.contracts.lifecycle import PromoteOutput, PromotionReport, PromotionState, WalkPosition
 from workflows.failures import failure_of
 from workflows.lifecycle_calls import call, walk_input
 

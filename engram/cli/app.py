@@ -232,7 +232,7 @@ def consolidate(
     Example: engram consolidate -u ada, or: engram consolidate --all
     """
     from engram.cli import lifecycle  # noqa: PLC0415 - it builds on this module
-    from engram.contracts.lifecycle import PassKind  # noqa: PLC0415 - only what is used loads
+    from engram.contracts.maintenance import PassKind  # noqa: PLC0415 - only what is used loads
 
     if everybody:
         report = lifecycle.over_everybody(
@@ -294,6 +294,7 @@ def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> 
 from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - adds its commands to the app
 from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
 from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
+from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same
 from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
 from engram.cli import schedules as schedules  # noqa: E402, PLC0414 - same
 from engram.cli import trials as trials  # noqa: E402, PLC0414 - same

@@ -11,14 +11,8 @@ from rich.text import Text
 
 from engram.cli import output
 from engram.cli.app import Connected, DataDir, Json, User, _memory, _moment, _run, app
-from engram.contracts.lifecycle import (
-    DecayReport,
-    MaintenanceReport,
-    PassKind,
-    PassReport,
-    Population,
-    PromotionReport,
-)
+from engram.contracts.lifecycle import DecayReport, PassReport, Population, PromotionReport
+from engram.contracts.maintenance import MaintenanceReport, PassKind
 from engram.errors import InvalidQuery
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from engram.cli import output
 from engram.cli.app import Connected, DataDir, Json, _moment, _run, app
-from engram.contracts.lifecycle import PassKind
+from engram.contracts.maintenance import PassKind
 from engram.errors import InvalidQuery
 from engram.extras import needs_extra
 

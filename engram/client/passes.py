@@ -25,14 +25,12 @@ from engram.contracts.lifecycle import (
     DecayReport,
     DecayState,
     LifecyclePolicy,
-    MaintenanceReport,
-    MaintenanceState,
-    PassKind,
     Population,
     PromotionReport,
     PromotionState,
     variant_of,
 )
+from engram.contracts.maintenance import MaintenanceReport, MaintenanceState, PassKind
 from engram.contracts.sessions import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict

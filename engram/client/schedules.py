@@ -34,7 +34,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from engram.client.failures import typed
 from engram.client.passes import maintenance_state
 from engram.contracts import names
-from engram.contracts.lifecycle import PassKind
+from engram.contracts.maintenance import PassKind
 from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
 from engram.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from engram.contracts.lifecycle import FindDueUsersInput, PassKind
+from engram.contracts.maintenance import FindDueUsersInput, PassKind
 from engram.domain.lifecycle.decisions import fingerprint
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import STORED_TYPES, MemoryType

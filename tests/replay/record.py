@@ -28,7 +28,8 @@ from engram.agents.rules.model import RulesModel
 from engram.client.passes import PassRunner
 from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
-from engram.contracts.lifecycle import PassKind, Population
+from engram.contracts.lifecycle import Population
+from engram.contracts.maintenance import PassKind
 from engram.contracts.sessions import (
     AcceptedTurn,
     ConsolidationRequest,

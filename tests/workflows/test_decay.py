@@ -14,13 +14,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from engram.contracts import names
-from engram.contracts.lifecycle import (
-    FindDueUsersInput,
-    PassKind,
-    Population,
-    WalkInput,
-    WalkPosition,
-)
+from engram.contracts.lifecycle import Population, WalkInput, WalkPosition
+from engram.contracts.maintenance import FindDueUsersInput, PassKind
 from engram.domain.lifecycle.decisions import fingerprint
 from engram.domain.memories import MemoryStatus, MemoryType
 from engram.settings import Settings

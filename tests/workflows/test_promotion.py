@@ -11,7 +11,8 @@ import pytest
 from temporalio.client import Client
 
 from engram.contracts import names
-from engram.contracts.lifecycle import FindDueUsersInput, PassKind, Population
+from engram.contracts.lifecycle import Population
+from engram.contracts.maintenance import FindDueUsersInput, PassKind
 from engram.contracts.sessions import ConsolidationRequest
 from engram.domain.lifecycle.states import Tier, Vitals
 from engram.domain.memories import (

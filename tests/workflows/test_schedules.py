@@ -13,7 +13,7 @@ from temporalio.client import Client, ScheduleOverlapPolicy
 
 from engram.client.schedules import ScheduleInfo, Schedules, keeping_schedules
 from engram.contracts import names
-from engram.contracts.lifecycle import PassKind
+from engram.contracts.maintenance import PassKind
 from engram.errors import InvalidQuery
 from engram.settings import Settings
 from tests.replay.changed import OtherOrder

@@ -16,6 +16,7 @@ from engram.client.operations.inspection_answers import (
     ValidationReport,
 )
 from engram.client.operations.operation import AboutMemory, Question
+from engram.client.operations.scenarios import Scenario, ScenarioReport
 from engram.domain.memories import AnyMemory
 from engram.errors import InvalidInput
 from engram.writing.imports import ImportedMemory, ImportReport
@@ -93,19 +94,15 @@ class OperatingMethods(StoreMethods):
         ids = None if memory_ids is None else tuple(memory_ids)
         return await self._perform(trials.TEST_DELETE, trials.DeleteTests(memory_ids=ids))
 
-    async def play_scenario(self, name: str) -> trials.ScenarioReport:
+    async def play_scenario(self, name: str) -> ScenarioReport:
         """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart.
 
         Raises:
             InvalidInput: there is no scenario of this name.
         """
-        if name not in set(trials.Scenario):
-            raise InvalidInput(
-                "There is no scenario of this name.", allowed=", ".join(trials.Scenario)
-            )
-        return await self._perform(
-            trials.TEST_SCENARIO, trials.PlayScenario(name=trials.Scenario(name))
-        )
+        if name not in set(Scenario):
+            raise InvalidInput("There is no scenario of this name.", allowed=", ".join(Scenario))
+        return await self._perform(trials.TEST_SCENARIO, trials.PlayScenario(name=Scenario(name)))
 
     async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
         """Store memories from elsewhere: long-term, energy 10, recalled once (row D18).

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import timedelta
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.lifecycle import Acted
 from engram.client.operations.operation import Operation, Question
+from engram.client.operations.scenarios import Scenario, ScenarioPlayer, ScenarioReport
+from engram.client.operations.trial_memories import trial_knowledge, trial_turn
 from engram.client.passes import PassRunner
 from engram.contracts.lifecycle import Population
-from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
 from engram.domain.lifecycle.accesses import Recalls, accessed
-from engram.domain.lifecycle.decisions import rulebook
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import (
     STORED_TYPES,
     AnyMemory,
-    Episode,
-    MemoryStatus,
     MemoryType,
-    SemanticMemory,
 )
-from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
@@ -36,7 +29,6 @@ from engram.writing.lookup import one_memory
 from engram.writing.surveys import pages
 from engram.writing.updates import NewWriteId, update_memories
 
-_SESSION: Final = "engram-test"
 _MOST: Final = 200
 
 
@@ -67,40 +59,10 @@ class DeleteTests(Question):
     memory_ids: tuple[str, ...] | None = None
 
 
-class Scenario(StrEnum):
-    """What can be played through with test memories."""
-
-    FADE = "fade"
-    """A memory that nobody uses leaves."""
-    STAY = "stay"
-    """A fresh memory stays."""
-    USE = "use"
-    """A memory that is recalled outlives one that is not."""
-    HABIT = "habit"
-    """Earned knowledge becomes a habit."""
-    APART = "apart"
-    """A pass over real memories does not see test memories."""
-
-
 class PlayScenario(Question):
     """Which scenario is played."""
 
     name: Scenario
-
-
-class ScenarioReport(BaseModel):
-    """How a scenario went.
-
-    Attributes:
-        passed: Whether everything came as expected.
-        steps: What was done and seen, in words.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: Scenario
-    passed: bool
-    steps: tuple[str, ...]
 
 
 class Import(Question):
@@ -153,10 +115,12 @@ class TrialHandlers:
     ) -> None:
         self._repository = repository
         self._embedder = embedder
-        self._passes = passes
         self._rules = rules
         self._clock = clock
         self._new_write_id = new_write_id
+        self._player = ScenarioPlayer(
+            repository, passes, rules, clock, new_write_id, self._store, self._recall
+        )
         self._importer = Importer(repository, embedder, new_write_id, max_turn_bytes)
 
     def register(self, handlers: Handlers) -> None:
@@ -175,11 +139,11 @@ class TrialHandlers:
     async def create(self, scope: Scope, asked: CreateTest) -> Acted:
         """Store a test memory; the same words of the same age are the same memory."""
         born = self._clock() - timedelta(days=asked.age_days)
-        turn = _turn(scope, asked.content, born)
+        turn = trial_turn(scope, asked.content, born)
         made: AnyMemory = turn
         if asked.conclusion:
             await self._store(scope, turn)
-            made = _knowledge(scope, turn)
+            made = trial_knowledge(scope, turn)
         await self._store(scope, made)
         return Acted(memory=await one_memory(self._repository, scope, made.id))
 
@@ -190,22 +154,8 @@ class TrialHandlers:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory.
         """
-        now, batch = self._clock(), self._new_write_id()
-        recalls = Recalls(count=asked.recalls, at=now, instance_id=f"test-{batch}", batch=1)
-
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            return accessed(memory, recalls, self._rules)
-
-        memory = await self._test_memory(scope, asked.memory_id)
-        await update_memories(
-            self._repository,
-            scope,
-            [memory.id],
-            change,
-            new_write_id=self._new_write_id,
-            types=(memory.type,),
-        )
-        return Acted(memory=await one_memory(self._repository, scope, memory.id))
+        await self._recall(scope, asked.memory_id, asked.recalls)
+        return Acted(memory=await one_memory(self._repository, scope, asked.memory_id))
 
     async def list(self, scope: Scope, asked: Question) -> list[AnyMemory]:
         """The first test memories of each type."""
@@ -238,77 +188,24 @@ class TrialHandlers:
 
     async def play(self, scope: Scope, asked: PlayScenario) -> ScenarioReport:
         """Play a scenario, and remove what it made."""
-        plays: Mapping[Scenario, Callable[[_Play], Awaitable[None]]] = {
-            Scenario.FADE: self._fade,
-            Scenario.STAY: self._stay,
-            Scenario.USE: self._use,
-            Scenario.HABIT: self._habit,
-            Scenario.APART: self._apart,
-        }
-        play = _Play(scope, f"{asked.name} {self._new_write_id()}")
-        try:
-            await plays[asked.name](play)
-        finally:
-            for kind, ids in play.made.items():
-                await self._repository.delete(scope, kind, ids)
-        return ScenarioReport(name=asked.name, passed=play.passed, steps=tuple(play.steps))
+        return await self._player.play(scope, asked.name)
 
-    async def _fade(self, play: _Play) -> None:
-        turn = await self._old(play, "unused")
-        await self._passes.decay(play.scope, population=Population.TEST)
-        after = await one_memory(self._repository, play.scope, turn.id)
-        ends_as = rulebook(self._rules, play.scope.namespace).policy.ends_as
-        play.expect("the unused test memory has left", after.status is ends_as)
+    async def _recall(self, scope: Scope, memory_id: str, recalls: int) -> None:
+        now, batch = self._clock(), self._new_write_id()
+        noted = Recalls(count=recalls, at=now, instance_id=f"test-{batch}", batch=1)
 
-    async def _stay(self, play: _Play) -> None:
-        turn = await self._made(play, _turn(play.scope, f"fresh: {play.mark}", self._clock()))
-        await self._passes.decay(play.scope, population=Population.TEST)
-        after = await one_memory(self._repository, play.scope, turn.id)
-        play.expect("the fresh test memory stays", after.status is MemoryStatus.ACTIVE)
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            return accessed(memory, noted, self._rules)
 
-    async def _use(self, play: _Play) -> None:
-        used, unused = await self._old(play, "used"), await self._old(play, "unused")
-        await self.boost(play.scope, BoostTest(memory_id=used.id, recalls=3))
-        await self._passes.decay(play.scope, population=Population.TEST)
-        after = await self._repository.get(play.scope, [used.id, unused.id])
-        play.expect("the recalled one stays", after[used.id].status is MemoryStatus.ACTIVE)
-        play.expect("the other has left", after[unused.id].status is not MemoryStatus.ACTIVE)
-
-    async def _habit(self, play: _Play) -> None:
-        wanted = self._rules.promotion
-        turn = _turn(play.scope, f"The user always tests at night: {play.mark}", self._clock())
-        await self._made(play, turn)
-        earned = {"selectivity": wanted.selectivity, "consolidation_passes": wanted.passes}
-        source = _knowledge(play.scope, turn, **earned)
-        await self._made(play, source)
-        report = await self._passes.promote(play.scope, population=Population.TEST)
-        habit_id = derived_id(play.scope, MemoryType.PROCEDURAL, source.identity, 0)
-        play.made.setdefault(MemoryType.PROCEDURAL, []).append(habit_id)
-        play.expect("the knowledge became a habit", habit_id in report.promoted)
-        found = await self._repository.get(play.scope, [habit_id])
-        play.expect("the habit is a test memory", habit_id in found and found[habit_id].is_test)
-
-    async def _apart(self, play: _Play) -> None:
-        turn = await self._old(play, "unseen")
-        report = await self._passes.decay(play.scope, dry_run=True)
-        seen = {change.memory_id for change in report.changes}
-        play.expect("a pass over real memories leaves it alone", turn.id not in seen)
-        after = await one_memory(self._repository, play.scope, turn.id)
-        play.expect("it is as it was", after.revision == turn.revision)
-
-    async def _old(self, play: _Play, name: str) -> AnyMemory:
-        """A turn that was stored so long ago that it leaves at the next pass."""
-        now = self._clock()
-        turn = _turn(play.scope, f"{name}: {play.mark}", now)
-        leaves = rulebook(self._rules, play.scope.namespace).policy.leaves_at(turn)
-        lasts = (leaves - now) if leaves is not None else timedelta(days=1)
-        return await self._made(play, _turn(play.scope, turn.content, now - lasts * 1.1))
-
-    async def _made(self, play: _Play, memory: AnyMemory) -> AnyMemory:
-        await self._store(play.scope, memory)
-        play.made.setdefault(memory.type, []).append(memory.id)
-        play.steps.append(f"stored a test memory of type {memory.type.value}")
-        return memory
+        memory = await self._test_memory(scope, memory_id)
+        await update_memories(
+            self._repository,
+            scope,
+            [memory.id],
+            change,
+            new_write_id=self._new_write_id,
+            types=(memory.type,),
+        )
 
     async def _store(self, scope: Scope, memory: AnyMemory) -> None:
         (vector,) = await self._embedder.embed_documents([memory.indexed_text])
@@ -324,60 +221,3 @@ class TrialHandlers:
                 details={"id": memory_id},
             )
         return memory
-
-
-class _Play:
-    """A scenario on its way."""
-
-    def __init__(self, scope: Scope, mark: str) -> None:
-        self.scope = scope
-        self.mark = mark
-        self.made: dict[MemoryType, list[str]] = {}
-        self.steps: list[str] = []
-        self.passed = True
-
-    def expect(self, what: str, holds: bool) -> None:
-        """Note whether something came as expected."""
-        self.steps.append(f"{'yes' if holds else 'NO'}: {what}")
-        self.passed = self.passed and holds
-
-
-def _turn(scope: Scope, content: str, born: datetime) -> Episode:
-    name = f"{content_hash(content)}@{born.date().isoformat()}"
-    return Episode(
-        id=episode_id(scope, _SESSION, name),
-        namespace=scope.namespace,
-        user_id=scope.user_id,
-        content=content,
-        known_at=born,
-        created_at=born,
-        session_id=_SESSION,
-        role="user",
-        timestamp=born,
-        message_id=name,
-        # Consolidation leaves it alone.
-        consolidated_at=born,
-        is_test=True,
-    )
-
-
-def _knowledge(scope: Scope, turn: Episode, **more: Any) -> SemanticMemory:
-    identity = content_hash(f"{_SESSION}: {turn.content}")
-    return SemanticMemory(
-        id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),
-        namespace=scope.namespace,
-        user_id=scope.user_id,
-        content=turn.content,
-        known_at=turn.known_at,
-        created_at=turn.created_at,
-        session_id=_SESSION,
-        is_test=True,
-        source_episode_ids=(turn.id,),
-        event_at=turn.known_at,
-        derived_at=turn.created_at,
-        confidence=Confidence(
-            method=ExtractionMethod.EXTRACTED, extraction=0.9, last_confirmed=turn.known_at
-        ),
-        identity=identity,
-        **more,
-    )

@@ -6,6 +6,7 @@ import pytest
 
 from engram.client.operations import trials as ops
 from engram.client.operations.operation import Question
+from engram.client.operations.scenarios import Scenario
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.errors import InvalidInput
 from tests.unit.operations.conftest import ADA, Bench, ago
@@ -42,9 +43,9 @@ async def test_real_memories_are_refused(bench: Bench) -> None:
     assert await bench.store.count(ADA, MemoryType.EPISODIC) == 1
 
 
-@pytest.mark.parametrize("name", list(ops.Scenario))
+@pytest.mark.parametrize("name", list(Scenario))
 async def test_every_scenario_goes_as_it_should_and_leaves_nothing(
-    bench: Bench, name: ops.Scenario
+    bench: Bench, name: Scenario
 ) -> None:
     """Under the default rules each passes; real memories stay, test memories are gone."""
     real = turn(ADA, "real", ago(300))
