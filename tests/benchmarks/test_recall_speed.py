@@ -124,7 +124,7 @@ async def measured(
 async def test_recall_is_quick_among_ten_thousand_memories(
     repository: EdgeRepository, embedder: PydanticEmbedder
 ) -> None:
-    """Of turns in 8 ms, of everything in 10 ms, over two steps of links in 15 ms (medians)."""
+    """Of turns in 8 ms, of everything in 12 ms, over two steps of links in 15 ms (medians)."""
     recaller = Recaller(repository, embedder, ConfidenceWeights(), SETTINGS, covers)
 
     def asking(**options: Any) -> Callable[[str], Awaitable[None]]:
@@ -147,7 +147,7 @@ async def test_recall_is_quick_among_ten_thousand_memories(
     print(f"\nraw {base:.2f} ms, bars stretched {stretch:.2f} times")  # noqa: T201 - figures for the reader
     for name, took, median, worst in (
         ("turns", turns, 8, 25),
-        ("everything", everything_, 10, 25),
+        ("everything", everything_, 12, 25),
         ("two steps of links", linked, 15, 30),
     ):
         p50, p99 = statistics.median(took), took[int(ROUNDS * 0.99) - 1]
