@@ -6,6 +6,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.heartbeats import beating
 from engram.contracts import names
 from engram.contracts.common import Message
 from engram.contracts.forgetting import ApplyForgettingInput, ForgetPlan, PlanForgettingInput
@@ -27,7 +28,8 @@ class ForgettingActivities:
     @activity.defn(name=names.PLAN_FORGETTING_ACTIVITY)
     async def plan_forgetting(self, asked: PlanForgettingInput) -> ForgetPlan:
         """What goes, what stays without it, and what is composed again."""
-        return await self._forgetter.plan(asked.scope, asked.memory_id)
+        async with beating():
+            return await self._forgetter.plan(asked.scope, asked.memory_id)
 
     @activity.defn(name=names.APPLY_FORGETTING_ACTIVITY)
     async def apply_forgetting(self, asked: ApplyForgettingInput) -> Message:
@@ -42,5 +44,6 @@ class ForgettingActivities:
                 # A session that does not run holds nothing in mind.
                 if error.status is not RPCStatusCode.NOT_FOUND:
                     raise
-        await self._forgetter.apply(asked.scope, plan)
+        async with beating():
+            await self._forgetter.apply(asked.scope, plan)
         return Message()

@@ -15,9 +15,10 @@ from workflows.retries import STORE_LONG
 
 M = TypeVar("M", bound=Message)
 
-# A server lists what it runs a moment late. So the user's workflows are looked for
-# until two looks in a row, so far apart, found nothing to do.
-_BETWEEN_ROUNDS = timedelta(seconds=2)
+# A server lists what it runs a moment late, and an activity of a workflow that was
+# terminated hears of it with its next heartbeat, every four seconds. So one looks until
+# two looks in a row, so far apart, found nothing to do.
+_BETWEEN_ROUNDS = timedelta(seconds=5)
 _QUIET_ROUNDS = 2
 # Somebody who goes on writing meanwhile must not keep the erasure from ending.
 _MOST_ROUNDS = 30
@@ -54,6 +55,7 @@ class ErasureWorkflow:
         return ErasureReceipt(
             namespace=asked.scope.namespace,
             user_id=asked.scope.user_id,
+            complete=quiet >= _QUIET_ROUNDS,
             erased_at=workflow.now(),
             memories=dict(memories),
             workflows_stopped=stopped,

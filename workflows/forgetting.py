@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import workflow
@@ -19,6 +20,12 @@ from engram.contracts.forgetting import (
 from workflows.retries import STORE_LONG
 
 M = TypeVar("M", bound=Message)
+
+# Settling reads every version of every profile of the user: seconds, with many of them.
+_LIMIT = timedelta(minutes=10)
+_SILENCE = timedelta(seconds=30)
+# What one activity composes again.
+_CHUNK = 200
 
 
 @workflow.defn(name=names.FORGETTING_WORKFLOW)
@@ -59,15 +66,16 @@ class ForgettingWorkflow:
             run_id=info.run_id,
         )
         done = DigestOutput()
-        if plan.composed:
+        if not asked.digests.enabled:
+            return 0
+        for part in _chunks(plan.composed, _CHUNK):
             # Some of these ids are turns, the others memories; each reader takes its own.
-            both = {"memory_ids": plan.composed, "episode_ids": plan.composed}
-            work = base.model_copy(update=both)
+            work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
             done = done.plus(
                 await self._do(asked, names.DIGEST_KNOWLEDGE_ACTIVITY, work, DigestOutput)
             )
         if plan.boxed:
-            work = base.model_copy(update={"episode_ids": plan.boxed})
+            work = base.model_copy(update={"episode_ids": plan.boxed, "ended": plan.ended})
             done = done.plus(
                 await self._do(asked, names.DIGEST_SESSIONS_ACTIVITY, work, DigestOutput)
             )
@@ -78,8 +86,13 @@ class ForgettingWorkflow:
             activity,
             work,
             result_type=answer,
-            start_to_close_timeout=asked.store_timeout,
+            start_to_close_timeout=_LIMIT,
+            heartbeat_timeout=_SILENCE,
             retry_policy=STORE_LONG,
             summary=f"forget {asked.memory_id}",
         )
         return done
+
+
+def _chunks(ids: tuple[str, ...], size: int) -> tuple[tuple[str, ...], ...]:
+    return tuple(ids[start : start + size] for start in range(0, len(ids), size))

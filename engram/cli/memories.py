@@ -104,3 +104,6 @@ def erase(
             f"Erased: {total} memories, {receipt.histories_deleted} histories; "
             f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
         )
+    if not receipt.complete:
+        output.errors.print("Something was written meanwhile: stop that, and erase again.")
+        raise typer.Exit(1)

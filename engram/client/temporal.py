@@ -168,7 +168,6 @@ class WorkflowGateway:
                     scope=scope,
                     memory_id=memory_id,
                     digests=self._settings.digests,
-                    store_timeout=self._settings.store_timeout,
                 ),
                 id=workflow_id,
                 task_queue=self._settings.store_queue,

@@ -53,7 +53,9 @@ class ErasureReceipt(Message):
     Attributes:
         namespace: Of the user.
         user_id: Whose memory it was.
-        erased_at: When the last count was zero.
+        complete: Whether everything was gone at the end. False when something was
+            written for the user all the while: erase again once that has stopped.
+        erased_at: When it ended.
         memories: Deleted memories by type.
         workflows_stopped: Running workflows that were terminated.
         histories_deleted: Workflow histories that were deleted.
@@ -64,6 +66,7 @@ class ErasureReceipt(Message):
 
     namespace: str
     user_id: str
+    complete: bool = True
     erased_at: datetime
     memories: Mapping[str, int]
     workflows_stopped: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 from pydantic import Field
 
@@ -13,11 +12,10 @@ from engram.domain.memories import MemoryType
 
 
 class ForgetInput(ScopedMessage):
-    """Which memory is forgotten, and how patient each step is."""
+    """Which memory is forgotten, and by which numbers profiles are composed again."""
 
     memory_id: str
     digests: DigestPolicy
-    store_timeout: timedelta
 
 
 class ForgetPlan(Message):
@@ -32,6 +30,7 @@ class ForgetPlan(Message):
         referring: Memories that refer to what is gone.
         composed: Memories whose profiles and topics are composed again.
         boxed: Turns whose boxes are made again.
+        ended: Sessions whose last box is among them: they get no further turn.
         session_id: The conversation of a forgotten turn.
     """
 
@@ -43,6 +42,7 @@ class ForgetPlan(Message):
     referring: tuple[str, ...] = ()
     composed: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
     session_id: str | None = None
 
     @property

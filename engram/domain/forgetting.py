@@ -109,7 +109,9 @@ def without_references(
     if memory.superseded_by in gone:
         heir = heirs.get(memory.superseded_by or "")
         changes["superseded_by"] = heir
-        if heir is None:
+        # What only said the same as a forgotten memory does not come back in its place.
+        said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
+        if heir is None and not said_the_same:
             changes |= {
                 "status": MemoryStatus.ACTIVE,
                 "valid_to": None,

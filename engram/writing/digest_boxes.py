@@ -103,7 +103,9 @@ class BoxWriter:
                     sealed = await self._store(composer, session_id, run, episodes, policy)
                     linked += await self._link(composer, sealed)
                     stored.append(sealed)
-            if not more:
+            # A run of turns with one timestamp can be longer than what is read at once:
+            # reading it again would find the same turns.
+            if not more or all(run.sealed is None for run in cut):
                 return Sealed(tuple(stored), linked)
 
     async def _last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:

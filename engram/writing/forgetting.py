@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engram.contracts.forgetting import ForgetPlan
-from engram.domain.digests.details import BoxDetail, ProfileDetail, TopicDetail
+from engram.domain.digests.details import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.forgetting import (
     RECOMPOSED,
     heirs_of,
@@ -74,13 +74,18 @@ class Forgetter:
             referring=tuple(sorted(referred_to(derived) - doomed.memories.keys())),
             composed=tuple(sorted(doomed.composed - doomed.memories.keys())),
             boxed=tuple(sorted(doomed.boxed - doomed.memories.keys())),
+            ended=tuple(sorted(doomed.ended)),
             session_id=target.session_id if isinstance(target, Episode) else None,
         )
 
     async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
         """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""
-        gone, episodes = plan.ids, frozenset(plan.episodes)
-        left = await self._sources(scope, plan.amended)
+        episodes = frozenset(plan.episodes)
+        # What gained another source since it was settled stays, without the forgotten one.
+        spared = await self._spared(scope, plan)
+        gone = plan.ids - spared
+        left = await self._sources(scope, {*plan.amended, *spared})
+        orphans: dict[MemoryType, set[str]] = {}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, DerivedMemory):
@@ -89,11 +94,13 @@ class Forgetter:
             if not episodes.isdisjoint(memory.source_episode_ids):
                 after = without_sources(memory, episodes, left)
             if after is None:
+                # Its other source was forgotten at the same time, by another run.
+                orphans.setdefault(memory.type, set()).add(memory.id)
                 return None
             after = without_references(after, gone, plan.heirs) or after
             return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
-        touched = (*plan.amended, *plan.referring)
+        touched = (*plan.amended, *plan.referring, *spared)
         await update_memories(
             self.repository,
             scope,
@@ -102,14 +109,33 @@ class Forgetter:
             new_write_id=self.new_write_id,
             types=DERIVED_TYPES,
         )
-        for kind, ids in plan.gone.items():
-            others = [one for one in ids if one != plan.memory_id]
+        for kind, orphaned in orphans.items():
+            await self.repository.delete(scope, kind, orphaned)
+        for kind, planned in plan.gone.items():
+            others = [one for one in planned if one in gone and one != plan.memory_id]
             if others:
                 await self.repository.delete(scope, kind, others)
         for kind, ids in plan.gone.items():
             if plan.memory_id in ids:
                 await self.repository.delete(scope, kind, (plan.memory_id,))
         await self.repository.flush()
+
+    async def _spared(self, scope: Scope, plan: ForgetPlan) -> frozenset[str]:
+        """Conclusions that were to go with a turn, and rest on another one by now."""
+        if not plan.episodes:
+            return frozenset()
+        found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
+        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
+        episodes = frozenset(plan.episodes)
+        others = {e for m in drawn for e in m.source_episode_ids} - episodes
+        there = await self.repository.get(scope, others, (MemoryType.EPISODIC,), fresh=True)
+        return frozenset(
+            m.id
+            for m in drawn
+            if not episodes.isdisjoint(m.source_episode_ids)
+            and not there.keys().isdisjoint(m.source_episode_ids)
+            and not is_made_from(m, plan.ids)
+        )
 
     async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
         found: list[DerivedMemory] = []
@@ -177,6 +203,7 @@ class _Doomed:
     memories: dict[str, AnyMemory] = field(default_factory=dict)
     composed: set[str] = field(default_factory=set)
     boxed: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.add(self.target)
@@ -194,6 +221,8 @@ class _Doomed:
                 self.composed |= set(topic.member_ids)
             case BoxDetail() as box:
                 self.boxed |= set(box.episode_ids)
+                if box.sealed is SealReason.ENDED and box.session_id is not None:
+                    self.ended.add(box.session_id)
 
     @property
     def episodes(self) -> tuple[str, ...]:

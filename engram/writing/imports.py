@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import apart, derived_id, episode_id
 from engram.domain.lifecycle.migration import migrated
 from engram.domain.memories import AnyMemory, Category, Episode, MemoryType, SemanticMemory
 from engram.domain.normalisation import content_hash
@@ -131,7 +131,8 @@ class Importer:
 
 
 def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemory]:
-    name = item.message_id or f"{content_hash(item.content)}@{item.timestamp.isoformat()}"
+    said = f"{content_hash(item.content)}@{item.timestamp.isoformat()}"
+    name = item.message_id or apart(said, is_test=item.is_test)
     own: dict[str, Any] = {} if item.importance is None else {"importance": item.importance}
     common: dict[str, Any] = {
         "namespace": scope.namespace,
@@ -158,7 +159,7 @@ def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemo
     used = item.last_accessed_at
     if not item.conclusion:
         return [migrated(episode, now, last_accessed_at=used)]
-    identity = content_hash(item.content)
+    identity = apart(content_hash(item.content), is_test=item.is_test)
     knowledge = SemanticMemory(
         **common,
         id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),

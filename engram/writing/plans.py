@@ -12,7 +12,14 @@ from engram.contracts.consolidation import PlanOutput
 from engram.domain.amendments import amended, retired
 from engram.domain.links import linked, without_link
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
-from engram.domain.plan import Action, ConsolidationPlan, Discard, LinkGraph, UpdateNote
+from engram.domain.plan import (
+    Action,
+    ConsolidationPlan,
+    Discard,
+    LinkGraph,
+    Supersession,
+    UpdateNote,
+)
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import Embedder, MemoryRepository, NewMemory
@@ -78,6 +85,7 @@ class PlanWriter:
             for update in plan.retirements()
             if update.supersession is not None
         }
+        endings = await self._with_a_successor(scope, endings)
         updated = await update_memories(
             self.repository,
             scope,
@@ -93,6 +101,7 @@ class PlanWriter:
         )
 
     async def _store(self, scope: Scope, memories: tuple[SemanticMemory, ...]) -> tuple[str, ...]:
+        memories = await self._with_a_source(scope, memories)
         if not memories:
             return ()
         ids = [memory.id for memory in memories]
@@ -112,6 +121,29 @@ class PlanWriter:
                 details={"ids": lost[:10]},
             )
         return tuple(memory.id for memory in missing)
+
+    async def _with_a_successor(
+        self, scope: Scope, endings: dict[str, Supersession]
+    ) -> dict[str, Supersession]:
+        """Those whose successor exists: replaced by what was forgotten, nothing is replaced."""
+        wanted = {ending.superseded_by for ending in endings.values()}
+        if not wanted:
+            return endings
+        there = await self.repository.get(scope, wanted, _SEMANTIC, fresh=True)
+        return {key: ending for key, ending in endings.items() if ending.superseded_by in there}
+
+    async def _with_a_source(
+        self, scope: Scope, memories: tuple[SemanticMemory, ...]
+    ) -> tuple[SemanticMemory, ...]:
+        """Those that still rest on something: a turn may be forgotten between plan and writing."""
+        wanted = {source for memory in memories for source in memory.source_episode_ids}
+        if not wanted:
+            return memories
+        there = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,), fresh=True)
+        kept = tuple(m for m in memories if not there.keys().isdisjoint(m.source_episode_ids))
+        if len(kept) < len(memories):
+            _log.info("new memories lost their sources", memories=len(memories) - len(kept))
+        return kept
 
     async def _episodes(self, scope: Scope, updates: Iterable[UpdateNote]) -> dict[str, Episode]:
         wanted = {source for update in updates for source in update.add_sources}

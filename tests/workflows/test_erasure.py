@@ -52,6 +52,7 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert receipt.workflows_stopped >= 2
         assert receipt.histories_deleted == 3
         assert receipt.histories_kept == 0
+        assert receipt.complete
         assert "Lisbon" not in receipt.model_dump_json()
         counts = [await repository.count(scope, kind) for kind in STORED_TYPES]
         assert counts == [0] * len(STORED_TYPES)
