@@ -37,7 +37,10 @@ class Said:
 def engram(up: Up, *arguments: str) -> Said:
     """Run a command in this process, attached to the one that is up: starting one takes long."""
     runner = CliRunner(env={"COLUMNS": "200", "ENGRAM_USER": "ada"})
-    done = runner.invoke(app, [*arguments, "-d", str(up.folder)])
+    with pytest.MonkeyPatch.context() as patched:
+        # It would write to a stream that ends with the command, for the rest of the run.
+        patched.setattr("engram.cli.app.configure_logging", lambda **_: None)
+        done = runner.invoke(app, [*arguments, "-d", str(up.folder)])
     if isinstance(done.exception, EngramError):
         return Said(1, done.stdout, str(done.exception))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
