@@ -26,8 +26,8 @@ _SMALL_WORDS: Final = frozenset(
 )
 # Words that tell of an ending which names nothing: "I retired", "we broke up".
 _ENDING_WORDS: Final = frozenset(
-    "no not never longer quit retir retire resign leav left lost lose fire laid redund unemploy jobless "
-    "divorc separ broke split end stop over done homeless cancel between".split()
+    "no not never longer quit retir retire resign leav left lost lose fire laid redund unemploy "
+    "jobless divorc separ broke split end stop over done homeless cancel between".split()
 )
 
 

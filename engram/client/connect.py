@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from engram.client.assembly import EmbedderSpec, direct_engine
+from engram.client.quiet import quiet_unless_configured
 from engram.client.server_store import open_server_repository
 from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
@@ -42,6 +43,7 @@ async def connect(
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
     """
+    quiet_unless_configured()
     base = settings or Settings.load()
     given = {"qdrant_url": qdrant_url, "temporal_address": temporal_address}
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from engram.client.engine import MemoryEngine
+from engram.client.quiet import quiet_unless_configured
 from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
 from engram.domain.confidence import ConfidenceWeights
@@ -85,6 +86,7 @@ async def open(
         EmbeddedPartMissing: the extra ``embedded`` is not installed.
         SchemaMismatch: the folder belongs to another schema version or embedder.
     """
+    quiet_unless_configured()
     active = _settings(settings, path, confidence_weights)
     scope = Scope.of(namespace or active.namespace, user_id)
     now = clock or system_clock

@@ -56,7 +56,7 @@ def test_words_that_must_survive_are_found(text: str, kind: str, words: str) -> 
     ],
 )
 def test_what_may_be_reworded_is_left_alone(text: str) -> None:
-    """Few and certain."""
+    """Only a few, certain forms become artifacts."""
     assert verbatim_in(text) == []
 
 

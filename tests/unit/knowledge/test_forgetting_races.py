@@ -1,0 +1,135 @@
+"""Forgetting beside other writers: nothing forgotten comes back, and nothing more goes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from engram.domain.confidence import Confidence, ExtractionMethod
+from engram.domain.identity import derived_id, episode_id
+from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.plan import ConsolidationPlan, StoreNote, Supersession, UpdateNote
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.ports import MemoryRepository, NewMemory
+from engram.writing.forgetting import Forgetter
+from engram.writing.plans import PlanWriter
+from tests.workflows.support import open_edge, worker_settings
+
+SCOPE = Scope.of("default", "ada")
+SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)
+EMBEDDER = make_embedder("wordllama")
+
+
+@pytest.fixture
+async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, worker_settings()) as opened:
+        yield opened
+
+
+def new_write_id() -> str:
+    """A value that no other write has."""
+    return uuid4().hex
+
+
+def turn(name: str) -> Episode:
+    """A turn of the user."""
+    return Episode(
+        id=episode_id(SCOPE, "s1", name),
+        namespace=SCOPE.namespace,
+        user_id=SCOPE.user_id,
+        content=f"I said {name}.",
+        known_at=SAID,
+        created_at=SAID,
+        role="user",
+        timestamp=SAID,
+        message_id=name,
+    )
+
+
+def statement(content: str, *sources: Episode) -> SemanticMemory:
+    """A conclusion from turns."""
+    return SemanticMemory(
+        id=derived_id(SCOPE, MemoryType.SEMANTIC, content, 0),
+        namespace=SCOPE.namespace,
+        user_id=SCOPE.user_id,
+        content=content,
+        known_at=SAID,
+        created_at=SAID,
+        event_at=SAID,
+        derived_at=SAID,
+        source_episode_ids=tuple(source.id for source in sources),
+        identity=content,
+        confidence=Confidence(
+            method=ExtractionMethod.EXTRACTED, extraction=0.9, last_confirmed=SAID
+        ),
+    )
+
+
+async def keep(repository: MemoryRepository, memories: Sequence[Episode | SemanticMemory]) -> None:
+    """Store them."""
+    vectors = await EMBEDDER.embed_documents([memory.content for memory in memories])
+    pairs = zip(memories, vectors, strict=True)
+    await repository.insert(SCOPE, [NewMemory(memory, vector) for memory, vector in pairs])
+
+
+async def test_two_turns_forgotten_at_once_take_what_both_supported(
+    repository: MemoryRepository,
+) -> None:
+    """Each run thinks the other turn stays; what is left without a source goes all the same."""
+    one, two = turn("one"), turn("two")
+    shared = statement("The user is ill.", one, two)
+    await keep(repository, [one, two, shared])
+    forgetter = Forgetter(repository, new_write_id)
+    plans = [await forgetter.plan(SCOPE, gone.id) for gone in (one, two)]
+    for plan in plans:
+        await forgetter.apply(SCOPE, plan)
+    assert await repository.get(SCOPE, [one.id, two.id, shared.id]) == {}
+
+
+async def test_what_gained_a_source_meanwhile_stays(repository: MemoryRepository) -> None:
+    """A conclusion that another turn confirmed after the plan was made is not deleted with it."""
+    one, two = turn("one"), turn("two")
+    known = statement("The user is well.", one)
+    await keep(repository, [one, two, known])
+    forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
+    plan = await forgetter.plan(SCOPE, one.id)
+    confirming = UpdateNote(why="said again", memory_id=known.id, add_sources=(two.id,))
+    await writer.write(SCOPE, ConsolidationPlan(actions=(confirming,)), SAID)
+    await forgetter.apply(SCOPE, plan)
+    left = (await repository.get(SCOPE, [one.id, known.id]))[known.id]
+    assert isinstance(left, SemanticMemory)
+    assert left.source_episode_ids == (two.id,)
+
+
+async def test_a_plan_written_after_forgetting_brings_nothing_back(
+    repository: MemoryRepository,
+) -> None:
+    """New memories whose turns are gone are not stored, and replace nothing."""
+    one, two = turn("one"), turn("two")
+    before = statement("The user lives in Paris.", one)
+    after = statement("The user lives in London.", two)
+    await keep(repository, [one, two, before])
+    ending = Supersession(superseded_by=after.id, valid_to=SAID, superseded_known_at=SAID)
+    plan = ConsolidationPlan(
+        actions=(
+            StoreNote(why="moved", memory=after),
+            UpdateNote(why="moved", memory_id=before.id, supersession=ending),
+        )
+    )
+    forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
+    await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, two.id))
+    assert (await writer.write(SCOPE, plan, SAID)).stored == ()
+    await writer.retire(SCOPE, plan)
+    found = await repository.get(SCOPE, [before.id, after.id])
+    assert found.keys() == {before.id}
+    assert found[before.id].status is MemoryStatus.ACTIVE
+
+
+def _writer(repository: MemoryRepository) -> PlanWriter:
+    return PlanWriter(repository, EMBEDDER, new_write_id)
