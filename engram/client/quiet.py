@@ -17,5 +17,6 @@ def quiet_unless_configured() -> None:
     if not structlog.is_configured():
         structlog.configure(
             wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+            # Asked for with each line: a program may exchange its standard error.
+            logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         )

@@ -98,6 +98,7 @@ async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark
 async def test_models_are_asked_as_much_whatever_is_known(repository: MemoryRepository) -> None:
     """The same turns after 100, 1,000 and 10,000 memories: as many calls, of the same size."""
@@ -121,6 +122,7 @@ async def test_models_are_asked_as_much_whatever_is_known(repository: MemoryRepo
         assert sum(prompts) <= 1.2 * sum(few)
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark
 async def test_models_are_asked_in_proportion_to_what_is_said(
     repository: MemoryRepository,

@@ -52,6 +52,7 @@ async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[Memory
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark
 @pytest.mark.timeout(600)
 async def test_consolidation_keeps_up(

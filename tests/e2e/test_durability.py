@@ -225,6 +225,7 @@ async def test_four_processes_talk_into_one_session(tmp_path: Path) -> None:
         assert len({episode.sequence for episode in kept}) == len(kept) == 80
 
 
+@pytest.mark.slow
 async def test_five_thousand_encodes_through_one_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,6 +146,7 @@ async def test_a_second_pass_changes_nothing(memory: Memory) -> None:
     assert await memory.semantic() == before
 
 
+@pytest.mark.slow
 async def test_a_crash_between_any_two_steps_leads_to_the_same_memory(
     temporal_client: Client, tmp_path: Path, settings: Settings
 ) -> None:

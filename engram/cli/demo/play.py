@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -13,7 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from engram.cli.demo.script import DemoScript, Question, load_script
 from engram.cli.output import console, errors, print_hits, print_memories
 from engram.client.store import MemoryStore
-from engram.domain.memories import DERIVED_TYPES, DerivedMemory, MemoryType
+from engram.domain.memories import (
+    AnyMemory,
+    DERIVED_TYPES,
+    LinkKind,
+    MemoryForm,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.settings import Settings
 
 
@@ -88,14 +96,28 @@ async def _show_knowledge(memory: MemoryStore) -> None:
     _headline("What is not so")
     print_memories((await memory.list(memory_types=[MemoryType.NEGATION])).memories)
     _headline("What consolidation concluded, with its history")
-    known = (await memory.list(memory_types=[MemoryType.SEMANTIC])).memories
+    everything = (await memory.list(memory_types=[MemoryType.SEMANTIC], limit=500)).memories
+    semantic = [m for m in everything if isinstance(m, SemanticMemory)]
+    known = [m for m in semantic if m.form is MemoryForm.STATEMENT]
     print_memories(known)
     _headline("A link")
-    linked = next((m for m in known if isinstance(m, DerivedMemory) and m.links), None)
-    if linked is None:
+    pairs = _about_the_same(known)
+    if not pairs:
         console.print("No two memories are linked.", style="dim")
         return
-    print_memories([linked, await memory.get(linked.related_ids[0])])
+    print_memories(pairs[0])
+
+
+def _about_the_same(known: Sequence[SemanticMemory]) -> list[tuple[AnyMemory, AnyMemory]]:
+    """The pairs that a name links, those that hold now first."""
+    by_id = {memory.id: memory for memory in known}
+    pairs: list[tuple[AnyMemory, AnyMemory]] = [
+        (memory, by_id[link.target_id])
+        for memory in sorted(known, key=lambda one: one.superseded_by is not None)
+        for link in memory.links
+        if link.kind is LinkKind.ENTITY and link.target_id in by_id
+    ]
+    return pairs
 
 
 async def _show_answers(memory: MemoryStore, script: DemoScript) -> None:

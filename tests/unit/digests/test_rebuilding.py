@@ -339,6 +339,7 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: Kept) -> Non
     assert await kept.digests.guidance(ADA) == ((line,), True)
 
 
+@pytest.mark.slow
 async def test_a_digest_costs_what_was_touched_not_what_is_stored(tmp_path: Path) -> None:
     """The same touch asks and reads as much with 2,000 memories stored as with 100."""
     costs = []
