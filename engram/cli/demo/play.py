@@ -15,8 +15,8 @@ from engram.cli.demo.script import DemoScript, Question, load_script
 from engram.cli.output import console, errors, print_hits, print_memories
 from engram.client.store import MemoryStore
 from engram.domain.memories import (
-    AnyMemory,
     DERIVED_TYPES,
+    AnyMemory,
     LinkKind,
     MemoryForm,
     MemoryType,
