@@ -153,7 +153,11 @@ def with_setting(name: str, value: object, others: dict[str, Any]) -> LifecycleR
     return rules(**{**others, group: {**others.get(group, {}), field: value}})
 
 
-@pytest.mark.parametrize(("name", "value", "probe", "others"), CASES, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(
+    ("name", "value", "probe", "others"),
+    CASES,
+    ids=[f"{number}-{case[0]}" for number, case in enumerate(CASES)],
+)
 def test_each_setting_changes_something(
     name: str, value: object, probe: Probe, others: dict[str, Any]
 ) -> None:
