@@ -1,10 +1,10 @@
 """Following links: what the answers are connected with (rows R2, R5).
 
 Activation spreads from the best answers along their links. A step passes on a
-share of what it starts from, times the confidence of the link, less with every
-step; links under the bound are not followed. A memory that several answers lead to
-collects from each. ``ROUNDS`` rounds in the manner of personalised PageRank
-(Page et al. 1998) then settle how much each is worth.
+share of what it starts from, times how sure the link still is at the moment one
+looks from (row D12), less with every step; links under the bound are not followed.
+A memory that several answers lead to collects from each. ``ROUNDS`` rounds in the
+manner of personalised PageRank (Page et al. 1998) then settle how much each is worth.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engram.domain.lifecycle.edges import edge_confidence
+from engram.domain.lifecycle.rules import EdgeRules
 from engram.domain.memories import AnyMemory, DerivedMemory, Link
 from engram.ports import MemoryRepository
 from engram.recall.ranked import LinkStep, Ranked, by_score
@@ -40,16 +42,17 @@ async def follow(
     question: Question,
     found: Sequence[Ranked],
     passes: Callable[[AnyMemory], bool],
+    rules: EdgeRules,
 ) -> list[Ranked]:
     """``found`` and what its best lead to, which passes the same filters, best first.
 
     What was found as well gains: of what is missing in its score to 1, the share
-    that the links hint at.
+    that the links hint at. ``rules`` say how links weaken unless they are found again.
     """
     known = {one.memory.id: one for one in found}
     seeds = {one.memory.id: one.score for one in found[: question.request.limit]}
     memories = {one.memory.id: one.memory for one in found}
-    edges, paths = await _walk(repository, question, seeds, memories, passes)
+    edges, paths = await _walk(repository, question, seeds, memories, passes, rules)
     if not edges:
         return list(found)
     for memory_id, hint in _hints(seeds, edges).items():
@@ -68,6 +71,7 @@ async def _walk(
     seeds: Mapping[str, float],
     memories: dict[str, AnyMemory],
     passes: Callable[[AnyMemory], bool],
+    rules: EdgeRules,
 ) -> tuple[list[_Edge], dict[str, tuple[LinkStep, ...]]]:
     """Edges up to ``HOPS`` away, and the surest path to each memory; reads what is missing."""
     edges: list[_Edge] = []
@@ -79,7 +83,7 @@ async def _walk(
             edge
             for memory_id in border
             if memory_id not in walked
-            for edge in _edges(question, memories.get(memory_id))
+            for edge in _edges(question, memories.get(memory_id), rules)
         ]
         walked.update(border)
         outward.sort(key=lambda edge: (-edge.confidence, edge.target, edge.source))
@@ -97,13 +101,15 @@ async def _walk(
     return edges, paths
 
 
-def _edges(question: Question, memory: AnyMemory | None) -> list[_Edge]:
+def _edges(question: Question, memory: AnyMemory | None, rules: EdgeRules) -> list[_Edge]:
     if not isinstance(memory, DerivedMemory):
         return []
+    moment = question.visibility.moment
     return [
-        _Edge(memory.id, link.target_id, link.kind.value, link.confidence)
+        _Edge(memory.id, link.target_id, link.kind.value, confidence)
         for link in memory.links
-        if link.confidence >= WEAKEST and _known(question, link)
+        if _known(question, link)
+        and (confidence := edge_confidence(link, moment, rules)) >= WEAKEST
     ]
 
 

@@ -143,6 +143,7 @@ class Recaller:
                 question,
                 passing,
                 lambda memory: self._passes_all(question, memory),
+                self._rules.edges,
             )
         return await self._from_the_best_down(question, passing)
 

@@ -1,11 +1,12 @@
 """Single stages of recall: what a question asks for, cues, periods, links, folding, context."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from engram.client.facade.context import context_of
 from engram.domain.context_block import CLOSING, OPENING, without_context_blocks
+from engram.domain.lifecycle.rules import EdgeRules
 from engram.domain.lifecycle.states import LifecycleState
 from engram.domain.memories import Link, LinkKind, MemoryForm, MemoryStatus
 from engram.domain.ranking import RankingFactors
@@ -118,26 +119,18 @@ async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories
     middle = semantic(
         "PostgreSQL is relational",
         1,
-        links=(Link(target_id=far.id, confidence=0.9, first_seen=day(1), last_seen=day(1)),),
+        links=(Link(target_id=far.id, confidence=0.9, first_seen=day(1), last_seen=NOW),),
     )
     near = semantic(
         "The shop runs on PostgreSQL",
         1,
         links=(
-            Link(target_id=middle.id, confidence=0.87, first_seen=day(1), last_seen=day(1)),
-            Link(target_id=weak.id, confidence=0.19, first_seen=day(1), last_seen=day(1)),
+            Link(target_id=middle.id, confidence=0.87, first_seen=day(1), last_seen=NOW),
+            Link(target_id=weak.id, confidence=0.19, first_seen=day(1), last_seen=NOW),
         ),
     )
     await memories.keep(near, middle, far, weak)
-    request = RecallRequest.of("shop", settings=SETTINGS, follow_links=True)
-    question = Question(
-        scope=ADA,
-        request=request,
-        vectors=await memories.embedder.embed_query("shop"),
-        visibility=request.visibility(NOW),
-        analysis=analyse("shop", NOW),
-    )
-    found = await follow(memories.repository, question, [Ranked(near, 0.9)], lambda _: True)
+    found = await _led_to(memories, [Ranked(near, 0.9)])
     assert [one.memory.id for one in found] == [near.id, middle.id, far.id]
     assert [link.source_id for link in found[2].links] == [near.id, middle.id]
     assert found[1].score == pytest.approx(0.9 * 0.87 * 0.5)
@@ -151,6 +144,60 @@ async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories
     assert there.linked_from == near.id
     unlinked = explained[weak.id]
     assert unlinked is None or not unlinked.links
+
+
+async def test_a_link_weakens_until_it_is_found_again(memories: Memories) -> None:
+    """Spreading goes by how sure a link is now: faded under 0.2 it is not followed (D12, R5)."""
+    lately = day(400 - 30 - 4 * 30)  # Past the grace period, four windows of 0.05 each.
+    long_ago = day(1)
+    fading = semantic("Relational stores keep rows", 1)
+    faded = semantic("Penguins swim", 1)
+    of_old = semantic("Whales sing", 1)
+    lasting = semantic("The user always backs up the shop", 1)
+    links = (
+        _link(fading.id, 0.87, lately),
+        _link(faded.id, 0.6, long_ago),
+        # As links were kept before they had a confidence.
+        Link.model_validate({"target_id": of_old.id, "first_seen": lately, "last_seen": NOW}),
+        _link(lasting.id, 0.9, long_ago, LinkKind.PROMOTED_TO),
+    )
+    near = semantic("The shop runs on PostgreSQL", 1, links=links)
+    await memories.keep(near, fading, faded, of_old, lasting)
+    found = {one.memory.id: one for one in await _led_to(memories, [Ranked(near, 0.8)])}
+    assert found.keys() == {near.id, fading.id, of_old.id, lasting.id}
+    sure = {key: one.links[-1].confidence for key, one in found.items() if one.links}
+    assert sure == pytest.approx({fading.id: 0.67, of_old.id: 1.0, lasting.id: 0.9})
+    assert found[fading.id].score == pytest.approx(0.8 * 0.67 * 0.5)
+    hits = await memories.ask("shop", follow_links=True, explain=True, memory_types=KNOWLEDGE)
+    told = {hit.memory.id: hit.explanation.text for hit in hits if hit.explanation}
+    assert "conf=0.67" in told[fading.id]
+    # Seen from then, it was as sure as it had been found.
+    back = await memories.ask(
+        "shop",
+        follow_links=True,
+        explain=True,
+        memory_types=KNOWLEDGE,
+        as_of=lately + timedelta(days=1),
+    )
+    told = {hit.memory.id: hit.explanation.text for hit in back if hit.explanation}
+    assert "conf=0.87" in told[fading.id]
+
+
+def _link(target: str, confidence: float, at: datetime, kind: LinkKind = LinkKind.RELATED) -> Link:
+    return Link(target_id=target, kind=kind, confidence=confidence, first_seen=at, last_seen=at)
+
+
+async def _led_to(memories: Memories, seeds: list[Ranked]) -> list[Ranked]:
+    """What links lead to from these answers."""
+    request = RecallRequest.of("shop", settings=SETTINGS, follow_links=True)
+    question = Question(
+        scope=ADA,
+        request=request,
+        vectors=await memories.embedder.embed_query("shop"),
+        visibility=request.visibility(NOW),
+        analysis=analyse("shop", NOW),
+    )
+    return await follow(memories.repository, question, seeds, lambda _: True, EdgeRules())
 
 
 async def test_a_summary_stands_for_its_notes(memories: Memories) -> None:
