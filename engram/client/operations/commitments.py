@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import Operation, Question
+from engram.domain.access import Access
 from engram.domain.lifecycle.actions import resolve
 from engram.domain.memories import AnyMemory, MemoryType, Resolution, SemanticMemory
 from engram.domain.scope import Scope
@@ -23,7 +24,11 @@ class Resolve(Question):
 
 
 RESOLVE: Final = Operation(
-    "resolve", Resolve, SemanticMemory, "Say that a commitment was kept, or came to nothing."
+    "resolve",
+    Resolve,
+    SemanticMemory,
+    "Say that a commitment was kept, or came to nothing.",
+    access=Access.WRITE,
 )
 
 COMMITMENT_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (RESOLVE,)

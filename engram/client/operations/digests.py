@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import Operation, Question
+from engram.domain.access import Access
 from engram.domain.digests.details import (
     BoxDetail,
     EntityKind,
@@ -135,17 +136,35 @@ class AboutBoxes(Question):
 
 
 PROFILE: Final = Operation(
-    "profile", AboutSomebody, Profile, "What is known about somebody or something, in few lines."
+    "profile",
+    AboutSomebody,
+    Profile,
+    "What is known about somebody or something, in few lines.",
+    access=Access.READ,
 )
 PROFILES: Final = Operation(
-    "profiles", Question, tuple[Profile, ...], "Everyone and everything with a profile."
+    "profiles",
+    Question,
+    tuple[Profile, ...],
+    "Everyone and everything with a profile.",
+    access=Access.READ,
 )
-TOPICS: Final = Operation("topics", Question, tuple[Topic, ...], "What is known, by topic.")
+TOPICS: Final = Operation(
+    "topics", Question, tuple[Topic, ...], "What is known, by topic.", access=Access.READ
+)
 BOXES: Final = Operation(
-    "boxes", AboutBoxes, tuple[MemoryBox, ...], "Runs of turns on one topic, sealed."
+    "boxes",
+    AboutBoxes,
+    tuple[MemoryBox, ...],
+    "Runs of turns on one topic, sealed.",
+    access=Access.READ,
 )
 GUIDELINES: Final = Operation(
-    "guidelines", Question, Guidelines, "What consolidation learnt from what became of memories."
+    "guidelines",
+    Question,
+    Guidelines,
+    "What consolidation learnt from what became of memories.",
+    access=Access.READ,
 )
 
 DIGEST_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (

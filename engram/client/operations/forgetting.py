@@ -9,6 +9,7 @@ from engram.client.operations.operation import AboutMemory, Operation, Question
 from engram.client.temporal import WorkflowGateway
 from engram.contracts.erasure import ErasureReceipt
 from engram.contracts.forgetting import ForgetReceipt
+from engram.domain.access import Access
 from engram.domain.scope import Scope
 
 
@@ -17,11 +18,19 @@ class EraseUser(Question):
 
 
 ERASE: Final = Operation(
-    "erase", EraseUser, ErasureReceipt, "Erase everything of this user, for good."
+    "erase",
+    EraseUser,
+    ErasureReceipt,
+    "Erase everything of this user, for good.",
+    access=Access.ADMIN,
 )
 
 FORGET: Final = Operation(
-    "forget", AboutMemory, ForgetReceipt, "Forget one memory, and what rests only on it."
+    "forget",
+    AboutMemory,
+    ForgetReceipt,
+    "Forget one memory, and what rests only on it.",
+    access=Access.WRITE,
 )
 
 FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET)

@@ -23,6 +23,7 @@ from engram.client.operations.inspection_answers import (
 )
 from engram.client.operations.operation import AboutMemory, Operation, Question
 from engram.contracts.lifecycle import Population
+from engram.domain.access import Access
 from engram.domain.health import HealthRules
 from engram.domain.lifecycle.decisions import Rulebook, lifecycle_of, rulebook
 from engram.domain.lifecycle.edges import edge_confidence
@@ -82,17 +83,35 @@ class RepairMemory(AboutMemory):
     dry_run: bool = False
 
 
-STATUS: Final = Operation("status", OfPopulation, StatusReport, "How memories stand.")
-ENERGY: Final = Operation("energy", OfPopulation, EnergyReport, "How lively memories are.")
+STATUS: Final = Operation(
+    "status", OfPopulation, StatusReport, "How memories stand.", access=Access.READ
+)
+ENERGY: Final = Operation(
+    "energy", OfPopulation, EnergyReport, "How lively memories are.", access=Access.READ
+)
 PROMOTIONS: Final = Operation(
-    "promotions", OfPopulation, PromotionsReport, "What was promoted, and what is nearly."
+    "promotions",
+    OfPopulation,
+    PromotionsReport,
+    "What was promoted, and what is nearly.",
+    access=Access.READ,
 )
-HEALTH: Final = Operation("health", OfPopulation, HealthReport, "What is not well.")
-INSPECT: Final = Operation("inspect", AboutMemory, Inspection, "All about one memory's life.")
+HEALTH: Final = Operation(
+    "health", OfPopulation, HealthReport, "What is not well.", access=Access.READ
+)
+INSPECT: Final = Operation(
+    "inspect", AboutMemory, Inspection, "All about one memory's life.", access=Access.READ
+)
 VALIDATE: Final = Operation(
-    "validate", OfPopulation, ValidationReport, "Orphans, broken links, duplicates, bad fields."
+    "validate",
+    OfPopulation,
+    ValidationReport,
+    "Orphans, broken links, duplicates, bad fields.",
+    access=Access.READ,
 )
-REPAIR: Final = Operation("repair", RepairMemory, RepairReport, "Mend one memory.")
+REPAIR: Final = Operation(
+    "repair", RepairMemory, RepairReport, "Mend one memory.", access=Access.ADMIN
+)
 
 INSPECTION_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     STATUS,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import AboutMemory, Operation
+from engram.domain.access import Access
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.verifying import Verification, verify
@@ -13,7 +14,11 @@ from engram.ports import MemoryRepository
 from engram.writing.lookup import one_memory
 
 VERIFY: Final = Operation(
-    "verify", AboutMemory, Verification, "Check a memory against the turns it was drawn from."
+    "verify",
+    AboutMemory,
+    Verification,
+    "Check a memory against the turns it was drawn from.",
+    access=Access.READ,
 )
 
 KNOWLEDGE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (VERIFY,)

@@ -12,6 +12,7 @@ from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import AboutMemory, Operation, Question
 from engram.client.passes import PassRunner
 from engram.contracts.lifecycle import Change, DecayReport, Population, PromotionReport
+from engram.domain.access import Access
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.actions import Changed
 from engram.domain.lifecycle.decisions import Transition
@@ -80,20 +81,37 @@ class Acted(BaseModel):
     habit_id: str | None = None
 
 
-CONFIRM: Final = Operation("confirm", AboutMemory, Acted, "The user says that it is so.")
-DISPUTE: Final = Operation("dispute", AboutMemory, Acted, "The user says that it is not so.")
-PROTECT: Final = Operation("protect", AboutMemory, Acted, "No rule may take it away any more.")
-UNPROTECT: Final = Operation("unprotect", AboutMemory, Acted, "Rules apply to it again.")
+CONFIRM: Final = Operation(
+    "confirm", AboutMemory, Acted, "The user says that it is so.", access=Access.WRITE
+)
+DISPUTE: Final = Operation(
+    "dispute", AboutMemory, Acted, "The user says that it is not so.", access=Access.WRITE
+)
+PROTECT: Final = Operation(
+    "protect", AboutMemory, Acted, "No rule may take it away any more.", access=Access.WRITE
+)
+UNPROTECT: Final = Operation(
+    "unprotect", AboutMemory, Acted, "Rules apply to it again.", access=Access.WRITE
+)
 FORCE_PROMOTE: Final = Operation(
     "force-promote",
     AboutMemory,
     Acted,
     "Make a habit of a piece of knowledge, or lift a memory one tier.",
+    access=Access.ADMIN,
 )
-DECAY: Final = Operation("decay", RunDecay, DecayReport, "Run a decay pass now.")
-PROMOTE: Final = Operation("promote", RunPass, PromotionReport, "Run a promotion pass now.")
+DECAY: Final = Operation(
+    "decay", RunDecay, DecayReport, "Run a decay pass now.", access=Access.ADMIN
+)
+PROMOTE: Final = Operation(
+    "promote", RunPass, PromotionReport, "Run a promotion pass now.", access=Access.ADMIN
+)
 BRIEFING: Final = Operation(
-    "briefing", Brief, list[Briefed], "What matters most, for the start of a conversation."
+    "briefing",
+    Brief,
+    list[Briefed],
+    "What matters most, for the start of a conversation.",
+    access=Access.READ,
 )
 
 LIFECYCLE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (

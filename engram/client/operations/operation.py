@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from engram.domain.access import Access
+
 
 class Question(BaseModel):
     """The fields that an operation is asked with; whose memory is meant is no field of it."""
@@ -33,12 +35,14 @@ class Operation(Generic[Asked, Answer]):
         asked: The type of the question.
         answer: The type of the answer; what it cannot be is None.
         about: One sentence for people who read the API.
+        access: What an API key must allow.
     """
 
     name: str
     asked: type[Asked]
     answer: type[Answer]
     about: str
+    access: Access
 
     @property
     def reader(self) -> TypeAdapter[Answer]:

@@ -14,6 +14,7 @@ from engram.client.operations.scenarios import Scenario, ScenarioPlayer, Scenari
 from engram.client.operations.trial_memories import trial_knowledge, trial_turn
 from engram.client.passes import PassRunner
 from engram.contracts.lifecycle import Population
+from engram.domain.access import Access
 from engram.domain.lifecycle.accesses import Recalls, accessed
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import (
@@ -71,14 +72,28 @@ class Import(Question):
     memories: tuple[ImportedMemory, ...] = Field(max_length=1000)
 
 
-TEST_CREATE: Final = Operation("test-create", CreateTest, Acted, "Store a test memory.")
-TEST_BOOST: Final = Operation("test-boost", BoostTest, Acted, "Recall a test memory.")
-TEST_LIST: Final = Operation("test-list", Question, list[AnyMemory], "List test memories.")
-TEST_DELETE: Final = Operation("test-delete", DeleteTests, int, "Remove test memories.")
-TEST_SCENARIO: Final = Operation(
-    "test-scenario", PlayScenario, ScenarioReport, "Play a scenario with test memories."
+TEST_CREATE: Final = Operation(
+    "test-create", CreateTest, Acted, "Store a test memory.", access=Access.ADMIN
 )
-IMPORT: Final = Operation("import", Import, ImportReport, "Store memories from elsewhere.")
+TEST_BOOST: Final = Operation(
+    "test-boost", BoostTest, Acted, "Recall a test memory.", access=Access.ADMIN
+)
+TEST_LIST: Final = Operation(
+    "test-list", Question, list[AnyMemory], "List test memories.", access=Access.ADMIN
+)
+TEST_DELETE: Final = Operation(
+    "test-delete", DeleteTests, int, "Remove test memories.", access=Access.ADMIN
+)
+TEST_SCENARIO: Final = Operation(
+    "test-scenario",
+    PlayScenario,
+    ScenarioReport,
+    "Play a scenario with test memories.",
+    access=Access.ADMIN,
+)
+IMPORT: Final = Operation(
+    "import", Import, ImportReport, "Store memories from elsewhere.", access=Access.ADMIN
+)
 
 TRIAL_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     TEST_CREATE,

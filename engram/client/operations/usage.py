@@ -8,10 +8,15 @@ from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import Operation, Question
 from engram.client.spending import SpendingReader
 from engram.contracts.usage import UserUsage
+from engram.domain.access import Access
 from engram.domain.scope import Scope
 
 USAGE: Final = Operation(
-    "usage", Question, UserUsage, "What this user's memory took of language models, and its cost."
+    "usage",
+    Question,
+    UserUsage,
+    "What this user's memory took of language models, and its cost.",
+    access=Access.READ,
 )
 
 USAGE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (USAGE,)
