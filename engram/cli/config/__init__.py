@@ -1,0 +1,1 @@
+"""What can be set, what is set, and where that comes from."""

@@ -1,0 +1,111 @@
+"""Every setting with its variable, default, range and meaning, as the documentation tells it."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, SecretStr, TypeAdapter
+from pydantic.fields import FieldInfo
+
+from engram.cli.config.meanings import MEANINGS
+from engram.settings import Settings
+
+PREFIX = str(Settings.model_config["env_prefix"])
+NESTING = str(Settings.model_config["env_nested_delimiter"])
+
+# The first setting of each section.
+SECTIONS = {
+    "data_dir": "Where things are",
+    "embedder": "Models",
+    "temporal_port": "Embedded mode",
+    "mcp_user": "MCP over HTTP",
+    "max_turn_bytes": "Writing",
+    "consolidate_every": "Consolidating",
+    "lifecycle.decay_policy": "Fading and hardening",
+    "schedules": "Passes and their schedules",
+    "recall_candidates": "Recalling",
+    "log_level": "Logging",
+}
+
+
+def settings_of(
+    model: type[BaseModel] = Settings, path: str = ""
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting with its dotted name, nested ones taken apart."""
+    for name, field in model.model_fields.items():
+        dotted = f"{path}{name}"
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from settings_of(inner, f"{dotted}.")
+        else:
+            yield dotted, field
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.replace(".", NESTING).upper()
+
+
+def meaning(name: str, field: FieldInfo) -> str:
+    """What a setting is for."""
+    return MEANINGS.get(name) or field.description or ""
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    """The types a value may have, without None."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(option for option in get_args(annotation) if option is not types.NoneType)
+    return (annotation,)
+
+
+def values(field: FieldInfo) -> str:
+    """What is allowed, as type and range."""
+    (kind,) = _options(field.annotation)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{option}`" for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return "JSON list of " + values(FieldInfo(annotation=get_args(kind)[0]))
+    names = {
+        SecretStr: "secret",
+        timedelta: "duration",
+        Path: "path",
+        str: "text",
+        bool: "`true` or `false`",
+        int: "whole number",
+        float: "number",
+    }
+    return ", ".join([names[kind], *_bounds(field)])
+
+
+def _bounds(field: FieldInfo) -> Iterator[str]:
+    for limit in field.metadata:
+        if isinstance(limit, Ge):
+            yield f"≥ {limit.ge}"
+        elif isinstance(limit, Gt):
+            yield f"> {limit.gt}"
+        elif isinstance(limit, Le):
+            yield f"≤ {limit.le}"
+        elif isinstance(limit, Lt):
+            yield f"< {limit.lt}"
+        elif pattern := getattr(limit, "pattern", None):
+            yield f"form `{pattern}`"
+
+
+def default(field: FieldInfo) -> str:
+    """The default, as one would write it in the environment."""
+    value = field.default
+    if value is None:
+        return "*unset*"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return f"`{json.dumps(value)}`"
+    if isinstance(value, timedelta):
+        value = TypeAdapter(timedelta).dump_python(value, mode="json")
+    return f"`{value}`"
