@@ -13,6 +13,7 @@ from activities.heartbeats import beating
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.contracts import names
+from engram.contracts.common import Population
 from engram.contracts.consolidation import (
     EpisodeBatch,
     ExtractInput,
@@ -45,6 +46,7 @@ from engram.writing.digest_guidelines import current_guidance
 from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
 from engram.writing.updates import NewWriteId, update_memories
+from engram.writing.walks import of_population
 
 _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
@@ -95,7 +97,7 @@ class ConsolidationStoreActivities:
             page = await self._repository.scroll(
                 request.scope,
                 MemoryType.EPISODIC,
-                where=(Missing("consolidated_at"),),
+                where=(Missing("consolidated_at"), of_population(request.population)),
                 limit=min(_PAGE, most - len(episodes)),
                 cursor=cursor,
             )
@@ -216,7 +218,10 @@ class ConsolidationModelActivities:
             given = [
                 m
                 for m in found.values()
-                if isinstance(m, SemanticMemory) and m.status is MemoryStatus.ACTIVE
+                if isinstance(m, SemanticMemory)
+                and m.status is MemoryStatus.ACTIVE
+                # What one model answer looks at is real, or a test: never both (row D14).
+                and m.is_test is (request.population is Population.TEST)
             ]
             if not given:
                 return LinkOutput(

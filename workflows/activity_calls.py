@@ -10,7 +10,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 from engram.contracts import names
-from engram.contracts.common import Message
+from engram.contracts.common import Message, Population
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     EpisodeBatch,
@@ -45,16 +45,24 @@ class ActivityCalls:
     Args:
         scope: Whose memory is consolidated.
         policy: Time limits, sizes, and the queue of the model.
+        population: Whether test turns are read, or all others.
     """
 
     scope: Scope
     policy: ConsolidationPolicy
+    population: Population = Population.REAL
 
     async def select_due(self, skip: tuple[str, ...], reason: str) -> SelectDueOutput:
         """Which episodes are due, without those to skip."""
         return await self._store(
             names.SELECT_DUE_ACTIVITY,
-            SelectDueInput(scope=self.scope, now=workflow.now(), policy=self.policy, skip=skip),
+            SelectDueInput(
+                scope=self.scope,
+                now=workflow.now(),
+                policy=self.policy,
+                population=self.population,
+                skip=skip,
+            ),
             SelectDueOutput,
             f"which turns are due ({reason})",
         )
@@ -139,6 +147,7 @@ class ActivityCalls:
                 fresh_ids=fresh_ids,
                 candidates_per_memory=self.policy.candidates_per_memory,
                 operation=operation,
+                population=self.population,
             ),
             LinkOutput,
             f"link {len(ids)} memories",

@@ -55,7 +55,7 @@ class ConsolidationPass:
         self.state = state
         self.stopped_by: Failure | None = None
         self.ended_early = False
-        self._calls = ActivityCalls(state.scope, state.policy)
+        self._calls = ActivityCalls(state.scope, state.policy, state.population)
         self._refusals = Refusals()
         self._reason = reason
         self._describe = describe

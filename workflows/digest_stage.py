@@ -10,6 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from engram.contracts import names
+from engram.contracts.common import Population
 from engram.contracts.consolidation import ConsolidationReport, ConsolidationState
 from engram.contracts.digests import DigestInput, DigestOutput, LearnInput, Undigested
 from engram.contracts.sessions import ConsolidationRequest
@@ -119,7 +120,8 @@ async def _learn(
 
 
 def _policy(state: ConsolidationState) -> DigestPolicy | None:
-    policy = state.policy.digests
+    # Nothing is composed from test memories (row D14).
+    policy = state.policy.digests if state.population is Population.REAL else None
     return policy if policy is not None and policy.enabled else None
 
 

@@ -174,7 +174,10 @@ class MaintenanceWorkflow:
     async def _ask_for_consolidation(self, user: Scope) -> None:
         await workflow.execute_activity(
             names.REQUEST_CONSOLIDATION_ACTIVITY,
-            RequestConsolidationInput(scope=user, request=ConsolidationRequest(reason="scheduled")),
+            RequestConsolidationInput(
+                scope=user,
+                request=ConsolidationRequest(reason="scheduled", population=self._state.population),
+            ),
             start_to_close_timeout=self._state.policy.store_timeout,
             retry_policy=_REQUEST,
             summary="scheduled",

@@ -34,6 +34,8 @@ _DISPATCH_AGAIN = timedelta(minutes=5)
 # Turns that come without a pause make something due at every turn. Runs of before
 # dispatched that first, and so never came to continue as new.
 _FULL_GOES_FIRST = "full-goes-first"
+# Passes take test turns only when asked to; runs of before asked for them all the same.
+_TESTS_APART = "tests-wait-apart"
 
 
 @workflow.defn(name=names.SESSION_WORKFLOW)
@@ -105,10 +107,12 @@ class SessionWorkflow:
     def _absorb(self, request: EncodeRequest, stored: StoreTurnsOutput) -> None:
         turns: list[RememberedTurn] = []
         strongest = Signal.NONE
+        apart = any(call.is_test for call in request.calls) and workflow.patched(_TESTS_APART)
         for call, outcome in zip(request.calls, stored.outcomes, strict=True):
             # A refused call has no receipts.
             for sent, receipt in zip(call.turns, outcome.turns, strict=False):
-                strongest = max(strongest, receipt.signal, key=lambda signal: signal.rank)
+                if not (apart and call.is_test):
+                    strongest = max(strongest, receipt.signal, key=lambda signal: signal.rank)
                 turns.append(
                     RememberedTurn(
                         episode_id=receipt.episode_id,
@@ -116,11 +120,16 @@ class SessionWorkflow:
                         speaker=sent.speaker,
                         content=sent.content,
                         timestamp=receipt.timestamp,
+                        is_test=call.is_test,
                     )
                 )
         self._set_buffer(
             self._state.buffer.absorbed(
-                turns, strongest, now=workflow.now(), policy=self._state.policy.buffer
+                turns,
+                strongest,
+                now=workflow.now(),
+                policy=self._state.policy.buffer,
+                tests_apart=apart,
             )
         )
         self._describe()

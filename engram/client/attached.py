@@ -212,9 +212,10 @@ class AttachedEngine:
         status: MemoryStatus | None,
         limit: int,
         cursor: str | None,
+        include_test: bool = False,
     ) -> MemoryPage:
         """See :meth:`engram.client.engine.MemoryEngine.list_memories`."""
-        given = {"status": status, "limit": limit, "cursor": cursor}
+        given = {"status": status, "limit": limit, "cursor": cursor, "include_test": include_test}
         asked = {key: str(value) for key, value in given.items() if value is not None}
         query = {**asked, "memory_type": [str(kind) for kind in memory_types]}
         return await self._wire.ask("GET", _user(scope) + "/memories", _PAGE, query=query)
@@ -227,17 +228,23 @@ class AttachedEngine:
         """See :meth:`engram.client.engine.MemoryEngine.stats`."""
         return await self._wire.ask("GET", _user(scope) + "/stats", _STATS)
 
-    async def consolidate(self, scope: Scope) -> ConsolidationReport:
+    async def consolidate(
+        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
         """See :meth:`engram.client.engine.MemoryEngine.consolidate`."""
-        return await self._wire.ask("POST", _user(scope) + "/consolidate", _REPORT)
+        query = {"test_only": str(test_only), "dry_run": str(dry_run)}
+        return await self._wire.ask("POST", _user(scope) + "/consolidate", _REPORT, query=query)
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """See :meth:`engram.client.engine.MemoryEngine.end_session`."""
         return await self._wire.ask("POST", _session(scope, session_id) + "/end", _SUMMARY)
 
-    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
         """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
-        return await self._wire.ask("GET", _session(scope, session_id) + "/working-memory", _TURNS)
+        path = _session(scope, session_id) + "/working-memory"
+        return await self._wire.ask("GET", path, _TURNS, query={"include_test": str(include_test)})
 
     async def perform(
         self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked

@@ -14,6 +14,7 @@ from engram.client.operations.operation import Answer, Asked, Operation
 from engram.client.session_writer import Acknowledged, SessionWriter
 from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
+from engram.contracts.common import Population
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.sessions import (
     ConsolidationRequest,
@@ -33,15 +34,17 @@ from engram.domain.memories import (
 )
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, MemoryClosed, error_from_dict
-from engram.ports import Clock, Equals, MemoryRepository, Missing, Not
+from engram.ports import Clock, Equals, Filter, MemoryRepository, Missing
 from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from engram.writing.accesses import AccessLog
 from engram.writing.lookup import one_memory
+from engram.writing.walks import of_population
 
 MAX_PAGE = 1000
+_REAL = of_population(Population.REAL)
 # Seconds; what is not acknowledged by then is not, and its callers are told.
 _CLOSING_PATIENCE = 10.0
 
@@ -140,6 +143,7 @@ class DirectEngine:
         status: MemoryStatus | None,
         limit: int,
         cursor: str | None,
+        include_test: bool = False,
     ) -> MemoryPage:
         """See :meth:`engram.client.engine.MemoryEngine.list_memories`."""
         if not 1 <= limit <= MAX_PAGE:
@@ -147,7 +151,9 @@ class DirectEngine:
         types = list(memory_types)
         at, inner = _parse_cursor(cursor, types)
         found: list[AnyMemory] = []
-        where = (Equals("status", status.value),) if status is not None else ()
+        where: Filter = () if include_test else (_REAL,)
+        if status is not None:
+            where = (*where, Equals("status", status.value))
         while at < len(types):
             page = await self._repository.scroll(
                 scope, types[at], where=where, limit=limit - len(found), cursor=inner
@@ -175,31 +181,40 @@ class DirectEngine:
 
     async def stats(self, scope: Scope) -> MemoryStats:
         """See :meth:`engram.client.engine.MemoryEngine.stats`."""
-        real = Not(Equals("is_test", value=True))
-        active = (real, Equals("status", MemoryStatus.ACTIVE.value))
+        active = (_REAL, Equals("status", MemoryStatus.ACTIVE.value))
         return MemoryStats(
             counts={
-                kind: await self._repository.count(scope, kind, (real,)) for kind in STORED_TYPES
+                kind: await self._repository.count(scope, kind, (_REAL,)) for kind in STORED_TYPES
             },
             active={
                 kind: await self._repository.count(scope, kind, active) for kind in STORED_TYPES
             },
             waiting=await self._repository.count(
-                scope, MemoryType.EPISODIC, (real, Missing("consolidated_at"))
+                scope, MemoryType.EPISODIC, (_REAL, Missing("consolidated_at"))
             ),
         )
 
-    async def consolidate(self, scope: Scope) -> ConsolidationReport:
+    async def consolidate(
+        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
         """See :meth:`engram.client.engine.MemoryEngine.consolidate`."""
-        return await self._gateway.consolidate(scope, ConsolidationRequest(reason="asked for"))
+        population = Population.TEST if test_only else Population.REAL
+        if dry_run:
+            waiting = (of_population(population), Missing("consolidated_at"))
+            episodes = await self._repository.count(scope, MemoryType.EPISODIC, waiting)
+            return ConsolidationReport(dry_run=True, episodes=episodes)
+        request = ConsolidationRequest(reason="asked for", population=population)
+        return await self._gateway.consolidate(scope, request)
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """See :meth:`engram.client.engine.MemoryEngine.end_session`."""
         return await self._gateway.end_session(scope, session_id)
 
-    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
         """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
-        return await self._gateway.working_memory(scope, session_id)
+        return await self._gateway.working_memory(scope, session_id, include_test=include_test)
 
     async def perform(
         self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked

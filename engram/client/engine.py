@@ -42,6 +42,7 @@ class MemoryEngine(Protocol):
         status: MemoryStatus | None,
         limit: int,
         cursor: str | None,
+        include_test: bool = False,
     ) -> MemoryPage:
         """Memories type by type, each in the order in which they became known."""
         ...
@@ -54,15 +55,19 @@ class MemoryEngine(Protocol):
         """How much is kept."""
         ...
 
-    async def consolidate(self, scope: Scope) -> ConsolidationReport:
-        """Run consolidation now and wait for it."""
+    async def consolidate(
+        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
+        """Run consolidation now and wait for it, or say what it would read."""
         ...
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """End a session; None if it was not running."""
         ...
 
-    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
         """The recent turns of a running session; empty if it is not running."""
         ...
 

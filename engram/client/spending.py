@@ -12,6 +12,7 @@ from temporalio.service import RPCError
 
 from engram.client.failures import typed
 from engram.contracts import names
+from engram.contracts.lifecycle import Population, variant_of
 from engram.contracts.usage import ModelSpent, UserUsage, by_model, in_all
 from engram.domain.scope import Scope
 
@@ -36,9 +37,13 @@ class SpendingReader:
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
+        # Reading test turns costs as much as reading any.
+        of_tests = names.consolidation_workflow_id(
+            scope, variant_of(Population.TEST, dry_run=False)
+        )
         # A run that went on in a new one handed its sum to it.
         query = (
-            f'WorkflowId = "{names.consolidation_workflow_id(scope)}"'
+            f'WorkflowId IN ("{names.consolidation_workflow_id(scope)}", "{of_tests}")'
             ' AND ExecutionStatus != "ContinuedAsNew"'
         )
         parts: list[ModelSpent] = []

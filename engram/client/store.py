@@ -224,8 +224,16 @@ class MemoryStore(
         status: MemoryStatus | str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        include_test: bool = False,
     ) -> MemoryPage:
         """A page of memories: type by type, oldest known first.
+
+        Args:
+            memory_types: episodic, factual, semantic, procedural, negation; all if None.
+            status: active, superseded, archived, expired; any if None.
+            limit: How many at most, 1 to 1,000.
+            cursor: Of the page before, with the same arguments.
+            include_test: List test memories too.
 
         Raises:
             InvalidQuery: an unknown type or status, a limit out of range, or a
@@ -238,6 +246,7 @@ class MemoryStore(
             status=_status(status),
             limit=limit,
             cursor=cursor,
+            include_test=include_test,
         )
 
     async def history(self, memory_id: str) -> Sequence[AnyMemory]:
@@ -250,14 +259,26 @@ class MemoryStore(
         return await self._engine.history(self._scope, memory_id)
 
     async def stats(self) -> MemoryStats:
-        """How much is kept for this user."""
+        """How much is kept for this user, without test memories; :meth:`status` tells of those."""
         self._check_open()
         return await self._engine.stats(self._scope)
 
-    async def consolidate(self) -> ConsolidationReport:
-        """Consolidate now, and wait for the report."""
+    async def consolidate(
+        self, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
+        """Consolidate now, and wait for the report.
+
+        Args:
+            test_only: Read test turns only; without it, all others. Test turns are
+                consolidated in no other way, and what they say is a test memory too.
+            dry_run: Ask no model and write nothing; say how many turns wait.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+            EngramError: what stopped the pass; what it left is still due.
+        """
         self._check_open()
-        return await self._engine.consolidate(self._scope)
+        return await self._engine.consolidate(self._scope, test_only=test_only, dry_run=dry_run)
 
     async def end_session(self, session_id: str) -> SessionSummary | None:
         """End a session; its consolidation follows in the background. None if it did not run."""
@@ -265,11 +286,18 @@ class MemoryStore(
         check_identifier(session_id, "session id")
         return await self._engine.end_session(self._scope, session_id)
 
-    async def working_memory(self, session_id: str) -> Sequence[RememberedTurn]:
-        """The recent turns of a running session, oldest first; empty when it does not run."""
+    async def working_memory(
+        self, session_id: str, *, include_test: bool = False
+    ) -> Sequence[RememberedTurn]:
+        """The recent turns of a running session, oldest first; empty when it does not run.
+
+        Args:
+            session_id: The conversation.
+            include_test: Bring test turns too.
+        """
         self._check_open()
         check_identifier(session_id, "session id")
-        return await self._engine.working_memory(self._scope, session_id)
+        return await self._engine.working_memory(self._scope, session_id, include_test=include_test)
 
     async def _perform(self, operation: Operation[Asked, Answer], asked: Asked) -> Answer:
         self._check_open()

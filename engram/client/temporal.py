@@ -35,6 +35,7 @@ from engram.contracts.consolidation import (
 )
 from engram.contracts.erasure import ErasureInput, ErasureReceipt
 from engram.contracts.forgetting import ForgetInput, ForgetReceipt
+from engram.contracts.lifecycle import variant_of
 from engram.contracts.sessions import (
     ConsolidationRequest,
     EncodeReply,
@@ -107,7 +108,9 @@ class WorkflowGateway:
 
         return await patiently(attempt, workflow_id, self._settings.encode_timeout)
 
-    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
         """What a running session holds in mind; empty when it does not run."""
         handle = self._client.get_workflow_handle(names.session_workflow_id(scope, session_id))
         try:
@@ -124,36 +127,38 @@ class WorkflowGateway:
             raise typed(error) from error
         except WorkflowQueryFailedError as error:
             raise typed(error) from error
-        return turns
+        return [turn for turn in turns if include_test or not turn.is_test]
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
         """Signal the user's consolidation, starting it if it does not run."""
+        variant = variant_of(request.population, dry_run=False)
         try:
             await self._client.start_workflow(
                 names.CONSOLIDATION_WORKFLOW,
-                self._consolidation(scope),
-                id=names.consolidation_workflow_id(scope),
+                self._consolidation(scope, request),
+                id=names.consolidation_workflow_id(scope, variant),
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
                 start_signal_args=[request],
                 search_attributes=_attributes({_USER: scope.tenant, _STAGE: "consolidation"}),
-                static_summary=f"consolidation of {scope.tenant}",
+                static_summary=f"consolidation{variant} of {scope.tenant}",
             )
         except (RPCError, TemporalError) as error:
             raise typed(error) from error
 
     async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
         """Run a pass that begins after this call, and wait for its report."""
+        variant = variant_of(request.population, dry_run=False)
         return await self._update_with_start(
             names.CONSOLIDATE_UPDATE,
             request,
             ConsolidationReport,
             workflow=names.CONSOLIDATION_WORKFLOW,
-            workflow_id=names.consolidation_workflow_id(scope),
-            state=self._consolidation(scope),
+            workflow_id=names.consolidation_workflow_id(scope, variant),
+            state=self._consolidation(scope, request),
             attributes={_USER: scope.tenant, _STAGE: "consolidation"},
-            summary=f"consolidation of {scope.tenant}",
+            summary=f"consolidation{variant} of {scope.tenant}",
             patience=None,
         )
 
@@ -199,8 +204,12 @@ class WorkflowGateway:
 
         return await patiently(attempt, workflow_id, None)
 
-    def _consolidation(self, scope: Scope) -> ConsolidationState:
-        return ConsolidationState(scope=scope, policy=ConsolidationPolicy.fixed_by(self._settings))
+    def _consolidation(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationState:
+        return ConsolidationState(
+            scope=scope,
+            policy=ConsolidationPolicy.fixed_by(self._settings),
+            population=request.population,
+        )
 
     async def _update_with_start(
         self,

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
 from engram.domain.scope import Scope
+
+
+class Population(StrEnum):
+    """Which memories a pass looks at (row D14)."""
+
+    REAL = "real"
+    """All but test memories."""
+    TEST = "test"
+    """Test memories only."""
 
 
 class Message(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.common import Message, Population, ScopedMessage, TimedMessage
 from engram.contracts.digests import Undigested
 from engram.contracts.sessions import ConsolidationRequest
 from engram.contracts.usage import ModelSpent, by_model
@@ -75,10 +75,16 @@ class Failure(Message):
     error: dict[str, Any] = Field(default_factory=dict)
 
 
+_NOT_SUMMED: Final = frozenset(
+    {"dry_run", "actions", "models", "remaining", "failures", "workflow_id", "run_id"}
+)
+
+
 class ConsolidationReport(Message):
     """What consolidation did, summed over what the report covers.
 
     Attributes:
+        dry_run: Whether nothing was done; ``episodes`` are then those a pass would read.
         passes: Passes over the due episodes.
         episodes: Episodes extracted and marked.
         extractions: Model calls that extracted.
@@ -112,6 +118,7 @@ class ConsolidationReport(Message):
         failures: Why passes stopped or left episodes out; what was not written is still due.
     """
 
+    dry_run: bool = False
     passes: int = 0
     episodes: int = 0
     extractions: int = 0
@@ -151,7 +158,7 @@ class ConsolidationReport(Message):
         summed = {
             name: getattr(self, name) + getattr(other, name)
             for name in type(self).model_fields
-            if name not in {"actions", "models", "remaining", "failures", "workflow_id", "run_id"}
+            if name not in _NOT_SUMMED
         }
         models = by_model((*self.models, *other.models))
         summed["actions"] = dict(Counter(self.actions) + Counter(other.actions))
@@ -165,6 +172,7 @@ class ConsolidationState(ScopedMessage):
     """All that a consolidation workflow knows; carried whole over continue-as-new.
 
     Attributes:
+        population: Whether it reads test turns, or all others.
         requests: What was asked and is not served yet.
         extractions: Extractions since the last linking pass.
         unlinked: Memories that were stored or confirmed since the last linking pass.
@@ -179,6 +187,7 @@ class ConsolidationState(ScopedMessage):
     """
 
     policy: ConsolidationPolicy
+    population: Population = Population.REAL
     requests: tuple[ConsolidationRequest, ...] = ()
     extractions: int = 0
     unlinked: tuple[str, ...] = ()
@@ -197,10 +206,12 @@ class SelectDueInput(TimedMessage):
     """Input of the selecting activity.
 
     Attributes:
+        population: Test episodes, or all others.
         skip: Episodes to leave out.
     """
 
     policy: ConsolidationPolicy
+    population: Population = Population.REAL
     skip: tuple[str, ...] = ()
 
 
@@ -302,12 +313,14 @@ class LinkInput(TimedMessage):
         fresh_ids: Those of them that were stored; they start at selectivity 0 and
             one pass, and are not counted a second time.
         operation: Names the linking pass.
+        population: Test memories, or all others; those of the other are left out.
     """
 
     memory_ids: tuple[str, ...]
     fresh_ids: tuple[str, ...]
     candidates_per_memory: int = Field(ge=1)
     operation: str
+    population: Population = Population.REAL
 
 
 class ProposedLink(Message):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final, Self
 
 from pydantic import Field
 
 from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.common import Population as Population  # noqa: PLC0414 - part of the contract
 from engram.contracts.consolidation import Failure
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import MemoryType
@@ -17,15 +17,6 @@ from engram.domain.memories import MemoryType
 # Reports travel in payloads: they count everything and quote the first few.
 MOST_QUOTED: Final = 200
 MOST_FAILURES: Final = 5
-
-
-class Population(StrEnum):
-    """Which memories a pass looks at (row D14)."""
-
-    REAL = "real"
-    """All but test memories."""
-    TEST = "test"
-    """Test memories only."""
 
 
 class LifecyclePolicy(Message):

@@ -72,9 +72,9 @@ def erasure_workflow_id(scope: Scope) -> str:
     return f"erasure/{scope.tenant}"
 
 
-def consolidation_workflow_id(scope: Scope) -> str:
-    """One running consolidation per user: the id says so."""
-    return f"consolidation/{scope.tenant}"
+def consolidation_workflow_id(scope: Scope, variant: str = "") -> str:
+    """One running consolidation per user: the id says so. That of test turns has a ``variant``."""
+    return f"consolidation{variant}/{scope.tenant}"
 
 
 def decay_workflow_id(scope: Scope, variant: str = "") -> str:

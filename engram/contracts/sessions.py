@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.common import Message, Population, ScopedMessage, TimedMessage
 from engram.domain.buffer import Buffer, BufferPolicy
 from engram.domain.buffer import RememberedTurn as RememberedTurn  # noqa: PLC0414 - part of the contract
 from engram.domain.buffer import Signal as Signal  # noqa: PLC0414 - part of the contract
@@ -111,10 +111,15 @@ class SessionSummary(Message):
 
 
 class ConsolidationRequest(Message):
-    """Why a user's memory should be consolidated."""
+    """Why a user's memory should be consolidated.
+
+    Attributes:
+        population: Whether test turns are meant, or all others: never both (row D14).
+    """
 
     reason: str
     session_id: str | None = None
+    population: Population = Population.REAL
 
 
 class RequestConsolidationInput(ScopedMessage):

@@ -39,6 +39,7 @@ class RememberedTurn(_Value):
     speaker: str | None = None
     content: str
     timestamp: datetime
+    is_test: bool = False
 
 
 class BufferPolicy(_Value):
@@ -82,21 +83,33 @@ class Buffer(_Value):
         *,
         now: datetime,
         policy: BufferPolicy,
+        tests_apart: bool = True,
     ) -> Buffer:
         """The buffer with these turns in it; due if one is urgent or it is full.
 
         Turns that are in working memory already (sent again) change nothing.
+
+        Args:
+            turns: What was said.
+            strongest: The strongest signal of those that count.
+            now: The present.
+            policy: When the buffer is full, and how much it holds in mind.
+            tests_apart: Whether test turns wait for no extraction, because passes
+                take them only when asked to (row D14).
         """
         known = {turn.episode_id for turn in self.working_memory}
         fresh = {turn.episode_id: turn for turn in turns if turn.episode_id not in known}
         if not fresh:
             return self.touched(now)
-        grown = self.model_copy(
+        held = _bounded((*self.working_memory, *fresh.values()), policy)
+        mindful = self.touched(now).model_copy(update={"working_memory": held})
+        counting = sum(not (tests_apart and turn.is_test) for turn in fresh.values())
+        if not counting:
+            return mindful
+        grown = mindful.model_copy(
             update={
-                "working_memory": _bounded((*self.working_memory, *fresh.values()), policy),
-                "waiting": self.waiting + len(fresh),
+                "waiting": self.waiting + counting,
                 "waiting_since": self.waiting_since or now,
-                "touched_at": now,
                 "closed": False,
             }
         )
@@ -148,6 +161,16 @@ class Buffer(_Value):
 
 
 def _bounded(turns: tuple[RememberedTurn, ...], policy: BufferPolicy) -> tuple[RememberedTurn, ...]:
+    """The latest turns within both bounds; test turns take no place of others."""
+    kept = {
+        turn.episode_id
+        for is_test in (False, True)
+        for turn in _latest([turn for turn in turns if turn.is_test is is_test], policy)
+    }
+    return tuple(turn for turn in turns if turn.episode_id in kept)
+
+
+def _latest(turns: Sequence[RememberedTurn], policy: BufferPolicy) -> list[RememberedTurn]:
     """The latest turns within both bounds; at least the very last one."""
     kept: list[RememberedTurn] = []
     size = 0
@@ -156,4 +179,4 @@ def _bounded(turns: tuple[RememberedTurn, ...], policy: BufferPolicy) -> tuple[R
         if kept and size > policy.working_memory_bytes:
             break
         kept.append(turn)
-    return tuple(reversed(kept))
+    return kept

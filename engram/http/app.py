@@ -192,9 +192,11 @@ async def end_session(engine: Engine, scope: Whose, session: Session) -> Session
 
 
 @_router.get(_SESSION + "/working-memory")
-async def working_memory(engine: Engine, scope: Whose, session: Session) -> list[RememberedTurn]:
+async def working_memory(
+    engine: Engine, scope: Whose, session: Session, include_test: bool = False
+) -> list[RememberedTurn]:
     """The recent turns of a running session."""
-    return await engine.working_memory(scope, session)
+    return await engine.working_memory(scope, session, include_test=include_test)
 
 
 @_router.post(_USER + "/recall")
@@ -214,6 +216,7 @@ async def list_memories(
     status: MemoryStatus | None = None,
     limit: int = 100,
     cursor: str | None = None,
+    include_test: bool = False,
 ) -> MemoryPage:
     """Memories type by type, oldest known first."""
     return await engine.list_memories(
@@ -222,6 +225,7 @@ async def list_memories(
         status=status,
         limit=limit,
         cursor=cursor,
+        include_test=include_test,
     )
 
 
@@ -244,6 +248,8 @@ async def stats(engine: Engine, scope: Whose) -> MemoryStats:
 
 
 @_router.post(_USER + "/consolidate")
-async def consolidate(engine: Engine, scope: Whose) -> ConsolidationReport:
+async def consolidate(
+    engine: Engine, scope: Whose, test_only: bool = False, dry_run: bool = False
+) -> ConsolidationReport:
     """Consolidate now; answers when it is done."""
-    return await engine.consolidate(scope)
+    return await engine.consolidate(scope, test_only=test_only, dry_run=dry_run)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from engram.contracts.common import Population
 from engram.domain.digests.boxes import Box, Said, recurs, segment, topic_words
 from engram.domain.digests.details import BoxDetail, SealReason
 from engram.domain.digests.policy import DigestPolicy
@@ -26,8 +27,10 @@ from engram.domain.scope import Scope
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository
 from engram.writing.digest_store import DigestStore
 from engram.writing.plans import PlanWriter
+from engram.writing.walks import of_population
 
 _PAGE = 200
+_REAL = of_population(Population.REAL)
 # A longer stretch of a session without a sealed box is cut piece by piece.
 _MOST_READ = 2000
 # Earlier boxes that a new one is compared with.
@@ -97,10 +100,9 @@ class BoxWriter:
             why = SealReason.ENDED if ended and not more else None
             cut = segment((_said(e) for e in tail), policy, ended=why)
             cut += segment((_said(e) for e in late.turns), policy, ended=SealReason.LATE)
-            episodes = {episode.id: episode for episode in (*tail, *late.turns)}
             for run in cut:
                 if run.sealed is not None:
-                    sealed = await self._store(composer, session_id, run, episodes, policy)
+                    sealed = await self._store(composer, session_id, run, policy)
                     linked += await self._link(composer, sealed)
                     stored.append(sealed)
             # A run of turns with one timestamp can be longer than what is read at once:
@@ -120,7 +122,7 @@ class BoxWriter:
         self, scope: Scope, session_id: str, last: BoxDetail | None
     ) -> tuple[list[Episode], bool]:
         """The turns after the last sealed box, in order, and whether there are more."""
-        where: Filter = (Equals("session_id", session_id),)
+        where: Filter = (Equals("session_id", session_id), _REAL)
         if last is not None:
             where = (*where, Between("timestamp", at_least=last.last))
         found: list[Episode] = []
@@ -157,7 +159,11 @@ class BoxWriter:
             return _Late()
         wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
         found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
-        early = [m for m in found.values() if isinstance(m, Episode) and m.timestamp <= last.last]
+        early = [
+            m
+            for m in found.values()
+            if isinstance(m, Episode) and not m.is_test and m.timestamp <= last.last
+        ]
         boxes = await self._boxes_of(scope, [episode.id for episode in early])
         boxed = _turns_of(boxes)
         return _Late(
@@ -179,13 +185,11 @@ class BoxWriter:
         composer: Composer,
         session_id: str,
         box: Box,
-        episodes: dict[str, Episode],
         policy: DigestPolicy,
     ) -> SemanticMemory:
         key = f"box:{box.turns[0].id}"
         earlier = await self._earlier(composer.scope, box, key)
         detail = _detail(key, session_id, box, policy, earlier)
-        is_test = any(episodes[turn.id].is_test for turn in box.turns)
         draft = Draft(
             form=MemoryForm.BOX,
             content=_described(detail, len(box.turns)),
@@ -194,7 +198,6 @@ class BoxWriter:
             known_at=box.last,
             event_at=box.opened,
             session_id=session_id,
-            is_test=is_test,
         )
         there = await self.store.current(composer.scope, MemoryForm.BOX, [key])
         if there:

@@ -57,7 +57,8 @@ class GuidelineWriter:
             policy: When guidance is drawn.
         """
         scope = composer.scope
-        memories = await self.store.by_id(scope, (memory_id for _, memory_id in deeds))
+        found = await self.store.by_id(scope, (memory_id for _, memory_id in deeds))
+        memories = {key: memory for key, memory in found.items() if not memory.is_test}
         if not memories:
             return Put()
         current = await self.store.current(scope, MemoryForm.GUIDELINE, [GUIDELINE_KEY])

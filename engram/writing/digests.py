@@ -88,7 +88,10 @@ class Digests:
         policy: DigestPolicy,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Digested:
-        """Boxes of the sessions that these turns belong to, and of those that ended."""
+        """Boxes of the sessions that these turns belong to, and of those that ended.
+
+        Test turns are in none (row D14).
+        """
         closed = frozenset(ended)
         by_session: dict[str, list[str]] = {session: [] for session in sorted(closed)}
         for episode in await self._episodes(composer.scope, episode_ids):

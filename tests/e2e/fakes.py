@@ -89,6 +89,7 @@ class FakeEngine:
                         role=turn.role,
                         content=turn.content,
                         timestamp=turn.timestamp,
+                        is_test=call.is_test,
                     )
                 )
         return Receipt(
@@ -129,12 +130,14 @@ class FakeEngine:
         status: MemoryStatus | None,
         limit: int,
         cursor: str | None,
+        include_test: bool = False,
     ) -> MemoryPage:
         """A page of the kept; the cursor counts them."""
         await self._work()
         self.listed.append((tuple(memory_types), status, cursor))
         begin = int(cursor or 0)
-        found = list(self.kept.get(scope, {}).values())
+        kept = self.kept.get(scope, {}).values()
+        found = [memory for memory in kept if include_test or not memory.is_test]
         more = begin + limit < len(found)
         return MemoryPage(
             memories=tuple(found[begin : begin + limit]),
@@ -152,10 +155,13 @@ class FakeEngine:
         counts[MemoryType.EPISODIC] = len(self.kept.get(scope, {}))
         return MemoryStats(counts=counts, active=counts, waiting=counts[MemoryType.EPISODIC])
 
-    async def consolidate(self, scope: Scope) -> ConsolidationReport:
+    async def consolidate(
+        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
         """Counts the episodes."""
         await self._work()
-        return ConsolidationReport(passes=1, episodes=len(self.kept.get(scope, {})), cost_usd=0.25)
+        kept = [one for one in self.kept.get(scope, {}).values() if one.is_test is test_only]
+        return ConsolidationReport(passes=1, dry_run=dry_run, episodes=len(kept), cost_usd=0.25)
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """Forget the session's working memory."""
@@ -165,10 +171,13 @@ class FakeEngine:
             return None
         return SessionSummary(session_id=session_id, turns_accepted=len(turns), ended="asked")
 
-    async def working_memory(self, scope: Scope, session_id: str) -> list[RememberedTurn]:
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
         """The session's turns."""
         await self._work()
-        return list(self.sessions.get((scope, session_id), []))
+        turns = self.sessions.get((scope, session_id), [])
+        return [turn for turn in turns if include_test or not turn.is_test]
 
     async def perform(
         self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked

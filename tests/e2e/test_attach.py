@@ -119,6 +119,27 @@ async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: Fake
     assert await engine.working_memory(ADA, "s1") == []
 
 
+async def test_test_memories_cross_only_when_asked_for(
+    attached: AttachedEngine, fake: FakeEngine
+) -> None:
+    """Which of them are meant arrives with every question about many memories (row D14)."""
+    await attached.encode(ADA, "s1", turn("real", "m1"))
+    tried = turn("a test", "m2").model_copy(update={"is_test": True})
+    await attached.encode(ADA, "s1", tried)
+    for asked, expected in ((False, 1), (True, 2)):
+        page = await attached.list_memories(
+            ADA, memory_types=STORED_TYPES, status=None, limit=9, cursor=None, include_test=asked
+        )
+        assert len(page.memories) == expected
+        turns = await attached.working_memory(ADA, "s1", include_test=asked)
+        assert len(turns) == expected
+    for test_only, dry_run in ((True, False), (False, True)):
+        given = {"test_only": test_only, "dry_run": dry_run}
+        report = await attached.consolidate(ADA, **given)
+        assert report == await fake.consolidate(ADA, **given)
+        assert (report.episodes, report.dry_run) == (1, dry_run)
+
+
 async def test_operations_cross_as_they_are(attached: AttachedEngine, fake: FakeEngine) -> None:
     """An operation reaches the engine behind with its scope and question, and answers as typed."""
     asked_of = []

@@ -59,6 +59,7 @@ def test_workflow_ids_never_change() -> None:
     assert names.forgetting_workflow_id(scope, "m1") == "forgetting/default/ada/m1"
     assert names.erasure_workflow_id(scope) == "erasure/default/ada"
     assert names.consolidation_workflow_id(scope) == "consolidation/default/ada"
+    assert names.consolidation_workflow_id(scope, "-test") == "consolidation-test/default/ada"
     assert names.decay_workflow_id(scope) == "decay/default/ada"
     assert names.decay_workflow_id(scope, "-trial") == "decay-trial/default/ada"
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"

@@ -289,6 +289,12 @@ async def test_consolidation_is_asked_for_where_turns_wait(lives: Lives) -> None
     report = await lives.passes.maintain(PassKind.CONSOLIDATION)
     assert report.users == 1
     assert [asked.reason for asked in lives.requests.seen] == ["scheduled"]
+    assert lives.requests.seen[0].population is Population.REAL
+    report = await lives.passes.maintain(PassKind.CONSOLIDATION, population=Population.TEST)
+    assert report.users == 1
+    assert [asked.population for asked in lives.requests.seen[1:]] == [Population.TEST]
+    tried = await lives.passes.maintain(PassKind.CONSOLIDATION, dry_run=True)
+    assert (tried.users, len(lives.requests.seen)) == (1, 2)
 
 
 async def test_passes_that_overlap_take_turns(lives: Lives) -> None:

@@ -40,7 +40,6 @@ class Draft:
         known_at: Timestamp of the latest of what it rests on.
         event_at: When what it tells began.
         session_id: The conversation, for what belongs to one.
-        is_test: Whether it rests on test memories.
         operation_ids: Operations that had their effect on it already.
     """
 
@@ -51,7 +50,6 @@ class Draft:
     known_at: datetime
     event_at: datetime
     session_id: str | None = None
-    is_test: bool = False
     operation_ids: tuple[str, ...] = ()
 
     @property
@@ -84,7 +82,6 @@ class Composer:
             known_at=known_at,
             created_at=self.now,
             session_id=draft.session_id,
-            is_test=draft.is_test,
             operation_ids=draft.operation_ids,
             provenance=Provenance(
                 workflow_id=self.workflow_id,

@@ -77,6 +77,20 @@ def test_idle_counts_from_the_last_touch() -> None:
     assert Buffer().deadline(POLICY) is None
 
 
+def test_test_turns_wait_for_nothing_and_take_no_place() -> None:
+    """They are held in mind beside the others; none is due, and no other is pushed out (D14)."""
+    buffer = Buffer().absorbed([turn("a"), turn("b")], Signal.LOW, now=NOW, policy=POLICY)
+    later = NOW + timedelta(minutes=1)
+    tests = [turn(f"t{n}").model_copy(update={"is_test": True}) for n in range(9)]
+    mixed = buffer.absorbed(tests, Signal.HIGH, now=later, policy=POLICY)
+    assert (mixed.waiting, mixed.waiting_since, mixed.due) == (2, NOW, None)
+    assert mixed.touched_at == later
+    held = [t.episode_id for t in mixed.working_memory]
+    assert held == ["a", "b", "t5", "t6", "t7", "t8"]
+    only = Buffer().absorbed(tests, Signal.NONE, now=NOW, policy=POLICY)
+    assert only.closing("session ended").due is None
+
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.text(max_size=60)), max_size=40))
 def test_working_memory_is_bounded_and_keeps_the_latest(said: list[tuple[int, str]]) -> None:
     """Whatever is said, working memory stays in its bounds and ends with the last fresh turn."""
