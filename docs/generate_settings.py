@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram.cli.config.meanings import MEANINGS as MEANINGS
+from engram.cli.config.meanings import MEANINGS
 from engram.cli.config.reference import (
     SECTIONS,
     default,
@@ -18,6 +18,8 @@ from engram.cli.config.reference import (
     values,
     variable,
 )
+
+__all__ = ["MEANINGS", "SECTIONS", "meaning", "page", "settings_of", "variable"]
 
 PAGE = Path(__file__).with_name("settings.md")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.digests.policy import DigestPolicy
@@ -204,12 +204,29 @@ class Settings(BaseSettings):
         """
         try:
             return cls(**values)
-        except ValidationError as error:
+        except (ValidationError, SettingsError) as error:
             wrong = "; ".join(
-                f"ENGRAM_{'__'.join(str(part) for part in found['loc']).upper()}: {found['msg']}"
-                for found in error.errors(include_input=False, include_url=False)
+                f"{variable_of(name)}: {what}" for name, what in wrong_settings(error).items()
             )
             raise InvalidSettings(
                 f"Settings cannot be used: {wrong}.",
-                hint="docs/settings.md lists every setting with its range.",
+                hint="`engram config NAME` and docs/settings.md say what is allowed.",
             ) from error
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting with this dotted name."""
+    return "ENGRAM_" + name.replace(".", "__").upper()
+
+
+def wrong_settings(error: ValidationError | SettingsError) -> dict[str, str]:
+    """What is wrong, by dotted name, without the values: one of them may be a secret."""
+    if isinstance(error, ValidationError):
+        return {
+            ".".join(str(part) for part in found["loc"]): found["msg"]
+            for found in error.errors(include_input=False, include_url=False)
+        }
+    # It names the field in words only: 'error parsing value for field "health" from source ...'.
+    quoted = str(error).split('"')
+    name = quoted[1] if len(quoted) > 1 else "settings"
+    return {name: "is no JSON"}

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
 
 
 def main() -> None:
-    """Run the command line; errors are one readable paragraph, never a traceback.
+    """Run the command line; errors are a few readable lines, never a traceback.
 
-    Exit codes: 0 done, 1 a typed error, 2 wrong usage, 130 interrupted.
+    :mod:`engram.cli.exits` says with what codes it ends.
     """
     from engram.cli.app import app  # noqa: PLC0415 - keeps `import engram.cli` light
-    from engram.cli.output import print_error  # noqa: PLC0415 - same
-    from engram.errors import EngramError  # noqa: PLC0415 - same
 
     try:
         app()
-    except EngramError as error:
-        print_error(error)
-        _leave(1)
-    except KeyboardInterrupt:
-        _leave(130)
     except SystemExit as leaving:
-        if "temporalio" not in sys.modules or not isinstance(leaving.code, int):
-            raise
-        _leave(leaving.code)
+        code = _flushed(leaving.code)
+        if "temporalio" in sys.modules and isinstance(code, int):
+            # All is closed. A thread of Temporal's client that has just answered
+            # aborts an interpreter that is ending.
+            os._exit(code)
+        raise SystemExit(code) from None
 
 
-def _leave(code: int) -> NoReturn:
-    """End now, as everything is closed.
+def _flushed(code: object) -> object:
+    """Hand over what was printed; the code to end with, another one if nobody takes it."""
+    from engram.cli.exits import UNREAD  # noqa: PLC0415 - keeps `import engram.cli` light
 
-    A thread of Temporal's client that has just answered aborts an interpreter that is ending.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        # The interpreter flushes again when it ends, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+    return code

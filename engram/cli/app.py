@@ -14,35 +14,27 @@ import typer
 
 from engram import __version__
 from engram.cli import output
-from engram.domain.turns import Turn
+from engram.cli.config import commands as config
+from engram.cli.group import EngramGroup
+from engram.cli.options import ROLES, Connected, DataDir, Json, MemoryTypes, Session, User
 from engram.errors import InvalidQuery, InvalidTurn
-from engram.logging import configure_logging
-from engram.settings import Settings
 
 if TYPE_CHECKING:
     from engram.client.store import MemoryStore
+    from engram.settings import Settings
+
+# Command modules take these from here.
+__all__ = ["Connected", "DataDir", "Json", "User", "app"]
 
 app = typer.Typer(
     name="engram",
+    cls=EngramGroup,
     help="Durable memory for LLM applications.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-User = Annotated[str, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")]
-Session = Annotated[str, typer.Option("--session", "-s", help="The conversation.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", "-d", help="Folder of the embedded mode.", show_default="~/.engram"),
-]
-Connected = Annotated[
-    bool,
-    typer.Option(
-        "--connected", help="Use the Temporal and Qdrant servers that the ENGRAM_ settings name."
-    ),
-]
 Result = TypeVar("Result")
 
 
@@ -54,6 +46,9 @@ def _run(work: Callable[[], Awaitable[Result]]) -> Result:
 
 
 def _settings(data_dir: Path | None = None) -> Settings:
+    from engram.logging import configure_logging  # noqa: PLC0415 - slow; no help text needs it
+    from engram.settings import Settings  # noqa: PLC0415 - same
+
     settings = Settings.load(**({} if data_dir is None else {"data_dir": data_dir}))
     configure_logging(level=settings.log_level, style=settings.log_format)
     return settings
@@ -80,7 +75,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        output.console.print(f"engram {__version__}")
+        typer.echo(f"engram {__version__}")
         raise typer.Exit
 
 
@@ -140,7 +135,10 @@ def encode(
     text: Annotated[str, typer.Argument(help="What was said; - reads standard input.")],
     user: User,
     session: Session = "cli",
-    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    role: Annotated[
+        str,
+        typer.Option(help=f"Who said it: {', '.join(ROLES)}.", autocompletion=lambda: list(ROLES)),
+    ] = "user",
     speaker: Annotated[str | None, typer.Option(help="The speaker's name.")] = None,
     at: Annotated[str | None, typer.Option(help="When it was said, ISO 8601 with zone.")] = None,
     message_id: Annotated[
@@ -154,6 +152,8 @@ def encode(
 
     Example: engram encode "I moved to Lisbon in May." -u ada
     """
+    from engram.domain.turns import Turn  # noqa: PLC0415 - slow; no help text needs it
+
     turn = Turn(
         content=sys.stdin.read() if text == "-" else text,
         role=role,
@@ -174,9 +174,7 @@ def recall(
     query: Annotated[str, typer.Argument(help="A question, or a few words.")],
     user: User,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many answers at most.")] = 10,
-    memory_type: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="Only this type; may be repeated.")
-    ] = None,
+    memory_type: MemoryTypes = None,
     as_of: Annotated[
         str | None, typer.Option(help="What was known then, ISO 8601 with zone.")
     ] = None,
@@ -212,6 +210,46 @@ def recall(
         output.print_hits(hits)
 
 
+@app.command()
+def consolidate(
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")
+    ] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Ask for it for all users with turns that wait.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --all: only count those users.")
+    ] = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Consolidate a user's memory now, and say what that did.
+
+    Example: engram consolidate -u ada, or: engram consolidate --all
+    """
+    from engram.cli import lifecycle  # noqa: PLC0415 - it builds on this module
+    from engram.contracts.maintenance import PassKind  # noqa: PLC0415 - only what is used loads
+
+    if everybody:
+        report = lifecycle.over_everybody(
+            PassKind.CONSOLIDATION, dry_run, False, data_dir, connected
+        )
+        lifecycle.print_maintenance(report, as_json)
+        return
+    whose = lifecycle.one_user(user)
+    if dry_run:
+        raise typer.BadParameter("--dry-run goes with --all")
+
+    async def work() -> Any:
+        async with _memory(whose, data_dir, connected) as memory:
+            with output.errors.status("Consolidating"):
+                return await memory.consolidate()
+
+    _show("Consolidated", _run(work), as_json)
+
+
 @app.command("end-session")
 def end_session(
     session: Annotated[str, typer.Argument(help="The conversation.")],
@@ -231,6 +269,9 @@ def end_session(
         output.console.print("This session was not running.", style="dim")
     else:
         _show("Ended", summary, as_json)
+
+
+app.add_typer(config.commands)
 
 
 def _show(title: str, answer: Any, as_json: bool) -> None:
@@ -256,6 +297,5 @@ from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
 from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
 from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same
 from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
-from engram.cli import passes as passes  # noqa: E402, PLC0414 - same
 from engram.cli import schedules as schedules  # noqa: E402, PLC0414 - same
 from engram.cli import trials as trials  # noqa: E402, PLC0414 - same

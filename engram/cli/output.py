@@ -1,84 +1,175 @@
-"""What the command line prints: tables for people, JSON for programs."""
+"""What the command line prints: tables for people, lines for pipes, JSON for programs.
+
+On a terminal, tables with columns and colours. Anywhere else, a line for each row with
+tabs between the cells: nothing is wrapped, cut or coloured, and ``cut`` and ``awk`` can
+take it apart. What is no answer (errors, progress, questions) goes to standard error.
+"""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from engram.domain.memories import AnyMemory, Episode, MemoryStatus
-from engram.errors import EngramError
-from engram.recall.models import RecallHit
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+    from engram.domain.memories import AnyMemory
+    from engram.errors import EngramError
+    from engram.recall.models import RecallHit
+
+
+class PipeConsole(Console):
+    """Wraps and cuts lines on a terminal only. NO_COLOR is rich's own."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """See :meth:`rich.console.Console.print`."""
+        unwrapped = not self.is_terminal if soft_wrap is None else soft_wrap
+        super().print(*objects, soft_wrap=unwrapped, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line to end as programs do whose reader went away."""
+        raise BrokenPipeError
+
+
+console = PipeConsole(highlight=False)
+errors = PipeConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output, never wrapped or coloured."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - slow; no help text needs it
+
     plain = to_jsonable_python(value)
     console.file.write(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
 
 
-def print_error(error: EngramError) -> None:
-    """An error on standard error: what was wrong, what is allowed, what to do."""
-    errors.print(Text.assemble(("error: ", "bold red"), str(error)))
+def print_error(error: EngramError, *, as_json: bool = False) -> None:
+    """An error: what was wrong, what is allowed, what to do.
+
+    For people on standard error. For programs also as the one JSON document that they
+    were promised on standard output: ``{"error": {"code": ..., "message": ...}}``.
+    """
+    told = Text.assemble(("error: ", "bold red"), error.message)
+    if error.allowed:
+        told.append(f"\nallowed: {error.allowed}")
+    if error.hint:
+        told.append(f"\nhint: {error.hint}", style="dim")
     if error.retryable:
-        errors.print("The same command can succeed later.", style="dim")
+        told.append("\nThe same command can succeed later.", style="dim")
+    errors.print(told)
+    if as_json:
+        print_json({"error": error.as_dict()})
+
+
+def warn(message: str) -> None:
+    """A line on standard error about something that does not stop the command."""
+    errors.print(Text.assemble(("warning: ", "bold yellow"), message))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    empty: str | None = None,
+    title: str | None = None,
+    right: Sequence[str] = (),
+    dim: Sequence[str] = (),
+) -> None:
+    """Rows of cells.
+
+    Args:
+        columns: Their names, the first line of what is printed.
+        rows: As many cells each as there are columns.
+        empty: What is said instead of a table without rows; nothing if None.
+        title: A line before the table, on terminals.
+        right: Columns of numbers, by name.
+        dim: Columns that matter less.
+    """
+    if not rows:
+        if empty is not None:
+            errors.print(empty, style="dim")
+        return
+    if not console.is_terminal:
+        for row in (columns, *rows):
+            console.file.write("\t".join(_one_line(cell) for cell in row) + "\n")
+        return
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(
+            name,
+            justify="right" if name in right else "left",
+            style="dim" if name in dim else None,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console.print(table)
 
 
 def print_fields(title: str, model: BaseModel) -> None:
     """A model's fields, one a line; empty ones are left out."""
-    table = Table(title=title, title_justify="left", box=None, show_header=False)
-    for name, value in model.model_dump(mode="json").items():
-        if value not in (None, [], {}, ""):
-            table.add_row(Text(name.replace("_", " "), style="cyan"), Text(_plain(value)))
-    console.print(table)
+    rows = [
+        (name.replace("_", " "), plain(value))
+        for name, value in model.model_dump(mode="json").items()
+        if value not in (None, [], {}, "")
+    ]
+    console.print(Text(title, style="italic"))
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        console.print(Text.assemble((f"  {name:<{width}}  ", "cyan"), value))
 
 
-def print_hits(hits: Sequence[RecallHit]) -> None:
+def print_hits(hits: Sequence[RecallHit], *, ids: bool = False) -> None:
     """Answers, best first."""
-    if not hits:
-        console.print("Nothing that answers this is remembered.", style="dim")
-        return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("score", justify="right", style="dim")
-    table.add_column("type", style="cyan")
-    table.add_column("known", style="dim")
-    table.add_column("memory", overflow="fold")
-    for hit in hits:
-        table.add_row(
+    rows = [
+        (
+            *((hit.memory.id,) if ids else ()),
             f"{hit.score:.2f}",
             str(hit.memory.type),
             f"{hit.memory.known_at:%Y-%m-%d}",
             _told(hit),
         )
-    console.print(table)
+        for hit in hits
+    ]
+    print_table(
+        (*(("id",) if ids else ()), "score", "type", "known", "memory"),
+        rows,
+        empty="Nothing that answers this is remembered.",
+        right=("score",),
+        dim=("id", "score", "known"),
+    )
 
 
-def print_memories(memories: Iterable[AnyMemory]) -> None:
+def print_memories(memories: Iterable[AnyMemory], *, ids: bool = False) -> None:
     """Memories, one a line."""
     for memory in memories:
+        text = memory_text(memory)
         console.print(
             Text.assemble(
+                (f"{memory.id}  " if ids else "", "dim"),
                 (f"{memory.known_at:%Y-%m-%d} ", "dim"),
                 (f"{memory.type!s:<11}", "cyan"),
-                memory_text(memory),
+                text if console.is_terminal else _one_line(text),
             )
         )
 
 
 def memory_text(memory: AnyMemory) -> Text:
     """The words of a memory, with who said them or what became of it."""
+    from engram.domain.memories import (  # noqa: PLC0415 - slow; no help text needs it
+        Episode,
+        MemoryStatus,
+    )
+
     if isinstance(memory, Episode):
-        return Text(f"{memory.speaker or memory.role}: {memory.content}")
-    text = Text(memory.content)
+        return Text(_harmless(f"{memory.speaker or memory.role}: {memory.content}"))
+    text = Text(_harmless(memory.content))
     if memory.status is not MemoryStatus.ACTIVE:
         text.append(f"  ({memory.status}", style="dim")
         text.append(f" until {memory.valid_to:%Y-%m-%d})" if memory.valid_to else ")", style="dim")
@@ -97,7 +188,18 @@ def _told(hit: RecallHit) -> Text:
     return text
 
 
-def _plain(value: Any) -> str:
+def _one_line(cell: str | Text) -> str:
+    """A cell as it goes into a line; --json keeps every character."""
+    return " ".join(_harmless(str(cell)).split())
+
+
+def _harmless(text: str) -> str:
+    """Text that a terminal only shows: what somebody said must not move its cursor."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+
+
+def plain(value: Any) -> str:
+    """A value of a field in words."""
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     if isinstance(value, dict):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from engram.cli.app import app
-from engram.errors import EngramError
 from tests.e2e.test_cli import Up, running_up
+from tests.unit.cli import support
+from tests.unit.cli.support import Said
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +23,15 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield running
 
 
-@dataclass
-class Said:
-    """What a command came to."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def engram(up: Up, *arguments: str) -> Said:
     """Run a command in this process, attached to the one that is up: starting one takes long."""
-    runner = CliRunner(env={"COLUMNS": "200", "ENGRAM_USER": "ada"})
-    with pytest.MonkeyPatch.context() as patched:
-        # It would write to a stream that ends with the command, for the rest of the run.
-        patched.setattr("engram.cli.app.configure_logging", lambda **_: None)
-        done = runner.invoke(app, [*arguments, "-d", str(up.folder)])
-    if isinstance(done.exception, EngramError):
-        return Said(1, done.stdout, str(done.exception))
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return Said(done.exit_code, done.stdout, done.stderr)
+    return support.engram(*arguments, "-d", str(up.folder), env={"ENGRAM_USER": "ada"})
 
 
 def ask(up: Up, *arguments: str, code: int = 0) -> Any:
     """What a command prints as JSON, ending with this code."""
     done = engram(up, *arguments, "--json")
-    assert done.returncode == code, done.stderr
+    assert done.code == code, done.stderr
     return json.loads(done.stdout)
 
 
@@ -87,7 +67,7 @@ def test_passes_by_hand(up: Up) -> None:
     assert ask(up, "inspect", habit)["memory"]["type"] == "procedural"
     assert ask(up, "confirm", known)["changes"]
     wrong = engram(up, "decay", "--at", "2099-01-01T00:00:00Z")
-    assert wrong.returncode == 1
+    assert wrong.code == 1
     assert "judged by the present" in wrong.stderr
 
 
@@ -104,7 +84,7 @@ def test_test_memories(up: Up) -> None:
     assert ask(up, "test", "delete", "--dry-run") == {"removed": 0, "found": 1}
     assert ask(up, "test", "delete") == {"removed": 1, "found": 1}
     refused = engram(up, "test", "scenario", "unheard-of")
-    assert refused.returncode == 1
+    assert refused.code == 1
     assert "fade, stay, use, habit, apart" in refused.stderr
 
 
@@ -118,7 +98,7 @@ def test_mending_and_importing(up: Up, tmp_path: Path) -> None:
     assert ask(up, "migrate", str(file))["known"] == 1
     file.write_text('{"content": "no time"}\n')
     refused = engram(up, "migrate", str(file))
-    assert refused.returncode == 1
+    assert refused.code == 1
     assert "Line 1" in refused.stderr
     memory_id = ask(up, "recall", "oboe")[0]["memory"]["id"]
     assert ask(up, "repair", memory_id) == {
@@ -136,8 +116,8 @@ def test_schedules_and_replay(up: Up) -> None:
     engram(up, "schedules", "pause", "decay", "--note", "a look")
     assert ask(up, "schedules", "list")[1]["note"] == "a look"
     assert "paused: a look" in engram(up, "schedules", "list").stdout
-    assert engram(up, "schedules", "resume", "decay").returncode == 0
-    assert engram(up, "schedules", "trigger", "decay").returncode == 0
+    assert engram(up, "schedules", "resume", "decay").code == 0
+    assert engram(up, "schedules", "trigger", "decay").code == 0
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "promotion is removed."
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "There was none."
     # In a process of its own, whose exit code programs go by.
@@ -145,5 +125,5 @@ def test_schedules_and_replay(up: Up) -> None:
     assert isinstance(replayed, dict)
     assert replayed["fits"]
     unknown = engram(up, "replay", "session/default/ada/never")
-    assert unknown.returncode == 1
+    assert unknown.code == 1
     assert "no history" in unknown.stderr

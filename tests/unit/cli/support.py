@@ -1,0 +1,36 @@
+"""Running commands in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+from typer.testing import CliRunner
+
+from engram.cli.app import app
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command came to."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def engram(
+    *arguments: str, env: Mapping[str, str] | None = None, stdin: str | bytes | None = None
+) -> Said:
+    """Run a command; of the environment it sees no ENGRAM_ variable but these."""
+    ours = {key: None for key in os.environ if key.startswith("ENGRAM_")}
+    runner = CliRunner(env={**ours, "COLUMNS": "200", **(env or {})})
+    with pytest.MonkeyPatch.context() as patched:
+        # It would write to a stream that ends with the command, for the rest of the run.
+        patched.setattr("engram.logging.configure_logging", lambda **_: None)
+        done = runner.invoke(app, list(arguments), input=stdin)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Said(done.exit_code, done.stdout, done.stderr)
