@@ -210,46 +210,6 @@ def recall(
         output.print_hits(hits)
 
 
-@app.command()
-def consolidate(
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")
-    ] = None,
-    everybody: Annotated[
-        bool, typer.Option("--all", help="Ask for it for all users with turns that wait.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --all: only count those users.")
-    ] = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Consolidate a user's memory now, and say what that did.
-
-    Example: engram consolidate -u ada, or: engram consolidate --all
-    """
-    from engram.cli import lifecycle  # noqa: PLC0415 - it builds on this module
-    from engram.contracts.maintenance import PassKind  # noqa: PLC0415 - only what is used loads
-
-    if everybody:
-        report = lifecycle.over_everybody(
-            PassKind.CONSOLIDATION, dry_run, False, data_dir, connected
-        )
-        lifecycle.print_maintenance(report, as_json)
-        return
-    whose = lifecycle.one_user(user)
-    if dry_run:
-        raise typer.BadParameter("--dry-run goes with --all")
-
-    async def work() -> Any:
-        async with _memory(whose, data_dir, connected) as memory:
-            with output.errors.status("Consolidating"):
-                return await memory.consolidate()
-
-    _show("Consolidated", _run(work), as_json)
-
-
 @app.command("end-session")
 def end_session(
     session: Annotated[str, typer.Argument(help="The conversation.")],
@@ -297,5 +257,6 @@ from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
 from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
 from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same
 from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
+from engram.cli import passes as passes  # noqa: E402, PLC0414 - same
 from engram.cli import schedules as schedules  # noqa: E402, PLC0414 - same
 from engram.cli import trials as trials  # noqa: E402, PLC0414 - same
