@@ -6,24 +6,30 @@ import asyncio
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
-from uuid import UUID
 
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.ports import SparseVector, StoreInfo
+from engram.ports import StoreInfo
 from engram.settings import Settings
 from engram.storage.base import EngineRepository
-from engram.storage.edge_engine import EdgeDialect, engine, engine_errors
+from engram.storage.decoded import DecodedPayloads
+from engram.storage.edge_engine import (
+    EdgeDialect,
+    IdTexts,
+    engine,
+    engine_errors,
+    nearest,
+    new_point,
+)
+from engram.storage.edge_rebuild import Writes, rebuild
 from engram.storage.edge_shards import OpenStore, open_store
 from engram.storage.everybody import MOST_VALUES, found_values
 from engram.storage.filters import Translator
 from engram.storage.paging import Payload
 from engram.storage.points import NewPoint, Overwrite
 from engram.storage.ranking import Ranked, RankQuery
-from engram.storage.schema import DENSE, SCHEMA_VERSION, SPARSE
+from engram.storage.schema import SCHEMA_VERSION
 
 _DELETED_AT_ONCE: Final = 256
-# About 150 bytes each.
-_IDS_KEPT: Final = 50_000
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -49,16 +55,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     ) -> None:
         """Use :meth:`open`."""
         super().__init__(Translator(EdgeDialect()), dimensions=dimensions)
-        self._store = store
-        self._shards = store.shards
+        self._store, self._shards = store, store.shards
         self._path = path
         self._embedder = embedder_identity
         self._unflushed: set[MemoryType] = set()
-        self._ids: dict[int, str] = {}
+        self._id_text = IdTexts()
+        self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
+        self._rebuilding = asyncio.Lock()
         # Types that nobody has memories of are not searched: five engine calls become one or two.
-        self._empty = {
-            kind for kind, shard in self._shards.items() if not shard.info().points_count
-        }
+        self._empty = {kind for kind, count in store.counts().items() if not count}
 
     @classmethod
     async def open(
@@ -88,10 +93,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     async def info(self) -> StoreInfo:
         """See :meth:`engram.ports.MemoryRepository.info`."""
         self._check_open()
-        points = {
-            memory_type.value: shard.info().points_count
-            for memory_type, shard in self._shards.items()
-        }
+        points = {kind.value: count for kind, count in self._store.counts().items()}
         return StoreInfo(
             engine="edge",
             schema_version=SCHEMA_VERSION,
@@ -122,45 +124,69 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             self._store.close()
 
     def optimize(self) -> None:
-        """Merge segments and drop what was deleted from the files.
-
-        Blocks the whole process, for seconds in a large store: only for start-up,
-        idle time or an explicit command, never while serving.
-        """
+        """Merge segments. Blocks the process, for seconds in a large store: never while serving."""
         self._check_open()
         with engine_errors("optimising"):
             for shard in self._shards.values():
                 shard.optimize()
+
+    async def rebuild(self) -> int:
+        """Copy every memory into fresh files, and remove the old ones with all that was deleted.
+
+        Reads and writes go on meanwhile; only the end of each type makes its writes
+        wait. The disk holds a type twice for as long. Returns how many memories there are.
+
+        Raises:
+            StorageError: the engine failed; nothing is lost, some types may be as before.
+            OSError: the disk failed, likewise.
+            MemoryClosed: the store was closed meanwhile, likewise.
+        """
+        points = 0
+        async with self._rebuilding:
+            for kind in STORED_TYPES:
+                self._check_open()
+                points += await rebuild(self._store, kind, self._writes[kind], self._check_open)
+        # Nor does memory keep what files do not.
+        self._decoded = DecodedPayloads()
+        return points
 
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
         self, memory_type: MemoryType, operation: engine.UpdateOperation, doing: str
     ) -> None:
+        """Write; only while holding the lock of the type's writes."""
+        self._check_open()
         self._unflushed.add(memory_type)
         with engine_errors(doing):
             self._shards[memory_type].update(operation)
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
         with engine_errors("preparing an insert"):
-            prepared = [_point(point) for point in points]
+            prepared = [new_point(point) for point in points]
             operation = engine.UpdateOperation.upsert_points(
                 prepared, update_mode=engine.UpdateMode.InsertOnly
             )
-        self._empty.discard(memory_type)
-        self._update(memory_type, operation, "inserting")
+        writes = self._writes[memory_type]
+        async with writes.lock:
+            writes.note(point.memory_id for point in points)
+            self._empty.discard(memory_type)
+            self._update(memory_type, operation, "inserting")
         await asyncio.sleep(0)
 
     async def _overwrite(
         self, memory_type: MemoryType, changes: list[Overwrite[engine.Filter]]
     ) -> None:
         # By filter, not as a conditional upsert: that one inserts a point which is missing.
-        for change in changes:
-            with engine_errors("preparing a replacement"):
-                operation = engine.UpdateOperation.overwrite_payload_by_filter(
-                    change.where, change.payload
-                )
-            self._update(memory_type, operation, "replacing")
+        writes = self._writes[memory_type]
+        async with writes.lock:
+            writes.note(change.payload["id"] for change in changes)
+            for change in changes:
+                with engine_errors("preparing a replacement"):
+                    operation = engine.UpdateOperation.overwrite_payload_by_filter(
+                        change.where, change.payload
+                    )
+                self._update(memory_type, operation, "replacing")
 
     async def _by_id(
         self,
@@ -231,7 +257,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         requests = [
             engine.QueryRequest(
                 limit=query.limit,
-                query=_nearest(query),
+                query=nearest(query),
                 filter=where,
                 params=idf if query.side == "sparse" else None,
             )
@@ -242,19 +268,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         with engine_errors("searching"):
             answers = [shard.query(request) for request in requests]
         return [
-            [Ranked(self._text(point.id), point.score) for point in answer] for answer in answers
+            [Ranked(self._id_text(point.id), point.score) for point in answer] for answer in answers
         ]
-
-    def _text(self, point_id: engine.PointId) -> str:
-        """The id as memories have it; spelling one out takes longer than finding it again."""
-        if not isinstance(point_id, UUID):
-            return str(point_id)
-        known = self._ids.get(point_id.int)
-        if known is None:
-            if len(self._ids) >= _IDS_KEPT:
-                self._ids.clear()
-            known = self._ids[point_id.int] = str(point_id)
-        return known
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         with engine_errors("counting"):
@@ -272,28 +287,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         request = engine.ScrollRequest(
             limit=_DELETED_AT_ONCE, filter=where, with_payload=False, with_vector=False
         )
+        writes = self._writes[memory_type]
         while True:
-            with engine_errors("deleting"):
-                records, _ = self._shards[memory_type].scroll(request)
-            if not records:
-                return
-            ids = [record.id for record in records]
-            self._update(memory_type, engine.UpdateOperation.delete_points(ids), "deleting")
+            async with writes.lock:
+                with engine_errors("deleting"):
+                    records, _ = self._shards[memory_type].scroll(request)
+                if not records:
+                    return
+                ids = [record.id for record in records]
+                writes.note(str(point_id) for point_id in ids)
+                self._update(memory_type, engine.UpdateOperation.delete_points(ids), "deleting")
             await asyncio.sleep(0)
-
-
-def _point(new: NewPoint) -> engine.Point:
-    sparse = new.vectors.sparse
-    vector: dict[str, engine.NamedVector] = {
-        DENSE: list(new.vectors.dense),
-        SPARSE: engine.SparseVector(list(sparse.indices), list(sparse.values)),
-    }
-    return engine.Point(new.memory_id, vector, new.payload)
-
-
-def _nearest(query: RankQuery) -> engine.Query:
-    vector = query.vector
-    if isinstance(vector, SparseVector):
-        sparse = engine.SparseVector(list(vector.indices), list(vector.values))
-        return engine.Query.Nearest(sparse, SPARSE)
-    return engine.Query.Nearest(list(vector), DENSE)

@@ -1,12 +1,18 @@
-"""The in-process engine: its import, its errors, and its way of writing conditions down."""
+"""The in-process engine: its import, its errors, and how it wants conditions and points."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
+from uuid import UUID
 
 from engram.errors import EmbeddedPartMissing, EngramError, StorageError
+from engram.ports import SparseVector
 from engram.storage.filters import Range
+from engram.storage.points import NewPoint
+from engram.storage.ranking import RankQuery
+from engram.storage.schema import DENSE, SPARSE
 
 try:
     import qdrant_edge as engine
@@ -18,7 +24,10 @@ except ImportError as missing:
         "(engram.connect, ENGRAM_QDRANT_URL).",
     ) from missing
 
-__all__ = ["EdgeDialect", "engine", "engine_errors"]
+__all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point"]
+
+# About 150 bytes each.
+_IDS_KEPT: Final = 50_000
 
 
 @contextmanager
@@ -79,5 +88,42 @@ class EdgeDialect:
         return engine.Filter(must_not=[inner])
 
 
+class IdTexts:
+    """Ids of points as memories have them; spelling one out takes longer than finding it again."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+
+    def __call__(self, point_id: engine.PointId) -> str:
+        """The text of an id."""
+        if not isinstance(point_id, UUID):
+            return str(point_id)
+        known = self._known.get(point_id.int)
+        if known is None:
+            if len(self._known) >= _IDS_KEPT:
+                self._known.clear()
+            known = self._known[point_id.int] = str(point_id)
+        return known
+
+
 def _one(condition: engine.ConditionType) -> engine.Filter:
     return engine.Filter(must=[condition])
+
+
+def new_point(new: NewPoint) -> engine.Point:
+    """A new memory as the engine takes it."""
+    sparse = new.vectors.sparse
+    vector: dict[str, engine.NamedVector] = {
+        DENSE: list(new.vectors.dense),
+        SPARSE: engine.SparseVector(list(sparse.indices), list(sparse.values)),
+    }
+    return engine.Point(new.memory_id, vector, new.payload)
+
+
+def nearest(query: RankQuery) -> engine.Query:
+    """What is nearest to the vector of a question."""
+    vector = query.vector
+    if isinstance(vector, SparseVector):
+        sparse = engine.SparseVector(list(vector.indices), list(vector.values))
+        return engine.Query.Nearest(sparse, SPARSE)
+    return engine.Query.Nearest(list(vector), DENSE)

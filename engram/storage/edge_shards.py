@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import DataFolderInUse, SchemaMismatch
+from engram.storage import edge_swap
 from engram.storage.edge_engine import engine, engine_errors
 from engram.storage.schema import (
     DENSE,
@@ -39,10 +39,41 @@ _GRAPH_EFFORT: Final = 128
 
 @dataclass(frozen=True)
 class OpenStore:
-    """The shards of a store and the lock that keeps other processes out."""
+    """The shards of a store, where they are, and the lock that keeps other processes out."""
 
-    shards: Mapping[MemoryType, engine.EdgeShard]
+    shards: dict[MemoryType, engine.EdgeShard]
+    folders: Mapping[MemoryType, Path]
     lock: IO[bytes]
+    config: engine.EdgeConfig
+
+    def counts(self) -> dict[MemoryType, int]:
+        """How many points of each type there are."""
+        return {kind: shard.info().points_count for kind, shard in self.shards.items()}
+
+    def create(self, memory_type: MemoryType, folder: Path) -> engine.EdgeShard:
+        """A new, empty shard of the type in a folder that is not there yet."""
+        return _ready_shard(folder, memory_type, self.config, making=True)
+
+    def take_over(self, memory_type: MemoryType) -> None:
+        """Let the rebuilt folder of a type, closed and on disk, take the place of its shard.
+
+        Raises:
+            StorageError: it cannot be opened; the shard is in use as before.
+            OSError: likewise, the folders cannot be renamed.
+        """
+        folder = self.folders[memory_type]
+        self.shards[memory_type].close()
+        try:
+            edge_swap.replace(folder)
+            self.shards[memory_type] = self._load(memory_type)
+        except BaseException:
+            edge_swap.undo(folder)
+            self.shards[memory_type] = self._load(memory_type)
+            raise
+
+    def _load(self, memory_type: MemoryType) -> engine.EdgeShard:
+        folder = self.folders[memory_type]
+        return _ready_shard(folder, memory_type, self.config, making=False)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -59,18 +90,18 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
         DataFolderInUse: another process, or another part of this one, has it open.
     """
     path.mkdir(parents=True, exist_ok=True)
-    store = OpenStore({}, _take_lock(path / f"{prefix}.{_LOCK_FILE}"))
-    shards: dict[MemoryType, engine.EdgeShard] = {}
+    names = collection_names(prefix)
+    folders = {memory_type: path / names[memory_type] for memory_type in STORED_TYPES}
+    lock = _take_lock(path / f"{prefix}.{_LOCK_FILE}")
+    store = OpenStore({}, folders, lock, _config(dimensions))
     try:
-        names = collection_names(prefix)
         _check_record(path, prefix, names, embedder=embedder, dimensions=dimensions)
-        config = _config(dimensions)
-        for memory_type in STORED_TYPES:
-            shards[memory_type] = _open_shard(path / names[memory_type], memory_type, config)
+        for memory_type, folder in folders.items():
+            store.shards[memory_type] = _open_shard(folder, memory_type, store.config)
     except BaseException:
-        OpenStore(shards, store.lock).close()
+        store.close()
         raise
-    return OpenStore(shards, store.lock)
+    return store
 
 
 def _take_lock(file: Path) -> IO[bytes]:
@@ -108,6 +139,7 @@ def _check_record(
 def _open_shard(
     folder: Path, memory_type: MemoryType, config: engine.EdgeConfig
 ) -> engine.EdgeShard:
+    edge_swap.settle(folder)
     # Beside the folder while it is being made: what a crash leaves is made again.
     unfinished = folder.with_name(folder.name + _UNFINISHED)
     if unfinished.exists():
@@ -115,6 +147,16 @@ def _open_shard(
     making = not folder.exists()
     if making:
         unfinished.touch()
+    shard = _ready_shard(folder, memory_type, config, making=making)
+    unfinished.unlink(missing_ok=True)
+    # What was replaced goes when its successor is known to be readable.
+    edge_swap.drop_replaced(folder)
+    return shard
+
+
+def _ready_shard(
+    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig, *, making: bool
+) -> engine.EdgeShard:
     with engine_errors(f"opening {folder.name}"):
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
@@ -125,7 +167,6 @@ def _open_shard(
         except BaseException:
             shard.close()
             raise
-    unfinished.unlink(missing_ok=True)
     return shard
 
 
@@ -189,10 +230,4 @@ def _write_record(record: Path, content: Mapping[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(record)
-    # A folder cannot be synced everywhere; the rename itself is atomic all the same.
-    with suppress(OSError):
-        folder = os.open(record.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    edge_swap.sync_folder(record.parent)

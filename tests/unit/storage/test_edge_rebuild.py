@@ -1,0 +1,226 @@
+"""Rebuilding a store: what was deleted leaves the files, what is there stays, whenever it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.revisions import next_revision
+from engram.errors import MemoryClosed, StorageError
+from engram.ports import Replacement
+from engram.storage import edge_rebuild, edge_shards
+from engram.storage.edge import EdgeRepository
+from tests.conformance.stores import ADA, BOB, episode, new
+from tests.raw_files import holders
+from tests.unit.storage.test_edge_files import folder, open_edge
+
+__all__ = ["folder"]
+
+EPISODIC = MemoryType.EPISODIC
+GONE = "quixotrophy"
+STAYS = "zymolattice"
+
+
+def beside(path: Path) -> list[str]:
+    """What a rebuild that is not over has beside its shards."""
+    return [one.name for one in [*path.glob("*.rebuilt"), *path.glob("*.replaced")]]
+
+
+async def erased(path: Path) -> EdgeRepository:
+    """An open store of which one of two users was erased."""
+    repository = await open_edge(path)
+    await repository.insert(ADA, [new(episode(ADA, f"{GONE} {number}")) for number in range(100)])
+    await repository.insert(BOB, [new(episode(BOB, f"{STAYS} {number}")) for number in range(150)])
+    await repository.flush()
+    await repository.erase(ADA)
+    await repository.flush()
+    return repository
+
+
+async def everything(repository: EdgeRepository) -> list[AnyMemory]:
+    """All that the second user has."""
+    return list((await repository.scroll(BOB, EPISODIC, limit=1000)).memories)
+
+
+async def test_rebuilt_files_hold_nothing_of_what_was_deleted(folder: Path) -> None:
+    """Erasing alone leaves the words in several files; rebuilding leaves them in none."""
+    repository = await erased(folder)
+    before = await everything(repository)
+    assert len(holders(folder, [GONE])) >= 2
+    assert await repository.rebuild() == 150
+    assert holders(folder, [GONE]) == {}
+    assert await everything(repository) == before
+    assert holders(folder, [STAYS]) != {}
+    await repository.insert(ADA, [new(episode(ADA, "again"))])
+    await repository.close()
+    again = await open_edge(folder)
+    assert await everything(again) == before
+    assert await again.count(ADA, EPISODIC) == 1
+    assert beside(folder) == []
+    await again.close()
+
+
+async def test_what_is_written_while_copying_is_there_afterwards(folder: Path) -> None:
+    """Inserts, replacements and deletions during a rebuild hold, and reads answer all the time."""
+    repository = await erased(folder)
+    turns = {memory.id: memory for memory in await everything(repository)}
+    later: dict[str, AnyMemory] = {}
+    gone: set[str] = set()
+    rebuilding = asyncio.create_task(repository.rebuild())
+    number = 0
+    while not rebuilding.done():
+        memory = episode(BOB, f"later {number}")
+        await repository.insert(BOB, [new(memory)])
+        later[memory.id] = memory
+        changing = list(turns.values())[number % 100]
+        after = next_revision(changing, changing, write_id=f"write {number}")
+        assert await repository.replace(BOB, [Replacement(after, changing.revision)])
+        turns[changing.id] = after
+        going = list(turns)[100 + number % 50]
+        await repository.delete(BOB, EPISODIC, [going])
+        gone.add(going)
+        assert await repository.count(BOB, EPISODIC) == 150 + len(later) - len(gone)
+        number += 1
+        await asyncio.sleep(0)
+    await rebuilding
+    assert number > 2
+    expected = {key: memory for key, memory in (turns | later).items() if key not in gone}
+    assert {memory.id: memory for memory in await everything(repository)} == expected
+    await repository.close()
+    again = await open_edge(folder)
+    assert {memory.id: memory for memory in await everything(again)} == expected
+    await again.close()
+
+
+async def test_what_cannot_be_opened_does_not_take_the_place(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy that the engine refuses is dropped; the old shard goes on taking writes."""
+    repository = await erased(folder)
+    before = await everything(repository)
+    load, refused = edge_shards._ready_shard, iter([True])
+
+    def refusing(path: Path, *args: object, making: bool) -> object:
+        if not making and next(refused, False):
+            raise StorageError("refused")
+        return load(path, *args, making=making)  # type: ignore[arg-type]  # passes on what it gets
+
+    monkeypatch.setattr(edge_shards, "_ready_shard", refusing)
+    with pytest.raises(StorageError, match="refused"):
+        await repository.rebuild()
+    await repository.insert(ADA, [new(episode(ADA, "still"))])
+    assert await everything(repository) == before
+    assert beside(folder) == []
+    assert await repository.rebuild() == 151
+    await repository.close()
+
+
+@pytest.mark.parametrize("stopping", ["close", "cancel"])
+async def test_an_interrupted_rebuild_leaves_the_store_as_it_was(
+    folder: Path, stopping: str
+) -> None:
+    """Closing and cancelling end it between two batches, without a half-built folder."""
+    repository = await erased(folder)
+    before = await everything(repository)
+    rebuilding = asyncio.create_task(repository.rebuild())
+    # The copy of the first type has begun, and waits for its next turn.
+    await asyncio.sleep(0)
+    assert beside(folder) == ["engram_episodic.rebuilt"]
+    if stopping == "close":
+        await repository.close()
+        with pytest.raises(MemoryClosed):
+            await rebuilding
+    else:
+        rebuilding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await rebuilding
+        await repository.close()
+    assert beside(folder) == []
+    again = await open_edge(folder)
+    assert await everything(again) == before
+    await again.close()
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from engram.storage import edge_rebuild, edge_swap
+from tests.unit.storage.test_edge_files import open_edge
+
+folder, step = Path(sys.argv[1]), sys.argv[2]
+
+def dying(function, when):
+    def call(*args, **named):
+        if when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        function(*args, **named)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return call
+
+name, when = step.split(":")
+if name == "rename":
+    renames = iter(range(100))
+    rename = Path.rename
+    def counted(self, target):
+        if next(renames) == int(when):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rename(self, target)
+    Path.rename = counted
+else:
+    place = edge_rebuild._Copying if name == "flush" else edge_swap
+    setattr(place, name, dying(getattr(place, name), when))
+
+async def main():
+    await (await open_edge(folder)).rebuild()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["flush:before", "sync_files:before", "rename:0", "rename:1", "drop_replaced:before"],
+)
+async def test_a_rebuild_killed_at_any_step_is_finished_or_undone(folder: Path, step: str) -> None:
+    """After kill -9 at each step everything is there, and the next rebuild leaves no word."""
+    repository = await erased(folder)
+    before = await everything(repository)
+    await repository.close()
+    assert await _killed(folder, step) == -signal.SIGKILL
+    again = await open_edge(folder)
+    assert await everything(again) == before
+    assert beside(folder) == []
+    await again.rebuild()
+    assert await everything(again) == before
+    await again.close()
+    assert holders(folder, [GONE]) == {}
+
+
+async def _killed(path: Path, step: str) -> int:
+    command = [sys.executable, "-c", KILLED, str(path), step]
+    return (await asyncio.to_thread(subprocess.run, command, check=False)).returncode
+
+
+async def test_a_copy_is_made_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step of the engine takes more than a batch, so that others get their turn."""
+    repository = await erased(folder)
+    sizes: list[int] = []
+    put = edge_rebuild._Copying._put
+
+    def measured(self: edge_rebuild._Copying, records: Iterable[object]) -> None:
+        found = list(records)
+        sizes.append(len(found))
+        put(self, found)  # type: ignore[arg-type]  # what the engine gave
+
+    monkeypatch.setattr(edge_rebuild._Copying, "_put", measured)
+    await repository.rebuild()
+    assert max(sizes) == edge_rebuild._AT_ONCE
+    assert sum(sizes) == 150
+    await repository.close()
