@@ -91,6 +91,18 @@ class InvalidSettings(InvalidInput):
     code = "invalid_settings"
 
 
+class UnreadableSource(InvalidInput):
+    """A file that is to be imported is not in its format; the place is named, nothing quoted."""
+
+    code = "unreadable_source"
+
+
+class ImportOutOfStep(EngramError):
+    """A part of an import does not follow what is stored; the same import can be begun again."""
+
+    code = "import_out_of_step"
+
+
 class ConflictingMessage(EngramError):
     """A message id was used before in this session, with other content."""
 
@@ -230,6 +242,44 @@ class EmbeddedStartFailed(EngramError):
     """A part of the embedded mode did not start in time."""
 
     code = "embedded_start_failed"
+    retryable = True
+
+
+class KeyRefused(EngramError):
+    """No API key was given, or one that is unknown, revoked or expired."""
+
+    code = "key_refused"
+
+
+class AccessDenied(EngramError):
+    """The API key does not allow this."""
+
+    code = "access_denied"
+
+
+class NoSuchAddress(EngramError, LookupError):
+    """There is no such address, or the API key does not reach it."""
+
+    code = "no_such_address"
+
+
+class HostRefused(EngramError):
+    """A request names a host that is not served here."""
+
+    code = "host_refused"
+
+
+class TooManyRequests(EngramError):
+    """An API key asked more often than it may; trying again later helps."""
+
+    code = "too_many_requests"
+    retryable = True
+
+
+class KeysUnusable(EngramError):
+    """The file of API keys cannot be read or written, or others may write it."""
+
+    code = "keys_unusable"
     retryable = True
 
 

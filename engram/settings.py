@@ -84,14 +84,32 @@ class Settings(BaseSettings):
         default=timedelta(seconds=5), description="Bounds what a power loss can take."
     )
 
-    # --- MCP over HTTP
-    mcp_user: str | None = Field(
+    # --- HTTP API
+    http_enabled: bool = Field(
+        default=True, description="Whether `engram up` serves the HTTP API, and MCP beside it."
+    )
+    http_host: str = Field(
+        default="127.0.0.1",
+        description="Address to listen on. Anything but loopback needs an API key to exist.",
+    )
+    http_port: int = Field(default=8745, ge=1, le=65535, description="Port to listen on.")
+    http_allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Host names, without port, that requests may name, beside those of "
+        "loopback. Empty: on loopback no others, elsewhere any.",
+    )
+    http_requests_per_second: int | None = Field(
+        default=None, ge=1, description="Rate limit of each API key, in each process."
+    )
+    keys_file: Path | None = Field(
+        default=None, description="File of API keys; *unset*: `keys.json` in the data folder."
+    )
+    url: str | None = Field(
         default=None,
-        description="Whose memory `engram up` gives to MCP clients over HTTP; None: nobody's.",
+        description="HTTP API that commands and `engram.connect` use, such as "
+        "`https://memory.example.org`.",
     )
-    mcp_port: int = Field(
-        default=8745, ge=1, le=65535, description="Where, on 127.0.0.1 and nowhere else."
-    )
+    api_key: SecretStr | None = Field(default=None, description="API key for it.")
 
     # --- writing
     max_turn_bytes: int = Field(default=32 * 1024, ge=1, le=256 * 1024)
@@ -189,6 +207,11 @@ class Settings(BaseSettings):
     @classmethod
     def _expand(cls, value: Path) -> Path:
         return value.expanduser()
+
+    @property
+    def keys_path(self) -> Path:
+        """Where API keys are kept."""
+        return (self.keys_file or self.data_dir / "keys.json").expanduser()
 
     @property
     def lifecycle_rules(self) -> LifecycleRules:

@@ -15,6 +15,7 @@ import typer
 from engram import __version__
 from engram.cli import output
 from engram.cli.config import commands as config
+from engram.cli.doctor import commands as doctor
 from engram.cli.group import EngramGroup
 from engram.cli.options import ROLES, Connected, DataDir, Json, MemoryTypes, Session, User
 from engram.errors import InvalidQuery, InvalidTurn
@@ -232,6 +233,7 @@ def end_session(
 
 
 app.add_typer(config.commands)
+app.add_typer(doctor.commands)
 
 
 def _show(title: str, answer: Any, as_json: bool) -> None:
@@ -252,7 +254,8 @@ def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> 
         ) from error
 
 
-from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - adds its commands to the app
+from engram.cli import keys as keys  # noqa: E402, PLC0414 - adds its commands to the app
+from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - same
 from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
 from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
 from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same

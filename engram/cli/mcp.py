@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
-from engram.domain.scope import Scope
+from engram.client.system import new_id
 from engram.extras import needs_extra
-from engram.settings import Settings
-
-if TYPE_CHECKING:
-    from engram.embedded.open import Running
 
 
 async def serve_stdio(opener: Callable[[], AbstractAsyncContextManager[MemoryStore]]) -> None:
@@ -46,31 +40,3 @@ async def serve_stdio(opener: Callable[[], AbstractAsyncContextManager[MemorySto
         # Everything is closed; but the thread that reads standard input cannot be interrupted.
         os._exit(0)
     await serving
-
-
-@asynccontextmanager
-async def mcp_over_http(running: Running, settings: Settings) -> AsyncIterator[str | None]:
-    """Serve MCP on loopback, for the user that the settings name; None when they name nobody.
-
-    Raises:
-        InvalidScope: the user id has a form that is refused.
-        PortInUse: another program has the port.
-    """
-    if settings.mcp_user is None:
-        yield None
-        return
-    with needs_extra("mcp"):
-        from starlette.applications import Starlette  # noqa: PLC0415 - an optional part
-
-        from engram.http.serve import serve_on_loopback  # noqa: PLC0415 - same
-        from engram.mcp.access import MemoryAccess  # noqa: PLC0415 - same
-        from engram.mcp.http import PATH, mounted  # noqa: PLC0415 - same
-        from engram.mcp.server import create_server  # noqa: PLC0415 - same
-
-    scope = Scope.of(settings.namespace, settings.mcp_user)
-    memory = MemoryStore(running.engine, scope, settings, system_clock, new_id)
-    app = Starlette()
-    async with MemoryAccess.to(memory) as access:
-        server = create_server(access, session_id=f"mcp-{new_id()}")
-        async with mounted(app, server), serve_on_loopback(app, settings.mcp_port):
-            yield f"http://127.0.0.1:{settings.mcp_port}{PATH}"

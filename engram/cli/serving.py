@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 
 import stamina
 
-from engram.cli.mcp import mcp_over_http
 from engram.cli.output import console
+from engram.client.engine import MemoryEngine
 from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable
 from engram.extras import needs_extra
 from engram.settings import Settings
@@ -41,14 +41,48 @@ async def serve_embedded(settings: Settings) -> None:
         if running.attached:
             console.print(f"Engram already runs on {running.folder}; nothing to do.")
             return
-        async with mcp_over_http(running, settings) as mcp_address:
+        async with AsyncExitStack() as doors:
+            url = None
+            if settings.http_enabled:
+                url = await doors.enter_async_context(_public_door(running.engine, settings))
             console.print(f"Engram is up. Data: {running.folder}")
             console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
-            if mcp_address is not None:
-                console.print(f"MCP for {settings.mcp_user}: {mcp_address}")
+            console.print(f"HTTP: {url or 'off'}")
             console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
             await stop.wait()
             console.print("Stopping.")
+
+
+@asynccontextmanager
+async def _public_door(engine: MemoryEngine, settings: Settings) -> AsyncIterator[str]:
+    """Answer over TCP, by key; the address is yielded."""
+    with needs_extra("serve"):
+        from engram.http.mcp_door import mcp_mounted  # noqa: PLC0415 - an optional part
+        from engram.http.serve import public_app, serve_on_network  # noqa: PLC0415 - same
+
+    app = public_app(engine, settings)
+    async with mcp_mounted(app, engine, settings), serve_on_network(app, settings) as url:
+        yield url
+
+
+async def serve_api(settings: Settings) -> None:
+    """Answer for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C; do no work."""
+    from engram.client.connect import connected_engine  # noqa: PLC0415 - only what is used loads
+
+    async with AsyncExitStack() as stack:
+        stop = await stack.enter_async_context(_until_asked_to_stop())
+
+        async def connect() -> MemoryEngine:
+            return await connected_engine(stack, settings)
+
+        engine = await _waited_for("Temporal and Qdrant", connect)
+        url = await stack.enter_async_context(_public_door(engine, settings))
+        console.print(
+            f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
+            "Ctrl-C stops."
+        )
+        await stop.wait()
+        console.print("Finishing what runs.")
 
 
 async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Server:

@@ -261,6 +261,10 @@ class AttachedEngine:
         filled = str(template).replace("WORKFLOW-ID", quote(workflow_id, safe=""))
         return filled.replace("RUN-ID", quote(run_id or "", safe=""))
 
+    async def check(self) -> None:
+        """See :meth:`engram.client.engine.MemoryEngine.check`."""
+        await self._wire.ask("GET", "/v1/ready", _HEALTH)
+
     async def close(self) -> None:
         """Let go of the connections."""
         await self._wire.close()

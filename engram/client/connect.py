@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from engram.client.assembly import EmbedderSpec, direct_engine
+from engram.client.engine import MemoryEngine
 from engram.client.quiet import quiet_unless_configured
 from engram.client.server_store import open_server_repository
 from engram.client.store import MemoryStore
@@ -51,16 +52,36 @@ async def connect(
         chosen["confidence_weights"] = confidence_weights
     active = base.model_copy(update=chosen)
     scope = Scope.of(namespace or active.namespace, user_id)
-    vectors = make_embedder(embedder or active.embedder)
     now = clock or system_clock
     async with AsyncExitStack() as stack:
-        repository = await open_server_repository(active, vectors)
-        stack.push_async_callback(repository.close)
-        client = await connect_temporal(active)
-        engine = direct_engine(
-            client, repository, vectors, active, now, ui_url=active.temporal_ui_url
-        )
-        stack.push_async_callback(engine.close)
+        engine = await connected_engine(stack, active, embedder=embedder, clock=now)
         store = MemoryStore(engine, scope, active, now, new_id)
         stack.callback(store.close)
         yield store
+
+
+async def connected_engine(
+    stack: AsyncExitStack,
+    settings: Settings,
+    *,
+    embedder: EmbedderSpec | None = None,
+    clock: Clock = system_clock,
+) -> MemoryEngine:
+    """An engine over the servers that settings name; ``stack`` closes it.
+
+    Raises:
+        TemporalUnavailable: Temporal cannot be reached.
+        StorageUnavailable: Qdrant cannot be reached.
+        SchemaMismatch: the store belongs to another schema version or embedder.
+    """
+    vectors = make_embedder(embedder or settings.embedder)
+    async with AsyncExitStack() as opening:
+        repository = await open_server_repository(settings, vectors)
+        opening.push_async_callback(repository.close)
+        client = await connect_temporal(settings)
+        engine = direct_engine(
+            client, repository, vectors, settings, clock, ui_url=settings.temporal_ui_url
+        )
+        opening.push_async_callback(engine.close)
+        await stack.enter_async_context(opening.pop_all())
+    return engine

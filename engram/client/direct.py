@@ -231,6 +231,12 @@ class DirectEngine:
         workflow = f"{base}/{quote(workflow_id, safe='')}"
         return f"{workflow}/{run_id}/history" if run_id else workflow
 
+    async def check(self) -> None:
+        """See :meth:`engram.client.engine.MemoryEngine.check`."""
+        self._check_open()
+        await self._repository.info()
+        await self._gateway.check()
+
     async def close(self) -> None:
         """Refuse what is new, and wait a few seconds for what was submitted."""
         self._closed = True

@@ -81,6 +81,10 @@ class MemoryEngine(Protocol):
         """Where the Temporal UI shows a run, when there is a UI."""
         ...
 
+    async def check(self) -> None:
+        """Ask what is behind whether it answers; raises what is wrong with it."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -14,3 +15,8 @@ def system_clock() -> datetime:
 def new_id() -> str:
     """A fresh random id."""
     return str(uuid4())
+
+
+def new_secret() -> bytes:
+    """256 random bits that nobody can guess."""
+    return secrets.token_bytes(32)

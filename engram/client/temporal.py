@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -203,6 +204,20 @@ class WorkflowGateway:
             return receipt
 
         return await patiently(attempt, workflow_id, None)
+
+    async def check(self) -> None:
+        """Ask Temporal whether it answers.
+
+        Raises:
+            TemporalUnavailable: it does not.
+            TemporalNotSetUp: its namespace is gone.
+        """
+        try:
+            await self._client.workflow_service.describe_namespace(
+                DescribeNamespaceRequest(namespace=self._client.namespace)
+            )
+        except RPCError as error:
+            raise typed(error) from error
 
     def _consolidation(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationState:
         return ConsolidationState(

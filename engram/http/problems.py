@@ -1,8 +1,9 @@
-"""Typed errors as HTTP answers (RFC 9457) and the bound on what is read."""
+"""Typed errors as HTTP answers (RFC 9457)."""
 
 from __future__ import annotations
 
 import json
+import math
 import traceback
 from collections.abc import Sequence
 
@@ -11,27 +12,39 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engram.errors import (
+    AccessDenied,
     ConflictingMessage,
     EngramError,
+    HostRefused,
     InvalidInput,
+    KeyRefused,
     MemoryNotFound,
+    NoSuchAddress,
     SessionBusy,
+    TooManyRequests,
     UnknownFailure,
 )
+from engram.http.callers import no_such_address
+from engram.http.requests import request_id
 
 MEDIA_TYPE = "application/problem+json"
 
 _log = structlog.get_logger("engram.http")
 _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (InvalidInput, 422),
+    (KeyRefused, 401),
+    (AccessDenied, 403),
     (MemoryNotFound, 404),
+    (NoSuchAddress, 404),
     (ConflictingMessage, 409),
+    (HostRefused, 421),
     (SessionBusy, 429),
+    (TooManyRequests, 429),
 )
-_NO_SUCH_PLACE = (404, 405)
+_NO_SUCH_PLACE = 404
+_NOT_ALLOWED = 405
 
 
 def status_of(error: EngramError) -> int:
@@ -50,10 +63,23 @@ def problem(error: EngramError, status: int | None = None) -> Response:
         "title": (type(error).__doc__ or "").strip().splitlines()[0],
         "status": chosen,
         "detail": str(error),
+        "request_id": request_id(),
         **error.as_dict(),
     }
     # What details hold is plain by contract; a slip must not hide the error itself.
-    return Response(json.dumps(body, default=str), status_code=chosen, media_type=MEDIA_TYPE)
+    return Response(
+        json.dumps(body, default=str),
+        status_code=chosen,
+        headers=_headers(error),
+        media_type=MEDIA_TYPE,
+    )
+
+
+def _headers(error: EngramError) -> dict[str, str]:
+    if isinstance(error, KeyRefused):
+        return {"WWW-Authenticate": "Bearer"}
+    wait = error.details.get("retry_after")
+    return {"Retry-After": str(math.ceil(wait))} if isinstance(wait, int | float) else {}
 
 
 async def on_engram_error(_: Request, error: Exception) -> Response:
@@ -75,15 +101,22 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
 async def on_http_exception(_: Request, error: Exception) -> Response:
     """Answer for addresses and methods that do not exist, and for bodies that cannot be read."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    if isinstance(error, _TooLarge):
+    if isinstance(error, TooLarge):
         return error.problem()
-    if error.status_code in _NO_SUCH_PLACE:
-        return problem(UnknownFailure("There is no such address or method."), error.status_code)
+    if error.status_code in (_NO_SUCH_PLACE, _NOT_ALLOWED):
+        answer = problem(no_such_address(), error.status_code)
+        # Which methods there are, where only the method was wrong.
+        answer.headers.update(error.headers or {})
+        return answer
     return problem(InvalidInput("The request cannot be read."), error.status_code)
 
 
-class _TooLarge(HTTPException):
-    """More was sent than is accepted."""
+class TooLarge(HTTPException):
+    """More was sent than is accepted.
+
+    Args:
+        limit: Bytes that are accepted.
+    """
 
     def __init__(self, limit: int) -> None:
         # FastAPI lets this class through where it reads a body, and no other.
@@ -91,6 +124,7 @@ class _TooLarge(HTTPException):
         self.limit = limit
 
     def problem(self) -> Response:
+        """The answer."""
         error = InvalidInput(
             "The request is too large, or does not say how large it is.",
             allowed=f"up to {self.limit} bytes",
@@ -100,52 +134,8 @@ class _TooLarge(HTTPException):
         return problem(error, 413)
 
 
-class BoundedBody:
-    """ASGI middleware: refuses large bodies, and answers what nobody foresaw.
-
-    Args:
-        app: The application.
-        max_bytes: Largest body accepted.
-    """
-
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if not announced.isdigit() or int(announced) > self._max_bytes:
-            await _TooLarge(self._max_bytes).problem()(scope, receive, send)
-            return
-        read = 0
-        started = False
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self._max_bytes:
-                raise _TooLarge(self._max_bytes)
-            return message
-
-        async def noticed(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, bounded, noticed)
-        except Exception as error:
-            if started:
-                raise
-            await _unforeseen(error)(scope, receive, send)
-
-
-def _unforeseen(error: Exception) -> Response:
+def unforeseen(error: Exception) -> Response:
+    """The answer where something failed that has no type; the log says where."""
     # Neither its text nor the values in its frames: both may hold what is remembered.
     where = "".join(traceback.format_tb(error.__traceback__))
     _log.error("a request failed in an unforeseen way", kind=type(error).__name__, where=where)

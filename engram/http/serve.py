@@ -1,23 +1,30 @@
-"""Serving applications inside a running event loop, on a Unix socket or on loopback."""
+"""Serving the application inside a running event loop, on a Unix socket or over TCP."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from engram.client.engine import MemoryEngine
-from engram.errors import PortInUse
+from engram.client.system import system_clock
+from engram.errors import InvalidSettings, PortInUse
+from engram.http.admission import ByKey, OwnerOnly, is_loopback
 from engram.http.app import create_app
+from engram.http.key_file import KeyFile, KeyRing
+from engram.ports import Clock
 from engram.settings import Settings
 
 _POLL_SECONDS = 0.005
-_GRACE_SECONDS = 3
+_GRACE_SECONDS = 5
+_WAITING = 128
 _KEEP_ALIVE_SECONDS = 75
 
 
@@ -46,26 +53,52 @@ async def serve_on_socket(
     Raises:
         OSError: the socket cannot be made.
     """
-    app = create_app(lambda: engine, settings=settings)
+    app = create_app(lambda: engine, admission=OwnerOnly(), settings=settings)
     with _bound(path) as listener:
         async with _answering(app, listener):
             yield
 
 
-@asynccontextmanager
-async def serve_on_loopback(app: ASGIApp, port: int) -> AsyncIterator[None]:
-    """Answer programs of this machine, and of no other, while the block runs.
+def public_app(engine: MemoryEngine, settings: Settings, clock: Clock = system_clock) -> FastAPI:
+    """The application that takes keys.
 
     Args:
-        app: What answers.
-        port: Of 127.0.0.1.
+        engine: What answers.
+        settings: Where the keys are, which hosts are served, limits.
+        clock: The present, for keys that expire.
+
+    Raises:
+        InvalidSettings: others than this machine could reach it, and no key opens anything.
+        KeysUnusable: the keys cannot be read.
+    """
+    keys = KeyRing(KeyFile(settings.keys_path), clock)
+    if not keys.has_valid() and not is_loopback(settings.http_host):
+        raise InvalidSettings(
+            f"ENGRAM_HTTP_HOST is {settings.http_host}, which other machines reach, and there is "
+            "no valid API key.",
+            allowed="127.0.0.1, or any address once there is a key",
+            hint="`engram keys create NAME --access write` makes one.",
+            details={"keys_file": str(settings.keys_path)},
+        )
+    return create_app(
+        lambda: engine, admission=ByKey(keys, settings), settings=settings, clock=clock
+    )
+
+
+@asynccontextmanager
+async def serve_on_network(app: ASGIApp, settings: Settings) -> AsyncIterator[str]:
+    """Answer at ``http_host`` and ``http_port`` of the settings; the URL is yielded.
+
+    Requests that still run at the end get a few seconds.
 
     Raises:
         PortInUse: another program has the port.
+        InvalidSettings: this machine has no such address.
     """
-    with _listening(port) as listener:
+    with _listening(settings.http_host, settings.http_port) as listener:
         async with _answering(app, listener):
-            yield
+            host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+            yield f"http://{host}:{settings.http_port}"
 
 
 @asynccontextmanager
@@ -78,6 +111,8 @@ async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[Non
             log_config=None,
             access_log=False,
             server_header=False,
+            # Nothing depends on who a proxy says it asks for.
+            proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
@@ -95,19 +130,38 @@ async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[Non
 
 
 @contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise _no_address(host) from error
+    with socket.socket(family, kind, protocol) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(("127.0.0.1", port))
+            listener.bind(address)
+            # Two programs may bind a port on some systems; only one can listen.
+            listener.listen(_WAITING)
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise _no_address(host) from error
             raise PortInUse(
-                f"Port {port} of 127.0.0.1 is taken by another program.",
-                allowed="a port that is free",
-                details={"port": port},
+                f"Port {port} of {host} cannot be used ({error.strerror}).",
+                allowed="a port that no other program listens on",
+                hint="Set ENGRAM_HTTP_PORT to another one, or ENGRAM_HTTP_ENABLED=false for no "
+                "HTTP API.",
+                details={"port": port, "host": host},
             ) from error
         listener.setblocking(False)
         yield listener
+
+
+def _no_address(host: str) -> InvalidSettings:
+    return InvalidSettings(
+        f"ENGRAM_HTTP_HOST is {host}, which is no address of this machine.",
+        allowed="127.0.0.1, 0.0.0.0 for all addresses, or one that this machine has",
+    )
 
 
 @contextmanager

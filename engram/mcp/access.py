@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import structlog
 
 from engram.client.keeper import Keeper
 from engram.client.store import MemoryStore
+from engram.domain.access import Access
 from engram.errors import MemoryClosed, OwnerUnavailable
 
 Answer = TypeVar("Answer")
 _log = structlog.get_logger("engram.mcp")
+
+
+class Memories(Protocol):
+    """What tools and resources work on, whoever calls them."""
+
+    async def ask(
+        self, work: Callable[[MemoryStore], Awaitable[Answer]], *, needs: Access = Access.READ
+    ) -> Answer:
+        """Do ``work`` with the caller's memory; raises AccessDenied where they may not."""
+        ...
 
 
 class MemoryAccess:
@@ -46,12 +57,17 @@ class MemoryAccess:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def ask(self, work: Callable[[MemoryStore], Awaitable[Answer]]) -> Answer:
+    async def ask(
+        self, work: Callable[[MemoryStore], Awaitable[Answer]], *, needs: Access = Access.READ
+    ) -> Answer:
         """Do ``work`` with the memory; once more if its owner went away meanwhile.
+
+        Who started the server owns the memory: nothing that is needed is refused.
 
         Raises:
             EngramError: whatever the work, or opening, raises.
         """
+        del needs
         memory = await self._current()
         try:
             return await work(memory)

@@ -1,15 +1,17 @@
-"""The MCP server over one user's memory, for any transport."""
+"""The MCP server over a user's memory, for any transport."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from inspect import getdoc
 
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
 from engram.mcp import wording
-from engram.mcp.access import MemoryAccess
+from engram.mcp.access import Memories
 from engram.mcp.failures import resource, tool
 from engram.mcp.tools import MemoryTools
 
@@ -30,12 +32,18 @@ _DELETES = ToolAnnotations(
 )
 
 
-def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
-    """The server; whose memory it is was decided when ``access`` was made.
+def create_server(
+    access: Memories,
+    *,
+    session_id: str | Callable[[], str],
+    middleware: Sequence[ServerMiddleware[None]] = (),
+) -> MCPServer[None]:
+    """The server; whose memory it is, ``access`` decides, and no tool.
 
     Args:
-        access: The memory.
-        session_id: The session that what is remembered belongs to.
+        access: The memory of whoever calls.
+        session_id: The session that what is remembered belongs to, or what tells it.
+        middleware: Runs around every message.
     """
     server: MCPServer[None] = MCPServer(
         "engram",
@@ -44,8 +52,9 @@ def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
         version=version("engram-memory"),
         # Also the threshold of the log that it sets up where there is none.
         log_level="WARNING",
+        middleware=middleware,
     )
-    tools = MemoryTools(access, session_id)
+    tools = MemoryTools(access, session_id if callable(session_id) else lambda: session_id)
     for work, hints in (
         (tools.remember, _ADDS),
         (tools.recall, _READS),
@@ -63,7 +72,7 @@ def create_server(access: MemoryAccess, *, session_id: str) -> MCPServer[None]:
     return server
 
 
-def _add_resources(server: MCPServer[None], access: MemoryAccess) -> None:
+def _add_resources(server: MCPServer[None], access: Memories) -> None:
     @server.resource("engram://profile", mime_type="text/plain")
     @resource
     async def profile() -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Literal
 from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import Field
 
+from engram.domain.access import Access
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, InvalidTurn
 from engram.mcp import wording
-from engram.mcp.access import MemoryAccess
+from engram.mcp.access import Memories
 
 Limit = Annotated[int, Field(description="How many memories at most, 1 to 50.", ge=1, le=50)]
 MemoryId = Annotated[
@@ -36,11 +38,11 @@ class MemoryTools:
     """One method for each tool; its docstring is what a model reads.
 
     Args:
-        access: The memory of the user that the server is configured for.
-        session_id: The session that what is remembered belongs to.
+        access: The memory of whoever calls.
+        session_id: Names the session that what they have remembered belongs to.
     """
 
-    def __init__(self, access: MemoryAccess, session_id: str) -> None:
+    def __init__(self, access: Memories, session_id: Callable[[], str]) -> None:
         self._access = access
         self._session_id = session_id
 
@@ -73,7 +75,10 @@ class MemoryTools:
             message_id=str(uuid5(NAMESPACE_URL, f"engram:mcp:{said_by}:{when or ''}:{text}")),
         )
         return wording.stored(
-            await self._access.ask(lambda memory: memory.encode(turn, session_id=self._session_id))
+            await self._access.ask(
+                lambda memory: memory.encode(turn, session_id=self._session_id()),
+                needs=Access.WRITE,
+            )
         )
 
     async def recall(self, query: Query, limit: Limit = 8, types: Kinds = None) -> str:
@@ -129,7 +134,8 @@ class MemoryTools:
         Call it when the user agrees with something recalled. When the user says
         that something is wrong, call remember with the user's words instead.
         """
-        return wording.confirmed(await self._access.ask(lambda memory: memory.confirm(memory_id)))
+        done = await self._access.ask(lambda memory: memory.confirm(memory_id), needs=Access.WRITE)
+        return wording.confirmed(done)
 
     async def forget(self, memory_id: MemoryId) -> str:
         """Delete a memory for good, with everything that was concluded only from it.
@@ -138,7 +144,8 @@ class MemoryTools:
         and say which memory it is. It cannot be undone. Something that merely
         changed is told with remember: what was true before stays readable.
         """
-        return wording.forgotten(await self._access.ask(lambda memory: memory.forget(memory_id)))
+        done = await self._access.ask(lambda memory: memory.forget(memory_id), needs=Access.WRITE)
+        return wording.forgotten(done)
 
     async def profile(
         self,

@@ -191,6 +191,10 @@ class FakeEngine:
         base = f"http://ui.test:1/namespaces/default/workflows/{workflow_id}"
         return f"{base}/{run_id}/history" if run_id else base
 
+    async def check(self) -> None:
+        """Answers, or fails as everything does."""
+        await self._work()
+
     async def close(self) -> None:
         """Nothing to let go of."""
 

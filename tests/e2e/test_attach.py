@@ -38,11 +38,13 @@ from engram.errors import (
     MemoryClosed,
     MemoryNotFound,
     ModelRejected,
+    NoSuchAddress,
     OwnerUnavailable,
     SessionBusy,
     StorageUnavailable,
     UnknownFailure,
 )
+from engram.http.admission import OwnerOnly
 from engram.http.app import create_app
 from engram.http.serve import serve_on_socket
 from engram.recall.request import RecallRequest
@@ -91,7 +93,9 @@ async def attached(
             yield engine
             await engine.close()
         return
-    transport = httpx.ASGITransport(create_app(lambda: fake, settings=SETTINGS))
+    transport = httpx.ASGITransport(
+        create_app(lambda: fake, admission=OwnerOnly(), settings=SETTINGS)
+    )
     engine = AttachedEngine(httpx.AsyncClient(transport=transport, base_url="http://engram"))
     yield engine
     await engine.close()
@@ -299,7 +303,7 @@ async def test_closed_is_closed(attached: AttachedEngine) -> None:
 @pytest.fixture
 async def raw(fake: FakeEngine) -> AsyncIterator[httpx.AsyncClient]:
     """The application as a foreign client meets it; bodies up to 4 KB."""
-    app = create_app(lambda: fake, settings=SETTINGS, max_body_bytes=4096)
+    app = create_app(lambda: fake, admission=OwnerOnly(), settings=SETTINGS, max_body_bytes=4096)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://engram") as client:
         yield client
@@ -332,7 +336,7 @@ def body(**changes: Any) -> dict[str, Any]:
         ("/v1/namespaces/default/users/ada/recall", {"query": ""}, 422, InvalidQuery),
         ("/v1/namespaces/default/users/ada/recall", {"query": "q", "limit": 0}, 422, InvalidQuery),
         ("/v1/namespaces/default/users/ada/recall", {"q": "secret"}, 422, InvalidInput),
-        ("/v1/nothing", {}, 404, UnknownFailure),
+        ("/v1/nothing", {}, 404, NoSuchAddress),
     ],
 )
 async def test_bad_requests_are_problems(

@@ -55,7 +55,13 @@ def running_up(parent: Path) -> Iterator[Up]:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "ENGRAM_LOG_FORMAT": "json", "ENGRAM_LOG_LEVEL": "info"},
+            env={
+                **os.environ,
+                "ENGRAM_LOG_FORMAT": "json",
+                "ENGRAM_LOG_LEVEL": "info",
+                # Other tests, or this machine's user, may have the port.
+                "ENGRAM_HTTP_ENABLED": "false",
+            },
         )
         assert process.stdout is not None
         for line in process.stdout:

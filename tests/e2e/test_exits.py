@@ -29,7 +29,11 @@ ROUNDS = int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3"))
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))
 PATIENCE = 60.0
 # What the console command is, without relying on where scripts are installed.
-ENGRAM = [sys.executable, "-c", "from engram.cli import main; main()"]
+ENGRAM = [
+    *(sys.executable, "-c"),
+    # Other tests, or this machine's user, may have the port.
+    "import os; os.environ['ENGRAM_HTTP_ENABLED'] = 'false'; from engram.cli import main; main()",
+]
 LEAVES = """
 import asyncio, sys, engram
 async def main():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from tests.conftest import free_port
@@ -27,6 +31,24 @@ class Up:
     process: subprocess.Popen[str]
     url: str
 
+    def key(self, name: str, *options: str) -> str:
+        """A new API key."""
+        command = [sys.executable, "-m", "engram.cli", "keys", "create", name, *options]
+        made = subprocess.run(
+            [*command, "-d", str(self.folder)], capture_output=True, text=True, check=True
+        )
+        return made.stdout.strip()
+
+    @asynccontextmanager
+    async def client(self, key: str, **headers: str) -> AsyncIterator[Client]:
+        """A client with this key."""
+        given = {"Authorization": f"Bearer {key}", **headers}
+        async with (
+            httpx2.AsyncClient(headers=given) as http,
+            Client(streamable_http_client(self.url, http_client=http)) as client,
+        ):
+            yield client
+
     def stop(self) -> int:
         """End it in order."""
         self.process.send_signal(signal.SIGTERM)
@@ -35,14 +57,14 @@ class Up:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` with MCP for Ada on a free port."""
+    """`engram up` with its HTTP door on a free port."""
     folder = tmp_path_factory.mktemp("mcp") / "data"
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "engram.cli", "up", "-d", str(folder)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "ENGRAM_MCP_USER": "ada", "ENGRAM_MCP_PORT": str(port)},
+        env={**os.environ, "ENGRAM_HTTP_PORT": str(port)},
     )
     assert process.stdout is not None
     said = []
@@ -50,13 +72,20 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         said.append(line)
         if "Ctrl-C stops" in line:
             break
-    url = f"http://127.0.0.1:{port}/mcp"
-    assert f"MCP for ada: {url}\n" in said
-    found = Up(folder, process, url)
+    assert f"HTTP: http://127.0.0.1:{port}\n" in said
+    found = Up(folder, process, f"http://127.0.0.1:{port}/mcp")
     yield found
     if process.poll() is None:
         assert found.stop() == 0
     process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def keys(up: Up) -> dict[str, str]:
+    """Headers with the key of one user, and with one of many."""
+    one = up.key("one", "--access", "read", "--user", "ada")
+    many = up.key("all", "--access", "read")
+    return {"one": f"Bearer {one}", "many": f"Bearer {many}"}
 
 
 def over_a_pipe(folder: Path) -> Client:
@@ -86,7 +115,7 @@ def words(result: CallToolResult) -> str:
 
 async def test_over_http(up: Up) -> None:
     """Remember, recall now and as of before, verify, count and read, in one session."""
-    async with Client(up.url) as client:
+    async with up.client(up.key("ada", "--access", "write", "--user", "ada")) as client:
         kept = await answer(client, "remember", text="My e-mail is ada@example.org.")
         fact = kept.split("Facts in it: ")[1].rstrip(".")
         found = await answer(client, "recall", query="e-mail", types=["factual"])
@@ -106,6 +135,60 @@ async def test_over_http(up: Up) -> None:
         wrong = await client.call_tool("verify", {"memory_id": turn})
         assert wrong.is_error
         assert "No memory with this id" in words(wrong)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({}, 401, "key_refused"),
+        ({"Authorization": "Bearer engram_wrong"}, 401, "key_refused"),
+        ({"Authorization": "{many}"}, 422, "invalid_scope"),
+        ({"Authorization": "{one}", "Engram-User": "bob"}, 404, "no_such_address"),
+        ({"Authorization": "{one}", "Host": "rebound.example"}, 421, "host_refused"),
+        ({"Authorization": "{one}", "Origin": "http://rebound.example"}, 403, "access_denied"),
+    ],
+)
+async def test_who_is_not_admitted_over_http(
+    up: Up, keys: dict[str, str], headers: dict[str, str], status: int, code: str
+) -> None:
+    """Without a key, a user, their own user, a host of ours and a page of ours nothing opens."""
+    given = {name: value.format(**keys) for name, value in headers.items()}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    async with httpx2.AsyncClient() as http:
+        answer = await http.post(
+            up.url, json=message, headers={"Accept": "application/json, text/event-stream", **given}
+        )
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+async def test_each_request_has_its_own_user(up: Up) -> None:
+    """Clients of one key, interleaved, keep to the user that each of them names."""
+    key = up.key("many", "--access", "write")
+
+    async def talk(user: str) -> str:
+        async with up.client(key, **{"Engram-User": user}) as client:
+            for number in range(5):
+                await answer(client, "remember", text=f"Note {number} belongs to {user}.")
+            return await answer(client, "recall", query="Whose note is it?", limit=50)
+
+    users = ["ute", "uwe", "ulla"]
+    for user, told in zip(users, await asyncio.gather(*map(talk, users)), strict=True):
+        assert f"Note 4 belongs to {user}." in told
+        assert not [other for other in users if other != user and other in told]
+
+
+async def test_a_key_that_reads_does_not_write(up: Up) -> None:
+    """A tool that needs more than the key allows is a tool error that says what is needed."""
+    async with up.client(up.key("reader", "--access", "read", "--user", "ada")) as client:
+        assert "episodic" in await answer(client, "stats")
+        for tool, arguments in (
+            ("remember", {"text": "I am here."}),
+            ("confirm", {"memory_id": "m"}),
+            ("forget", {"memory_id": "m"}),
+        ):
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error
+            assert "a key with access write" in words(refused)
 
 
 def test_it_ends_when_asked_though_nobody_closes_the_pipe(up: Up) -> None:
@@ -134,7 +217,8 @@ async def test_over_a_pipe_and_after_the_owner_has_ended(up: Up) -> None:
             "recall",
         ]
         await answer(client, "remember", text="I live in Porto.")
-        async with Client(up.url) as other:
+        key = up.key("beside", "--access", "read")
+        async with up.client(key, **{"Engram-User": "ada"}) as other:
             assert "I live in Porto." in await answer(other, "recall", query="Porto")
         assert up.stop() == 0
         assert "I live in Porto." in await answer(client, "recall", query="Porto")

@@ -24,7 +24,7 @@ SECTIONS = {
     "data_dir": "Where things are",
     "embedder": "Models",
     "temporal_port": "Embedded mode",
-    "mcp_user": "MCP over HTTP",
+    "http_enabled": "HTTP API",
     "max_turn_bytes": "Writing",
     "consolidate_every": "Consolidating",
     "lifecycle.decay_policy": "Fading and hardening",
