@@ -13,6 +13,7 @@ from engram.cli.options import DataDir, Json
 
 if TYPE_CHECKING:
     from engram.cli.config.effective import Effective, Setting
+    from engram.settings import Settings
 
 commands = typer.Typer()
 
@@ -49,7 +50,7 @@ def config(
 
     Example: engram config --changed --json
     """
-    found = examine(context, data_dir)
+    found, _ = examine(context, data_dir)
     shown = [each for each in found.settings if not changed or each.origin != "default"]
     if name is not None:
         shown = _named(name, found, shown)
@@ -64,7 +65,7 @@ def config(
         raise typer.Exit(exits.FAILED)
 
 
-def examine(context: typer.Context, data_dir: Path | None) -> Effective:
+def examine(context: typer.Context, data_dir: Path | None) -> tuple[Effective, Settings]:
     """The settings of this command line and its environment."""
     from engram.cli.config.effective import effective  # noqa: PLC0415 - only what is used loads
 

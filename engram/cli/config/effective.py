@@ -88,8 +88,10 @@ def effective(
     *,
     options: Mapping[str, Any] | None = None,
     other_variables: Sequence[str] = (),
-) -> Effective:
-    """What :meth:`Settings.load` makes of this environment.
+) -> tuple[Effective, Settings]:
+    """What :meth:`Settings.load` makes of this environment, and the settings themselves.
+
+    Where it would refuse a value, the default is used and the problem told.
 
     Args:
         environment: The variables.
@@ -112,11 +114,12 @@ def effective(
         )
         for name, field in settings_of()
     )
-    return Effective(
+    told = Effective(
         settings=found,
         problems={variable(name): said for name, said in loaded.problems.items()},
         unknown=_unknown(named, other_variables),
     )
+    return told, loaded.settings
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:

@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
-from engram.cli.config.effective import HIDDEN, Effective, Origin, Setting, effective
+from engram.cli.config import effective as effective_settings
+from engram.cli.config.effective import HIDDEN, Effective, Origin, Setting
 from engram.cli.config.reference import settings_of
 from engram.errors import InvalidSettings
 from engram.settings import Settings
 from tests.unit.cli.support import engram
+
+
+def effective(environment: dict[str, str], **others: Any) -> Effective:
+    """What is told of this environment."""
+    told, _ = effective_settings.effective(environment, **others)
+    return told
 
 
 def one(found: Effective, name: str) -> Setting:

@@ -1,0 +1,124 @@
+"""Whether this Python has what Engram needs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import engram
+from engram.cli.doctor.results import Result, Surroundings, failed, ok, warning
+from engram.embedded.binary import find_temporal
+from engram.errors import EmbeddedPartMissing
+
+_OLDEST: Final = (3, 11)
+_SYSTEMS: Final = ("Linux", "Darwin")
+_MACHINES: Final = ("x86_64", "amd64", "arm64", "aarch64")
+_DISTRIBUTION: Final = "engram-memory"
+_CONNECTED_INSTEAD: Final = "use the connected mode here (--connected)"
+_SECONDS: Final = 10.0
+
+
+def python(around: Surroundings) -> Result:
+    """The interpreter is new enough, and the platform one that the embedded parts exist for."""
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info[:2] < _OLDEST:
+        return failed("python", found, f"install Python {'.'.join(map(str, _OLDEST))} or newer")
+    fits = platform.system() in _SYSTEMS and platform.machine().lower() in _MACHINES
+    if not fits and not around.connected:
+        return failed(
+            "python", found, f"the embedded mode needs Linux or macOS; {_CONNECTED_INSTEAD}"
+        )
+    return ok("python", found)
+
+
+def needed_extra(around: Surroundings) -> Result:
+    """The packages that this mode cannot do without."""
+    extra = "worker" if around.connected else "embedded"
+    missing = missing_packages(extra)
+    if not missing:
+        return ok(f"extra {extra}", "installed")
+    found = f"missing: {', '.join(missing)}"
+    if around.connected:
+        return warning(
+            "extra worker", found, f"`engram worker` cannot run here without: {_install(extra)}"
+        )
+    return failed("extra embedded", found, f"{_install(extra)}, or {_CONNECTED_INSTEAD}")
+
+
+def optional_extras(_: Surroundings) -> Result:
+    """The packages that some commands need; nothing is wrong where they are missing."""
+    words = []
+    for extra, for_what in (("serve", "the HTTP API"), ("mcp", "MCP clients")):
+        there = not missing_packages(extra)
+        words.append(f"{for_what}: {'installed' if there else _install(extra)}")
+    return ok("optional extras", "; ".join(words))
+
+
+def own_packages(_: Surroundings) -> Result:
+    """``workflows`` and ``activities`` are ours: other packages on PyPI ship such names too."""
+    ours = Path(engram.__file__).resolve().parents[1]
+    for name in ("workflows", "activities"):
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            return failed("own packages", f"{name} is not there", "install engram-memory again")
+        if Path(spec.origin).resolve().parents[1] != ours:
+            return failed(
+                "own packages",
+                f"{name} is another package's: {Path(spec.origin).parent}",
+                "remove that package from this environment, or install engram-memory after it",
+            )
+    return ok("own packages", "workflows and activities are Engram's")
+
+
+def temporal_program(around: Surroundings) -> Result:
+    """The Temporal CLI is there and runs."""
+    if around.connected:
+        return ok("temporal program", "not needed with servers")
+    try:
+        program = find_temporal()
+    except EmbeddedPartMissing as error:
+        return failed("temporal program", error.message, error.hint or _install("embedded"))
+    try:
+        answer = subprocess.run(  # noqa: S603 - the program that the embedded mode starts
+            [str(program), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return failed(
+            "temporal program",
+            f"{program} does not run ({type(error).__name__})",
+            f"{_install('embedded')} again, for this machine",
+        )
+    return ok("temporal program", answer.stdout.strip().splitlines()[0])
+
+
+def missing_packages(extra: str) -> list[str]:
+    """Packages of an extra that are not installed, by what the installed Engram asks for."""
+    try:
+        wanted = importlib.metadata.requires(_DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        # Run from its source without being installed: nothing is known about extras.
+        return []
+    missing = []
+    for requirement in wanted:
+        name, _, condition = requirement.partition(";")
+        if re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", condition):
+            package = re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+            try:
+                importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                missing.append(package)
+    return missing
+
+
+def _install(extra: str) -> str:
+    return f"pip install 'engram-memory[{extra}]'"

@@ -1,0 +1,224 @@
+"""Whether the servers of the connected mode are there, set up, and of one time with us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from engram.cli.doctor.results import Result, Surroundings, failed, ok, warning
+from engram.client.system import system_clock
+from engram.client.temporal_connection import connect_temporal
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.embedded.namespace import SEARCH_ATTRIBUTES
+from engram.embedding.embedder import make_embedder
+from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
+from engram.storage.schema import TENANT, check_identity, collection_names, indexed_fields
+from engram.storage.server_client import check_server_version, connect_qdrant, server_errors
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient
+    from temporalio.client import Client
+
+_PATIENCE: Final = 10.0
+# The header that is compared with counts in whole seconds.
+_TOLERATED: Final = timedelta(seconds=3)
+_RECORD: Final = "engram"
+
+
+async def temporal(around: Surroundings) -> Result:
+    """A Temporal server answers, and has the namespace."""
+    given = around.settings
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await connect_temporal(given)
+    except EngramError as error:
+        return failed("temporal", error.message, error.hint or "check ENGRAM_TEMPORAL_ADDRESS")
+    except TimeoutError:
+        return failed(
+            "temporal",
+            f"{given.temporal_address} does not answer within {_PATIENCE:g} seconds",
+            "check ENGRAM_TEMPORAL_ADDRESS",
+        )
+    return ok("temporal", f"{given.temporal_address}, namespace {given.temporal_namespace}")
+
+
+async def search_attributes(around: Surroundings) -> Result:
+    """The namespace has the search attributes that Engram's workflows set."""
+    from temporalio.api.operatorservice.v1 import (  # noqa: PLC0415 - only what is used loads
+        ListSearchAttributesRequest,
+    )
+    from temporalio.service import RPCError  # noqa: PLC0415 - same
+
+    client = await _client(around)
+    if client is None:
+        return warning("search attributes", "not looked at", "mend temporal first")
+    try:
+        answer = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace),
+            timeout=timedelta(seconds=_PATIENCE),
+        )
+    except RPCError as error:
+        return warning(
+            "search attributes",
+            f"cannot be listed ({error.status.name})",
+            "the account may not; look for them in the Temporal UI",
+        )
+    missing = [name for name in SEARCH_ATTRIBUTES if name not in answer.custom_attributes]
+    if missing:
+        commands = " ".join(f"--name {name} --type Keyword" for name in missing)
+        return failed(
+            "search attributes",
+            f"missing: {', '.join(missing)}",
+            f"temporal operator search-attribute create {commands}",
+        )
+    return ok("search attributes", ", ".join(SEARCH_ATTRIBUTES))
+
+
+async def workers(around: Surroundings) -> Result:
+    """Somebody works on the queue of workflows."""
+    from temporalio.api.enums.v1 import TaskQueueType  # noqa: PLC0415 - only what is used loads
+    from temporalio.api.taskqueue.v1 import TaskQueue  # noqa: PLC0415 - same
+    from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest  # noqa: PLC0415 - same
+    from temporalio.service import RPCError  # noqa: PLC0415 - same
+
+    client = await _client(around)
+    if client is None:
+        return warning("workers", "not looked at", "mend temporal first")
+    queue = around.settings.store_queue
+    try:
+        answer = await client.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace=client.namespace,
+                task_queue=TaskQueue(name=queue),
+                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+            ),
+            timeout=timedelta(seconds=_PATIENCE),
+        )
+    except RPCError as error:
+        return warning("workers", f"cannot be asked for ({error.status.name})", "see temporal")
+    if not answer.pollers:
+        return failed(
+            "workers", f"nobody works on {queue}", "start `engram worker` with these settings"
+        )
+    return ok("workers", f"{len(answer.pollers)} on {queue}")
+
+
+async def qdrant(around: Surroundings) -> Result:
+    """A Qdrant server answers, and is new enough."""
+    client = connect_qdrant(around.settings)
+    try:
+        with server_errors("asking for its version"):
+            version = (await client.info()).version
+        check_server_version(version)
+    except EngramError as error:
+        return failed("qdrant", error.message, error.hint or "check ENGRAM_QDRANT_URL")
+    finally:
+        await client.close()
+    return ok("qdrant", f"{version} at {around.settings.qdrant_url}")
+
+
+async def collections(around: Surroundings) -> Result:
+    """The collections are all there or none is, of this schema and embedder, with all indexes."""
+    client = connect_qdrant(around.settings)
+    try:
+        with server_errors("looking at the collections"):
+            found = await _looked_at(client, collection_names(around.settings.collection_prefix))
+        return judge(found, make_embedder(around.settings.embedder).identity)
+    except StorageUnavailable:
+        return warning("collections", "not looked at", "mend qdrant first")
+    except EngramError as error:
+        return failed("collections", error.message, error.hint or "mend qdrant first")
+    finally:
+        await client.close()
+
+
+def judge(
+    found: Mapping[MemoryType, tuple[Mapping[str, object], frozenset[str]]], embedder: str
+) -> Result:
+    """What is to be said of the collections that there are.
+
+    Args:
+        found: By type, what a collection recorded of itself, and the fields with an index.
+        embedder: Identity of the embedder that is set.
+    """
+    if not found:
+        return ok("collections", "none yet; the first command or worker makes them")
+    try:
+        for record, _ in found.values():
+            size = int(str(record.get("dimensions", 0)))
+            check_identity(record, embedder=embedder, dimensions=size)
+    except SchemaMismatch as error:
+        return failed("collections", error.message, error.hint or "start a new store")
+    missing = [kind.value for kind in STORED_TYPES if kind not in found]
+    if missing:
+        return warning(
+            "collections", f"missing: {', '.join(missing)}", "starting `engram worker` makes them"
+        )
+    bare = [
+        f"{kind.value}.{name}"
+        for kind, (_, indexed) in found.items()
+        for name in (TENANT, *indexed_fields(kind))
+        if name not in indexed
+    ]
+    if bare:
+        return warning(
+            "collections",
+            f"{len(bare)} fields without an index: {', '.join(bare[:5])}",
+            "starting `engram worker` makes them",
+        )
+    return ok("collections", f"{len(found)}, with all indexes")
+
+
+async def clock(around: Surroundings) -> Result:
+    """This machine and the Qdrant server agree on the time."""
+    try:
+        async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+            answer = await client.get(around.settings.qdrant_url)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return warning("clock", "there is none to compare it with", "mend qdrant first")
+    theirs: datetime | None = None
+    with suppress(KeyError, ValueError):
+        theirs = parsedate_to_datetime(answer.headers["date"])
+    if theirs is None:
+        return warning("clock", "the server does not tell its time", "compare the clocks by hand")
+    apart = abs(system_clock() - theirs)
+    if apart > _TOLERATED:
+        return failed(
+            "clock",
+            f"{apart.total_seconds():.0f} seconds apart from the Qdrant server's",
+            "let both machines follow a time server: what is valid when depends on it",
+        )
+    return ok("clock", "agrees with the Qdrant server's")
+
+
+async def _client(around: Surroundings) -> Client | None:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await connect_temporal(around.settings)
+    except (EngramError, TimeoutError):
+        # What is wrong there is told by the check of Temporal itself.
+        return None
+
+
+async def _looked_at(
+    client: AsyncQdrantClient, names: Mapping[MemoryType, str]
+) -> dict[MemoryType, tuple[Mapping[str, object], frozenset[str]]]:
+    found: dict[MemoryType, tuple[Mapping[str, object], frozenset[str]]] = {}
+    for kind, name in names.items():
+        if not await client.collection_exists(name):
+            continue
+        there = await client.get_collection(name)
+        record = (there.config.metadata or {}).get(_RECORD)
+        if not isinstance(record, dict):
+            raise SchemaMismatch(
+                f"The collection {name} was not made by Engram.",
+                hint="Choose another ENGRAM_COLLECTION_PREFIX.",
+            )
+        found[kind] = (record, frozenset(there.payload_schema))
+    return found

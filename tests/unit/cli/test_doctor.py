@@ -1,0 +1,323 @@
+"""`engram doctor`: each check on an installation that is well, and on one that is broken."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pydantic_ai.models
+import pytest
+
+from engram.cli.config.effective import effective
+from engram.cli.doctor import commands, configuration, folder, installation
+from engram.cli.doctor.results import Result, State, Surroundings
+from engram.embedded.folder import DataFolder, FileLock
+from engram.embedded.records import ServerRecord
+from engram.embedding.embedder import make_embedder
+from engram.errors import EmbeddedPartMissing
+from engram.storage.schema import identity_record
+from tests.conftest import free_port
+from tests.unit.cli.support import engram
+
+
+def around(
+    path: Path,
+    variables: Mapping[str, str] | None = None,
+    *,
+    connected: bool = False,
+    ask_model: bool = False,
+) -> Surroundings:
+    """A data folder and some variables."""
+    told, settings = effective({"ENGRAM_DATA_DIR": str(path), **(variables or {})})
+    return Surroundings(settings, told, connected=connected, ask_model=ask_model)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """An empty data folder."""
+    path = tmp_path / "data"
+    path.mkdir(mode=0o700)
+    return path
+
+
+def says(found: Result, state: State, *words: str) -> None:
+    """Check a result; what is not well comes with advice."""
+    assert found.state is state, found
+    for word in words:
+        assert word in f"{found.found} {found.advice}", found
+    assert (found.advice is None) is (state is State.OK)
+
+
+# --- the installation
+
+
+def test_python(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This interpreter will do; an older one does not, nor Windows unless servers are used."""
+    says(installation.python(around(data)), State.OK, "3.")
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    says(installation.python(around(data)), State.FAILED, "--connected")
+    says(installation.python(around(data, connected=True)), State.OK)
+    monkeypatch.setattr(sys, "version_info", (3, 10, 1))
+    says(installation.python(around(data)), State.FAILED, "3.11 or newer")
+
+
+def test_extras(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the embedded parts that mode fails; a worker's are only missed by workers."""
+    says(installation.needed_extra(around(data)), State.OK)
+    says(installation.optional_extras(around(data)), State.OK, "MCP clients: installed")
+    real = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name in ("qdrant-edge-py", "dateparser", "mcp"):
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    says(installation.needed_extra(around(data)), State.FAILED, "qdrant-edge-py", "[embedded]")
+    says(installation.needed_extra(around(data, connected=True)), State.WARNING, "dateparser")
+    says(installation.optional_extras(around(data)), State.OK, "engram-memory[mcp]")
+
+
+def test_another_package_of_the_same_name(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `workflows` that comes first on the path is found out and named."""
+    says(installation.own_packages(around(data)), State.OK)
+    other = tmp_path / "site" / "workflows"
+    other.mkdir(parents=True)
+    (other / "__init__.py").touch()
+    monkeypatch.delitem(sys.modules, "workflows", raising=False)
+    monkeypatch.syspath_prepend(other.parent)
+    says(installation.own_packages(around(data)), State.FAILED, "another package's", str(other))
+
+
+def test_temporal_program(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installed program runs; a broken one and a missing one are told apart."""
+    says(installation.temporal_program(around(data)), State.OK, "temporal version")
+    broken = tmp_path / "temporal"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o700)
+    monkeypatch.setattr(installation, "find_temporal", lambda: broken)
+    says(installation.temporal_program(around(data)), State.FAILED, "does not run")
+
+    def missing() -> Path:
+        raise EmbeddedPartMissing("The Temporal CLI is not installed.")
+
+    monkeypatch.setattr(installation, "find_temporal", missing)
+    says(installation.temporal_program(around(data)), State.FAILED, "not installed")
+    says(installation.temporal_program(around(data, connected=True)), State.OK)
+
+
+# --- settings and models
+
+
+def test_settings(data: Path) -> None:
+    """A value out of range fails; a misspelt variable is a warning with the right name."""
+    says(configuration.settings(around(data)), State.OK, "1 set")
+    wrong = around(data, {"ENGRAM_BUFFER_TURNS": "0"})
+    says(configuration.settings(wrong), State.FAILED, "ENGRAM_BUFFER_TURNS")
+    says(configuration.variables(around(data)), State.OK)
+    misspelt = around(data, {"ENGRAM_MODLE": "rules"})
+    says(configuration.variables(misspelt), State.WARNING, "mean ENGRAM_MODEL")
+
+
+def test_models_that_are_set(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defaults can be used; an unknown name and a missing key are told without a request."""
+    says(configuration.embedder(around(data)), State.OK, "wordllama")
+    says(configuration.model(around(data)), State.OK, "rules")
+    unknown = around(data, {"ENGRAM_EMBEDDER": "nobody:knows", "ENGRAM_MODEL": "nobody:knows"})
+    says(configuration.embedder(unknown), State.FAILED, "nobody:knows")
+    says(configuration.model(unknown), State.FAILED, "nobody:knows")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    without_key = around(data, {"ENGRAM_MODEL": "openai:gpt-5-mini"})
+    says(configuration.model(without_key), State.FAILED, "OPENAI_API_KEY")
+
+
+async def test_the_model_is_asked_only_when_asked_for(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --ask-model nothing is sent; with it, one that answers is well, one away is not."""
+    port = free_port()
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+    away = {"ENGRAM_MODEL": "openai-chat:gpt-5-mini"}
+    says(await configuration.model_answers(around(data, away)), State.OK, "not asked")
+    with pydantic_ai.models.override_allow_model_requests(True):
+        found = await configuration.model_answers(around(data, away, ask_model=True))
+    says(found, State.FAILED, "cannot answer now")
+    there = around(data, {"ENGRAM_MODEL": "test"}, ask_model=True)
+    says(await configuration.model_answers(there), State.OK, "answered")
+
+
+def test_keys(data: Path) -> None:
+    """No file is well; one that others may read, one they may write and a damaged one are not."""
+    says(configuration.keys(around(data)), State.OK, "none")
+    file = data / "keys.json"
+    file.write_text('{"version": 1, "keys": []}')
+    file.chmod(0o600)
+    says(configuration.keys(around(data)), State.OK, "0 in")
+    file.chmod(0o644)
+    says(configuration.keys(around(data)), State.WARNING, "chmod 600")
+    file.chmod(0o666)
+    says(configuration.keys(around(data)), State.FAILED, "written by other users")
+    file.chmod(0o600)
+    file.write_text("{")
+    says(configuration.keys(around(data)), State.FAILED, "damaged")
+
+
+# --- the data folder
+
+
+def test_folder(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing is fine and stays so; a file, a stranger's, a closed and an open one are not."""
+    says(folder.folder(around(data)), State.OK)
+    missing = tmp_path / "not" / "yet"
+    says(folder.folder(around(missing)), State.OK, "will be made")
+    assert not missing.parent.exists()
+    file = tmp_path / "file"
+    file.touch()
+    says(folder.folder(around(file)), State.FAILED, "is a file")
+    says(folder.folder(around(file / "below")), State.FAILED, "cannot be made")
+    data.chmod(0o755)
+    says(folder.folder(around(data)), State.WARNING, f"chmod 700 {data}")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda *_: False)
+        says(folder.folder(around(data)), State.FAILED, "cannot be written to")
+    stranger = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: stranger)
+    says(folder.folder(around(data)), State.FAILED, f"not to {stranger}")
+
+
+def test_space(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little space is a warning, none a failure, also for a folder that is still to be made."""
+    usage = namedtuple("usage", "total used free")
+    for free, state in (
+        (folder.LITTLE_SPACE, State.OK),
+        (folder.LITTLE_SPACE - 1, State.WARNING),
+        (folder.NO_SPACE - 1, State.FAILED),
+    ):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage(free, 0, free))
+        says(folder.space(around(data / "not" / "yet")), state)
+
+
+@pytest.fixture
+def held(data: Path) -> Iterator[DataFolder]:
+    """The folder, owned by somebody who does not answer."""
+    owned = DataFolder(data)
+    assert owned.try_lock()
+    yield owned
+    owned.release()
+
+
+async def test_owner(data: Path, held: DataFolder) -> None:
+    """Who holds the folder and does not answer is named; after its end all is well."""
+    says(await folder.owner(around(data)), State.FAILED, f"process {os.getpid()}")
+    held.release()
+    says(await folder.owner(around(data)), State.OK, "nobody")
+    says(await folder.owner(around(data / "not" / "yet")), State.OK, "nobody")
+
+
+def record_of(data: Path, port: int) -> None:
+    """Word of a Temporal server."""
+    ServerRecord(4711, None, "engram-temporal:x", 4712, port, None, "x").write(data / "server.json")
+
+
+async def test_server(data: Path, held: DataFolder) -> None:
+    """A server that does not answer its owner fails; one without an owner was left behind."""
+    says(await folder.server(around(data)), State.OK, "does not run")
+    record_of(data, free_port())
+    lock = FileLock(data / "server.lock")
+    assert lock.try_acquire()
+    says(await folder.server(around(data)), State.FAILED, "process 4711", "temporal.log")
+    held.release()
+    says(await folder.server(around(data)), State.WARNING, "left behind", "process 4711")
+    lock.release()
+    says(await folder.server(around(data)), State.OK)
+
+
+async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:
+    """A server that listens under its owner is named with its address."""
+    assert held.locked
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        record_of(data, listening.getsockname()[1])
+        lock = FileLock(data / "server.lock")
+        assert lock.try_acquire()
+        says(await folder.server(around(data)), State.OK, "process 4711 answers")
+        lock.release()
+
+
+async def test_store(data: Path) -> None:
+    """A store of this version and embedder is well; of others, or without its record, not."""
+    says(await folder.store(around(data)), State.OK, "empty")
+    record = data / "store" / "engram.store.json"
+    record.parent.mkdir()
+    ours = identity_record(embedder=make_embedder("wordllama").identity, dimensions=256)
+    record.write_text(json.dumps(ours))
+    says(await folder.store(around(data)), State.OK, "wordllama")
+    record.write_text(json.dumps({**ours, "embedder": "openai:small"}))
+    says(await folder.store(around(data)), State.FAILED, "openai:small", "ENGRAM_EMBEDDER")
+    record.write_text(json.dumps({**ours, "schema_version": 99}))
+    says(await folder.store(around(data)), State.FAILED, "schema version 99")
+    record.write_text("{")
+    says(await folder.store(around(data)), State.FAILED, "backup")
+
+
+def test_ports(data: Path) -> None:
+    """Ports that are free, or nobody's wish, are well; a taken one is named with its setting."""
+    quiet = {"ENGRAM_HTTP_ENABLED": "false"}
+    says(folder.ports(around(data, quiet)), State.OK, "chosen")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = str(listening.getsockname()[1])
+        taken = around(data, {"ENGRAM_TEMPORAL_PORT": port, **quiet})
+        says(folder.ports(taken), State.FAILED, port, "ENGRAM_TEMPORAL_PORT")
+        owned = DataFolder(data)
+        assert owned.try_lock()
+        says(folder.ports(taken), State.OK, "by the process that runs")
+        owned.release()
+    says(folder.ports(taken), State.OK, f"free: {port}")
+
+
+# --- the command
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """On a fresh folder all is well, and nothing was made; with something broken it ends in 1."""
+    fresh = tmp_path / "fresh"
+    quiet = {"ENGRAM_HTTP_ENABLED": "false"}
+    done = engram("doctor", "-d", str(fresh), env=quiet)
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert lines[0] == ["state", "check", "found", "advice"]
+    assert len(lines) == 1 + len(commands.checks(connected=False))
+    assert {line[0] for line in lines[1:]} <= {"ok", "warning"}
+    assert done.code == 0
+    assert not fresh.exists()
+    fresh.touch()
+    broken = engram("doctor", "-d", str(fresh), "--json", env=quiet)
+    assert broken.code == 1
+    told = json.loads(broken.stdout)
+    assert told["ok"] is False
+    broken_ones = [each["check"] for each in told["checks"] if each["state"] == "failed"]
+    assert broken_ones == ["data folder", "keys"]
+
+
+def test_a_check_that_breaks_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault in one check is told as its finding, and every other check is made."""
+
+    def python(_: Surroundings) -> Result:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(installation, "python", python)
+    told = json.loads(engram("doctor", "-d", str(tmp_path / "x"), "--json").stdout)
+    assert len(told["checks"]) == len(commands.checks(connected=False))
+    assert told["checks"][0]["state"] == "failed"
+    assert "ZeroDivisionError: on purpose" in told["checks"][0]["found"]

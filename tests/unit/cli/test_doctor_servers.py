@@ -1,0 +1,180 @@
+"""`engram doctor --connected`: a real Temporal server, and stand-ins for what Qdrant says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from qdrant_client import AsyncQdrantClient, models
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from engram.cli.doctor import servers
+from engram.cli.doctor.results import Result, State
+from engram.client.system import system_clock
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.embedding.embedder import make_embedder
+from engram.storage.schema import TENANT, identity_record, indexed_fields
+from tests.conftest import free_port
+from tests.unit.cli.test_doctor import around, says
+from workflows.promotion import PromotionWorkflow
+from workflows.sandbox import sandbox_runner
+
+EMBEDDER = make_embedder("wordllama").identity
+
+
+@contextmanager
+def qdrant_that_says(answer: dict[str, Any], *, date: str | None = None) -> Iterator[str]:
+    """A server that gives every request this answer; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(answer).encode()
+            self.send_response_only(200)
+            if date != "":
+                self.send_header("Date", date or self.date_time_string())
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+async def looked_until(
+    look: Callable[[], Awaitable[Result]], seen: Callable[[Result], bool]
+) -> Result:
+    """What a check finds as soon as it finds that, or after half a minute."""
+    for _ in range(150):
+        if seen(found := await look()):
+            break
+        await asyncio.sleep(0.2)
+    return found
+
+
+async def test_temporal(tmp_path: Path, temporal_address: str) -> None:
+    """A server with the namespace is well; a wrong namespace and a closed port are not."""
+    there = {"ENGRAM_TEMPORAL_ADDRESS": temporal_address}
+    says(await servers.temporal(around(tmp_path, there)), State.OK, temporal_address)
+    wrong = around(tmp_path, {**there, "ENGRAM_TEMPORAL_NAMESPACE": "nowhere"})
+    says(await servers.temporal(wrong), State.FAILED, "ENGRAM_TEMPORAL_NAMESPACE")
+    away = around(tmp_path, {"ENGRAM_TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"})
+    says(await servers.temporal(away), State.FAILED, "ENGRAM_TEMPORAL_ADDRESS")
+    says(await servers.search_attributes(away), State.WARNING, "mend temporal first")
+    says(await servers.workers(away), State.WARNING, "mend temporal first")
+
+
+async def test_search_attributes(tmp_path: Path, temporal_client: Client) -> None:
+    """A namespace that has them is well; a bare one fails with the command that makes them."""
+    there = {"ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host}
+    says(await servers.search_attributes(around(tmp_path, there)), State.OK)
+    await temporal_client.workflow_service.register_namespace(
+        RegisterNamespaceRequest(
+            namespace="bare",
+            workflow_execution_retention_period=Duration(seconds=86400),
+        )
+    )
+    bare = around(tmp_path, {**there, "ENGRAM_TEMPORAL_NAMESPACE": "bare"})
+    # A namespace is there for everybody a while after it was made.
+    seen = await looked_until(
+        lambda: servers.search_attributes(bare), lambda it: it.state is State.FAILED
+    )
+    says(seen, State.FAILED, "temporal operator search-attribute create --name")
+
+
+async def test_workers(tmp_path: Path, temporal_client: Client) -> None:
+    """A queue that nobody works on fails; with a worker it is well."""
+    queue = "doctor-store"
+    looking = around(
+        tmp_path,
+        {
+            "ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host,
+            "ENGRAM_STORE_QUEUE": queue,
+        },
+    )
+    says(await servers.workers(looking), State.FAILED, queue, "engram worker")
+    async with Worker(
+        temporal_client,
+        task_queue=queue,
+        workflows=[PromotionWorkflow],
+        workflow_runner=sandbox_runner(),
+    ):
+        seen = await looked_until(lambda: servers.workers(looking), lambda it: it.state is State.OK)
+    says(seen, State.OK, queue)
+
+
+async def test_qdrant(tmp_path: Path) -> None:
+    """A new server is well; an old one is refused; of one that is away nothing more is asked."""
+    with qdrant_that_says({"title": "qdrant", "version": "1.19.2"}) as url:
+        says(await servers.qdrant(around(tmp_path, {"ENGRAM_QDRANT_URL": url})), State.OK, "1.19.2")
+    with qdrant_that_says({"title": "qdrant", "version": "1.10.0"}) as url:
+        old = around(tmp_path, {"ENGRAM_QDRANT_URL": url})
+        says(await servers.qdrant(old), State.FAILED, "1.10.0", "Upgrade")
+    away = around(tmp_path, {"ENGRAM_QDRANT_URL": f"http://127.0.0.1:{free_port()}"})
+    says(await servers.qdrant(away), State.FAILED, "ENGRAM_QDRANT_URL")
+    says(await servers.collections(away), State.WARNING, "mend qdrant first")
+    says(await servers.clock(away), State.WARNING, "mend qdrant first")
+
+
+async def test_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks that agree are well; an hour apart is not; a server without a clock is a warning."""
+    with qdrant_that_says({}) as url:
+        there = around(tmp_path, {"ENGRAM_QDRANT_URL": url})
+        says(await servers.clock(there), State.OK)
+        monkeypatch.setattr(servers, "system_clock", lambda: system_clock() + timedelta(hours=1))
+        says(await servers.clock(there), State.FAILED, "360", "time server")
+    with qdrant_that_says({}, date="") as url:
+        silent = around(tmp_path, {"ENGRAM_QDRANT_URL": url})
+        says(await servers.clock(silent), State.WARNING, "does not tell")
+
+
+def as_made(**changes: Any) -> dict[MemoryType, tuple[dict[str, object], frozenset[str]]]:
+    """All collections as Engram makes them."""
+    record = {**identity_record(embedder=EMBEDDER, dimensions=256), **changes}
+    return {kind: (record, frozenset({TENANT, *indexed_fields(kind)})) for kind in STORED_TYPES}
+
+
+def test_collections() -> None:
+    """All or none is well; another embedder fails; a missing collection or index is a warning."""
+    says(servers.judge({}, EMBEDDER), State.OK, "none yet")
+    says(servers.judge(as_made(), EMBEDDER), State.OK, "5, with all indexes")
+    says(servers.judge(as_made(embedder="openai:x"), EMBEDDER), State.FAILED, "openai:x")
+    says(servers.judge(as_made(schema_version=0), EMBEDDER), State.FAILED, "schema version 0")
+    some = as_made()
+    del some[MemoryType.NEGATION]
+    says(servers.judge(some, EMBEDDER), State.WARNING, "negation")
+    bare = as_made()
+    bare[MemoryType.EPISODIC] = (bare[MemoryType.EPISODIC][0], frozenset({TENANT}))
+    says(servers.judge(bare, EMBEDDER), State.WARNING, "without an index", "episodic.")
+
+
+async def test_collections_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server has is read from it; collections that Engram did not make are refused."""
+    empty, foreign = AsyncQdrantClient(":memory:"), AsyncQdrantClient(":memory:")
+    vectors = models.VectorParams(size=4, distance=models.Distance.COSINE)
+    await foreign.create_collection("engram_episodic", vectors_config=vectors)
+    monkeypatch.setattr(servers, "connect_qdrant", lambda _: empty)
+    says(await servers.collections(around(tmp_path)), State.OK, "none yet")
+    monkeypatch.setattr(servers, "connect_qdrant", lambda _: foreign)
+    says(await servers.collections(around(tmp_path)), State.FAILED, "not made by Engram")
