@@ -10,11 +10,13 @@ brought to 0 to 1 first.
   What this side did not find gets 0, or the lowest score where the list was cut.
   The document frequencies behind BM25 are those of one type, so scores of two
   types do not compare: each type is divided by its own best, and scaled by how
-  many of the question's words that best one holds.
+  many of the question's words that best one holds. Words that almost every
+  memory of the type holds ("the user") are hardly a match, and scale it down.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,6 +26,9 @@ from engram.ports import Match
 
 # Which candidates are read at all is decided by these two sides alone.
 _WORDS, _MEANING = 0.7, 0.3
+# What a word that all memories of a type hold can count at most, as BM25 has it: that is
+# its inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), for N = n = 1.
+_TELLS_NOTHING = math.log(4 / 3)
 
 
 class Sides(NamedTuple):
@@ -98,7 +103,7 @@ def _factors(
 ) -> dict[MemoryType, float]:
     """What brings the BM25 scores of each type to 0 to 1."""
     return {
-        kind: scale.get(kind, 1.0) / top.sparse
+        kind: scale.get(kind, 1.0) / max(top.sparse, _TELLS_NOTHING)
         for kind, top in best_by_words(matches).items()
         if top.sparse
     }
