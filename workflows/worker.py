@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -75,6 +76,7 @@ async def running_workers(
         EmbeddedPartMissing: another package's ``workflows`` or ``activities`` was imported.
     """
     check_packages()
+    _let_late_cancellations_pass()
     gateway = WorkflowGateway(client, settings)
     sessions = SessionActivities(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
@@ -130,6 +132,17 @@ async def running_workers(
             )
         )
         yield store_worker, model_worker
+
+
+def _let_late_cancellations_pass() -> None:
+    """A cancellation that reaches an activity just after its end is no fault.
+
+    The SDK warns of it inside its poll loop: in a program that makes warnings
+    errors, the whole worker would end with it.
+    """
+    warnings.filterwarnings(
+        "ignore", message="Cannot find activity to cancel", category=UserWarning
+    )
 
 
 def closing_sessions(
