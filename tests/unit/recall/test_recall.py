@@ -180,7 +180,7 @@ async def test_links_are_followed_one_step(memories: Memories) -> None:
     near = semantic(
         "The user works with PostgreSQL",
         3,
-        links=(Link(target_id=far.id, confidence=0.9, first_seen=day(3), last_seen=day(3)),),
+        links=(Link(target_id=far.id, confidence=0.9, first_seen=day(3), last_seen=day(390)),),
     )
     noise = [semantic(f"PostgreSQL note number {number}", 3) for number in range(60)]
     await memories.keep(far, near, *noise)
