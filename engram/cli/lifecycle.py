@@ -18,6 +18,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what
 TestOnly = Annotated[
     bool, typer.Option("--test-only", help="Test memories only; without it, all others.")
 ]
+OnlyTests = Annotated[
+    bool, typer.Option("--test-only", help="Refuse it for what is no test memory.")
+]
 MemoryId = Annotated[str, typer.Argument(help="The memory's id.")]
 
 
@@ -25,6 +28,8 @@ MemoryId = Annotated[str, typer.Argument(help="The memory's id.")]
 def force_promote(
     memory_id: MemoryId,
     user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
@@ -33,55 +38,68 @@ def force_promote(
 
     Example: engram force-promote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    _act("force_promote", memory_id, user, data_dir, connected, as_json)
+    tried = (dry_run, test_only)
+    _act("force_promote", memory_id, user, tried, data_dir, connected, as_json)
 
 
 @app.command()
 def confirm(
     memory_id: MemoryId,
     user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Say that a conclusion is right; it counts for more, and comes back if it had left."""
-    _act("confirm", memory_id, user, data_dir, connected, as_json)
+    tried = (dry_run, test_only)
+    _act("confirm", memory_id, user, tried, data_dir, connected, as_json)
 
 
 @app.command()
 def dispute(
     memory_id: MemoryId,
     user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Say that a conclusion is wrong; it counts for less, and stays readable."""
-    _act("dispute", memory_id, user, data_dir, connected, as_json)
+    tried = (dry_run, test_only)
+    _act("dispute", memory_id, user, tried, data_dir, connected, as_json)
 
 
 @app.command()
 def protect(
     memory_id: MemoryId,
     user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Keep a memory: no rule may take it away any more."""
-    _act("protect", memory_id, user, data_dir, connected, as_json)
+    tried = (dry_run, test_only)
+    _act("protect", memory_id, user, tried, data_dir, connected, as_json)
 
 
 @app.command()
 def unprotect(
     memory_id: MemoryId,
     user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Let rules apply to a memory again."""
-    _act("unprotect", memory_id, user, data_dir, connected, as_json)
+    tried = (dry_run, test_only)
+    _act("unprotect", memory_id, user, tried, data_dir, connected, as_json)
 
 
 @app.command()
@@ -114,11 +132,20 @@ def briefing(
 
 
 def _act(
-    name: str, memory_id: str, user: str, data_dir: Path | None, connected: bool, as_json: bool
+    name: str,
+    memory_id: str,
+    user: str,
+    tried: tuple[bool, bool],
+    data_dir: Path | None,
+    connected: bool,
+    as_json: bool,
 ) -> None:
+    dry_run, test_only = tried
+
     async def work() -> Acted:
         async with _memory(user, data_dir, connected) as memory:
-            acted: Acted = await getattr(memory, name)(memory_id)
+            act = getattr(memory, name)
+            acted: Acted = await act(memory_id, dry_run=dry_run, test_only=test_only)
             return acted
 
     acted = _run(work)
@@ -132,3 +159,5 @@ def _act(
         output.console.print(f"habit: {acted.habit_id}")
     elif not acted.changes:
         output.console.print("No state changed.", style="dim")
+    if dry_run:
+        output.console.print("This was a dry run: nothing was written.", style="dim")

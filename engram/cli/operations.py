@@ -11,7 +11,7 @@ from rich.table import Table
 
 from engram.cli import output
 from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
-from engram.cli.lifecycle import DryRun, MemoryId, TestOnly
+from engram.cli.lifecycle import DryRun, MemoryId, OnlyTests, TestOnly
 
 if TYPE_CHECKING:
     from engram.client.store import MemoryStore
@@ -207,6 +207,7 @@ def repair(
     memory_id: MemoryId,
     user: User,
     dry_run: DryRun = False,
+    test_only: OnlyTests = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
@@ -215,7 +216,12 @@ def repair(
 
     Example: engram repair 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --dry-run
     """
-    found = _asked(lambda m: m.repair(memory_id, dry_run=dry_run), user, data_dir, connected)
+    found = _asked(
+        lambda m: m.repair(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+    )
     if as_json:
         output.print_json(found)
         return

@@ -24,6 +24,7 @@ def create(
     user: User,
     conclusion: Annotated[bool, typer.Option(help="Knowledge instead of a turn.")] = False,
     age_days: Annotated[float, typer.Option(help="Stored so many days ago.")] = 0.0,
+    dry_run: DryRun = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
@@ -35,7 +36,9 @@ def create(
 
     async def work() -> Any:
         async with _memory(user, data_dir, connected) as memory:
-            return await memory.create_test(content, conclusion=conclusion, age_days=age_days)
+            return await memory.create_test(
+                content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+            )
 
     _show_memories([_run(work)], as_json)
 
@@ -45,6 +48,7 @@ def boost(
     memory_id: Annotated[str, typer.Argument(help="The test memory's id.")],
     user: User,
     recalls: Annotated[int, typer.Option("--recalls", "-n", help="How often.")] = 1,
+    dry_run: DryRun = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
@@ -56,7 +60,7 @@ def boost(
 
     async def work() -> Any:
         async with _memory(user, data_dir, connected) as memory:
-            return await memory.boost_test(memory_id, recalls=recalls)
+            return await memory.boost_test(memory_id, recalls=recalls, dry_run=dry_run)
 
     _show_memories([_run(work)], as_json)
 
@@ -92,9 +96,7 @@ def delete(
 
     async def work() -> int:
         async with _memory(user, data_dir, connected) as memory:
-            if dry_run:
-                return len(memory_ids) if memory_ids else len(await memory.list_tests())
-            return await memory.delete_tests(memory_ids or None)
+            return await memory.delete_tests(memory_ids or None, dry_run=dry_run)
 
     number = _run(work)
     if as_json:
@@ -107,6 +109,7 @@ def delete(
 def scenario(
     name: Annotated[str, typer.Argument(help="fade, stay, use, habit or apart.")],
     user: User,
+    dry_run: DryRun = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
@@ -119,7 +122,7 @@ def scenario(
     async def work() -> Any:
         async with _memory(user, data_dir, connected) as memory:
             with output.errors.status(f"Playing {name}"):
-                return await memory.play_scenario(name)
+                return await memory.play_scenario(name, dry_run=dry_run)
 
     played = _run(work)
     if as_json:
@@ -127,6 +130,9 @@ def scenario(
     else:
         for step in played.steps:
             output.console.print(step)
+        if played.dry_run:
+            output.console.print("Nothing was done: this was a dry run.", style="dim")
+            return
         output.console.print("As expected." if played.passed else "Not as expected.")
     if not played.passed:
         raise typer.Exit(1)

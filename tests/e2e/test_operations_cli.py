@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from engram import open as open_memory
+from engram.cli.app import app
 from tests.e2e.test_cli import Up, running_up
 from tests.unit.cli import support
 from tests.unit.cli.support import Said
@@ -16,8 +20,15 @@ from tests.unit.cli.support import Said
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` on a fresh folder, with one thing told."""
-    with running_up(tmp_path_factory.mktemp("operations")) as running:
+    """`engram up` on a fresh folder, with one thing told; it writes nothing of itself."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("ACCESS_FLUSH", "CONSOLIDATION", "PROMOTION", "DECAY"):
+            patched.setenv(f"ENGRAM_{name}_INTERVAL", "P1000D")
+        yield from _told(tmp_path_factory.mktemp("operations"))
+
+
+def _told(folder: Path) -> Iterator[Up]:
+    with running_up(folder) as running:
         running.json("encode", "I always drink tea when I work late.", "-s", "s1")
         running.json("consolidate")
         yield running
@@ -69,6 +80,71 @@ def test_passes_by_hand(up: Up) -> None:
     wrong = engram(up, "decay", "--at", "2099-01-01T00:00:00Z")
     assert wrong.code == 1
     assert "judged by the present" in wrong.stderr
+
+
+_PASSES = ("consolidate", "decay", "promote")
+_ON_ONE = ("force-promote", "confirm", "dispute", "protect", "unprotect", "repair")
+_ON_TESTS = ("test create", "test boost", "test delete", "test scenario")
+_LOOKS = ("status", "energy", "promotions", "health", "validate")
+_ASKED = {
+    **{f"{name}": ("--dry-run", "--test-only", "--json") for name in (*_PASSES, *_ON_ONE)},
+    **{f"{name}": ("--dry-run", "--json") for name in _ON_TESTS},
+    **{f"{name}": ("--test-only", "--json") for name in _LOOKS},
+    **{f"{name}": ("--json",) for name in ("inspect", "test list", "briefing")},
+    "migrate": ("--dry-run", "--json"),
+}
+"""Rows O1 to O4: the options that each of an operator's commands has to take."""
+
+
+@pytest.mark.parametrize(("command", "options"), _ASKED.items())
+def test_every_operators_command_can_be_tried_first(command: str, options: tuple[str, ...]) -> None:
+    """What changes something takes --dry-run; what looks at many, --test-only; all, --json."""
+    found: Any = typer.main.get_command(app)
+    for name in command.split():
+        found = found.commands[name]
+    assert set(options) <= {option for taken in found.params for option in taken.opts}
+
+
+def test_a_dry_run_changes_no_memory(up: Up) -> None:
+    """Neither count nor revision of any memory, real or test, differs after any dry run."""
+    engram(up, "encode", "The weather was fine.", "-s", "dry")
+    known = ask(up, "briefing")[0]["memory"]["id"]
+    (made,) = ask(up, "test", "create", "I like marimbas.", "--conclusion")
+    before = everything(up)
+    assert {known, made["id"]} <= before.keys()
+    tried: list[tuple[str, ...]] = [
+        *((name, *whose, *tests) for name in _PASSES for whose in ((), ("--all",))
+          for tests in ((), ("--test-only",))),
+        *((name, one) for name in _ON_ONE for one in (known, made["id"])),
+        *((name, made["id"], "--test-only") for name in _ON_ONE),
+        ("test", "create", "I like bassoons."),
+        ("test", "boost", made["id"]),
+        ("test", "delete"),
+        *(("test", "scenario", name) for name in ("fade", "stay", "use", "habit", "apart")),
+    ]  # fmt: skip
+    for command in tried:
+        ask(up, *command, "--dry-run")
+        assert everything(up) == before, command
+    assert ask(up, "consolidate", "--dry-run")["episodes"] == 1
+    habit = ask(up, "force-promote", made["id"], "--dry-run")["habit_id"]
+    assert habit is not None
+    assert habit not in everything(up)
+    refused = engram(up, "protect", known, "--test-only")
+    assert refused.code == 1
+    assert "no test memory" in refused.stderr
+    engram(up, "test", "delete")
+
+
+def everything(up: Up) -> dict[str, tuple[int, str]]:
+    """Revision and last write of every memory, test memories too."""
+
+    async def read() -> dict[str, tuple[int, str]]:
+        async with open_memory(up.folder, user_id="ada") as memory:
+            page = await memory.list(limit=1000, include_test=True)
+            assert page.cursor is None
+            return {one.id: (one.revision, one.write_id) for one in page.memories}
+
+    return asyncio.run(read())
 
 
 def test_test_memories(up: Up) -> None:

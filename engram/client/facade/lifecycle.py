@@ -7,49 +7,63 @@ from datetime import datetime
 
 from engram.client.facade.base import StoreMethods
 from engram.client.operations import lifecycle as operations
-from engram.client.operations.operation import AboutMemory
+from engram.client.operations.acting import Acted, ActOn
 from engram.contracts.lifecycle import DecayReport, PromotionReport
 from engram.recall.briefing import Briefed
 
 
 class LifecycleMethods(StoreMethods):
-    """What the user says of memories, and passes over them. All may be called again."""
+    """What the user says of memories, and passes over them. All may be called again.
 
-    async def confirm(self, memory_id: str) -> operations.Acted:
+    What acts on one memory takes ``dry_run`` (write nothing; say what would change)
+    and ``test_only`` (refuse it, with InvalidInput, for what is no test memory).
+    """
+
+    async def confirm(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
         """The user says that it is so: it counts for more, and comes back if it had left.
 
         Raises:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is a turn, which was said whatever one thinks of it.
         """
-        return await self._perform(operations.CONFIRM, AboutMemory(memory_id=memory_id))
+        return await self._perform(operations.CONFIRM, _on(memory_id, dry_run, test_only))
 
-    async def dispute(self, memory_id: str) -> operations.Acted:
+    async def dispute(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
         """The user says that it is not so: it counts for less, and stays readable.
 
         Raises:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is a turn, which was said whatever one thinks of it.
         """
-        return await self._perform(operations.DISPUTE, AboutMemory(memory_id=memory_id))
+        return await self._perform(operations.DISPUTE, _on(memory_id, dry_run, test_only))
 
-    async def protect(self, memory_id: str) -> operations.Acted:
+    async def protect(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
         """No rule may take it away any more. New knowledge still replaces it.
 
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._perform(operations.PROTECT, AboutMemory(memory_id=memory_id))
+        return await self._perform(operations.PROTECT, _on(memory_id, dry_run, test_only))
 
-    async def unprotect(self, memory_id: str) -> operations.Acted:
+    async def unprotect(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
         """Rules apply to it again, from when it was last used.
 
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._perform(operations.UNPROTECT, AboutMemory(memory_id=memory_id))
+        return await self._perform(operations.UNPROTECT, _on(memory_id, dry_run, test_only))
 
-    async def force_promote(self, memory_id: str) -> operations.Acted:
+    async def force_promote(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
         """Promote by hand: make a habit of a piece of knowledge, lift anything else one tier.
 
         Nothing happens to what was promoted already, or stands at the top.
@@ -57,7 +71,7 @@ class LifecycleMethods(StoreMethods):
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._perform(operations.FORCE_PROMOTE, AboutMemory(memory_id=memory_id))
+        return await self._perform(operations.FORCE_PROMOTE, _on(memory_id, dry_run, test_only))
 
     async def decay(
         self, *, dry_run: bool = False, test_only: bool = False, at: datetime | None = None
@@ -103,3 +117,7 @@ class LifecycleMethods(StoreMethods):
         """
         asked = operations.Brief(limit=limit, include_test=include_test)
         return await self._perform(operations.BRIEFING, asked)
+
+
+def _on(memory_id: str, dry_run: bool, test_only: bool) -> ActOn:
+    return ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from engram.client.operations.acting import ActOn, meant
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.inspection_answers import (
     Candidate,
@@ -73,16 +74,6 @@ class OfPopulation(Question):
         return Population.TEST if self.test_only else Population.REAL
 
 
-class RepairMemory(AboutMemory):
-    """Which memory is mended.
-
-    Attributes:
-        dry_run: Write nothing; say what is wrong.
-    """
-
-    dry_run: bool = False
-
-
 STATUS: Final = Operation(
     "status", OfPopulation, StatusReport, "How memories stand.", access=Access.READ
 )
@@ -109,9 +100,7 @@ VALIDATE: Final = Operation(
     "Orphans, broken links, duplicates, bad fields.",
     access=Access.READ,
 )
-REPAIR: Final = Operation(
-    "repair", RepairMemory, RepairReport, "Mend one memory.", access=Access.ADMIN
-)
+REPAIR: Final = Operation("repair", ActOn, RepairReport, "Mend one memory.", access=Access.ADMIN)
 
 INSPECTION_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     STATUS,
@@ -275,12 +264,14 @@ class InspectionHandlers:
             memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
         )
 
-    async def repair(self, scope: Scope, asked: RepairMemory) -> RepairReport:
+    async def repair(self, scope: Scope, asked: ActOn) -> RepairReport:
         """Mend one memory.
 
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory, and only those may be mended.
         """
+        await meant(self._repository, scope, asked)
         repairer = Repairer(self._repository, self._book(scope), self._new_write_id)
         now = self._clock()
         found = tuple(await repairer.findings(scope, asked.memory_id, now))

@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from engram.client.operations.acting import Acted as Acted  # noqa: PLC0414 - part of what these give
+from engram.client.operations.acting import ActOn, meant
 from engram.client.operations.handlers import Handlers
-from engram.client.operations.operation import AboutMemory, Operation, Question
+from engram.client.operations.operation import Operation, Question
 from engram.client.passes import PassRunner
 from engram.contracts.lifecycle import Change, DecayReport, Population, PromotionReport
 from engram.domain.access import Access
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.actions import Changed
 from engram.domain.lifecycle.decisions import Transition
+from engram.domain.lifecycle.promotion import promotable, promoted
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import AnyMemory, SemanticMemory
 from engram.domain.scope import Scope
@@ -65,37 +68,21 @@ class Brief(Question):
     include_test: bool = False
 
 
-class Acted(BaseModel):
-    """What an action on one memory did.
-
-    Attributes:
-        memory: As it is now.
-        changes: The steps of its life that this made; empty if it was so already.
-        habit_id: The habit that it became, if it was promoted to one.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    memory: AnyMemory
-    changes: tuple[Change, ...] = ()
-    habit_id: str | None = None
-
-
 CONFIRM: Final = Operation(
-    "confirm", AboutMemory, Acted, "The user says that it is so.", access=Access.WRITE
+    "confirm", ActOn, Acted, "The user says that it is so.", access=Access.WRITE
 )
 DISPUTE: Final = Operation(
-    "dispute", AboutMemory, Acted, "The user says that it is not so.", access=Access.WRITE
+    "dispute", ActOn, Acted, "The user says that it is not so.", access=Access.WRITE
 )
 PROTECT: Final = Operation(
-    "protect", AboutMemory, Acted, "No rule may take it away any more.", access=Access.WRITE
+    "protect", ActOn, Acted, "No rule may take it away any more.", access=Access.WRITE
 )
 UNPROTECT: Final = Operation(
-    "unprotect", AboutMemory, Acted, "Rules apply to it again.", access=Access.WRITE
+    "unprotect", ActOn, Acted, "Rules apply to it again.", access=Access.WRITE
 )
 FORCE_PROMOTE: Final = Operation(
     "force-promote",
-    AboutMemory,
+    ActOn,
     Acted,
     "Make a habit of a piece of knowledge, or lift a memory one tier.",
     access=Access.ADMIN,
@@ -205,24 +192,35 @@ class LifecycleHandlers:
             scope, self._clock(), asked.limit, include_test=asked.include_test
         )
 
-    async def force_promote(self, scope: Scope, asked: AboutMemory) -> Acted:
+    async def force_promote(self, scope: Scope, asked: ActOn) -> Acted:
         """Promote by hand (row O3): knowledge to a habit, anything else one tier up.
 
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory, and only those may be promoted.
         """
-        memory = await one_memory(self._repository, scope, asked.memory_id)
+        memory = await meant(self._repository, scope, asked)
         if not isinstance(memory, SemanticMemory):
             return await self._acting(actions.force_promote)(scope, asked)
+        now = self._clock()
+        if asked.dry_run:
+            habit_id = habit_of(memory)
+            if promotable(memory, now, self._rules, forced=True):
+                habit_id = promoted(memory, now, self._rules).habit.id
+            return Acted(memory=memory, habit_id=habit_id, dry_run=True)
         promoter = Promoter(underneath(self._repository), self._embedder, self._new_write_id)
-        made = await promoter.make_habits(scope, [memory], self._rules, self._clock(), forced=True)
+        made = await promoter.make_habits(scope, [memory], self._rules, now, forced=True)
         after = await one_memory(self._repository, scope, asked.memory_id)
-        habit_id = made.get(memory.id) or habit_of(after)
-        return Acted(memory=after, habit_id=habit_id)
+        return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
 
-    def _acting(self, action: _Action) -> Callable[[Scope, AboutMemory], Awaitable[Acted]]:
-        async def act(scope: Scope, asked: AboutMemory) -> Acted:
+    def _acting(self, action: _Action) -> Callable[[Scope, ActOn], Awaitable[Acted]]:
+        async def act(scope: Scope, asked: ActOn) -> Acted:
             now = self._clock()
+            before = await meant(self._repository, scope, asked)
+            if asked.dry_run:
+                tried = action(before, now, self._rules)
+                changes = _changes(before, tried.transitions)
+                return Acted(memory=tried.memory, changes=changes, dry_run=True)
             steps: dict[str, tuple[Transition, ...]] = {}
 
             def change(memory: AnyMemory) -> AnyMemory | None:
@@ -232,7 +230,6 @@ class LifecycleHandlers:
                 steps[memory.id] = changed.transitions
                 return changed.memory
 
-            before = await one_memory(self._repository, scope, asked.memory_id)
             await update_memories(
                 self._repository,
                 scope,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -41,7 +42,8 @@ class ScenarioReport(BaseModel):
 
     Attributes:
         passed: Whether everything came as expected.
-        steps: What was done and seen, in words.
+        steps: What was done and seen, in words; after a dry run, what would be.
+        dry_run: Whether it was only told.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -49,6 +51,35 @@ class ScenarioReport(BaseModel):
     name: Scenario
     passed: bool
     steps: tuple[str, ...]
+    dry_run: bool = False
+
+
+_PLANS: Final[Mapping[Scenario, tuple[str, ...]]] = {
+    Scenario.FADE: ("store a test turn that is past its time", "decay", "see that it has left"),
+    Scenario.STAY: ("store a fresh test turn", "decay", "see that it stays"),
+    Scenario.USE: (
+        "store two test turns that are past their time",
+        "recall one of them three times",
+        "decay",
+        "see that the recalled one stays and the other has left",
+    ),
+    Scenario.HABIT: (
+        "store test knowledge that has earned it",
+        "promote",
+        "see that a habit was made, and that it is a test memory",
+    ),
+    Scenario.APART: (
+        "store a test turn that is past its time",
+        "try a decay pass over real memories",
+        "see that the test turn is as it was",
+    ),
+}
+
+
+def told(name: Scenario) -> ScenarioReport:
+    """What playing a scenario would do; nothing is done."""
+    steps = (*_PLANS[name], "remove what was stored")
+    return ScenarioReport(name=name, passed=True, steps=steps, dry_run=True)
 
 
 class _Play:

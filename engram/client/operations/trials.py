@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from engram.client.operations.acting import Acted, check_test
 from engram.client.operations.handlers import Handlers
-from engram.client.operations.lifecycle import Acted
 from engram.client.operations.operation import Operation, Question
-from engram.client.operations.scenarios import Scenario, ScenarioPlayer, ScenarioReport
+from engram.client.operations.scenarios import Scenario, ScenarioPlayer, ScenarioReport, told
 from engram.client.operations.trial_memories import trial_knowledge, trial_turn
 from engram.client.passes import PassRunner
 from engram.contracts.lifecycle import Population
@@ -23,7 +23,6 @@ from engram.domain.memories import (
     MemoryType,
 )
 from engram.domain.scope import Scope
-from engram.errors import InvalidInput
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.writing.imports import ImportedMemory, Importer, ImportReport
 from engram.writing.lookup import one_memory
@@ -40,30 +39,35 @@ class CreateTest(Question):
         content: Its words.
         conclusion: Whether it is knowledge; otherwise it is a turn.
         age_days: How long ago it was stored.
+        dry_run: Store nothing; say what would be stored.
     """
 
     content: str = Field(min_length=1, max_length=4000)
     conclusion: bool = False
     age_days: float = Field(default=0.0, ge=0, le=36_500)
+    dry_run: bool = False
 
 
 class BoostTest(Question):
-    """Recalls for a test memory."""
+    """Recalls for a test memory; ``dry_run``: none, but as it would be after them."""
 
     memory_id: str
     recalls: int = Field(default=1, ge=1, le=1000)
+    dry_run: bool = False
 
 
 class DeleteTests(Question):
-    """Which test memories are removed: these, or all of them."""
+    """Which test memories are removed: these, or all of them; ``dry_run``: only counted."""
 
     memory_ids: tuple[str, ...] | None = None
+    dry_run: bool = False
 
 
 class PlayScenario(Question):
-    """Which scenario is played."""
+    """Which scenario is played; ``dry_run``: only told."""
 
     name: Scenario
+    dry_run: bool = False
 
 
 class Import(Question):
@@ -157,8 +161,11 @@ class TrialHandlers:
         turn = trial_turn(scope, asked.content, born)
         made: AnyMemory = turn
         if asked.conclusion:
-            await self._store(scope, turn)
             made = trial_knowledge(scope, turn)
+        if asked.dry_run:
+            return Acted(memory=made, dry_run=True)
+        if asked.conclusion:
+            await self._store(scope, turn)
         await self._store(scope, made)
         return Acted(memory=await one_memory(self._repository, scope, made.id))
 
@@ -169,6 +176,10 @@ class TrialHandlers:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory.
         """
+        if asked.dry_run:
+            memory = await self._test_memory(scope, asked.memory_id)
+            after = accessed(memory, self._noted(asked.recalls), self._rules)
+            return Acted(memory=after or memory, dry_run=True)
         await self._recall(scope, asked.memory_id, asked.recalls)
         return Acted(memory=await one_memory(self._repository, scope, asked.memory_id))
 
@@ -197,17 +208,18 @@ class TrialHandlers:
                 memory = await self._test_memory(scope, memory_id)
                 wanted[memory.type].append(memory.id)
         for kind, ids in wanted.items():
-            if ids:
+            if ids and not asked.dry_run:
                 await self._repository.delete(scope, kind, ids)
         return sum(map(len, wanted.values()))
 
     async def play(self, scope: Scope, asked: PlayScenario) -> ScenarioReport:
         """Play a scenario, and remove what it made."""
+        if asked.dry_run:
+            return told(asked.name)
         return await self._player.play(scope, asked.name)
 
     async def _recall(self, scope: Scope, memory_id: str, recalls: int) -> None:
-        now, batch = self._clock(), self._new_write_id()
-        noted = Recalls(count=recalls, at=now, instance_id=f"test-{batch}", batch=1)
+        noted = self._noted(recalls)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             return accessed(memory, noted, self._rules)
@@ -222,6 +234,10 @@ class TrialHandlers:
             types=(memory.type,),
         )
 
+    def _noted(self, recalls: int) -> Recalls:
+        once = f"test-{self._new_write_id()}"
+        return Recalls(count=recalls, at=self._clock(), instance_id=once, batch=1)
+
     async def _store(self, scope: Scope, memory: AnyMemory) -> None:
         (vector,) = await self._embedder.embed_documents([memory.indexed_text])
         written = memory.model_copy(update={"write_id": self._new_write_id()})
@@ -229,10 +245,5 @@ class TrialHandlers:
 
     async def _test_memory(self, scope: Scope, memory_id: str) -> AnyMemory:
         memory = await one_memory(self._repository, scope, memory_id)
-        if not memory.is_test:
-            raise InvalidInput(
-                "This is no test memory.",
-                allowed="memories that `engram test list` names",
-                details={"id": memory_id},
-            )
+        check_test(memory)
         return memory

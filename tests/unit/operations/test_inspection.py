@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engram.client.operations import inspection as ops
+from engram.client.operations.acting import ActOn
 from engram.client.operations.operation import AboutMemory
 from engram.domain.checks import Problem
 from engram.domain.health import Ailment
@@ -127,10 +128,10 @@ async def test_every_problem_is_found_and_mended_once(bench: Bench) -> None:
         "duplicate": 1,
         "bad_field": 2,
     }
-    tried = await bench.ask(ops.REPAIR, ops.RepairMemory(memory_id=orphan.id, dry_run=True))
+    tried = await bench.ask(ops.REPAIR, ActOn(memory_id=orphan.id, dry_run=True))
     assert (len(tried.found), tried.mended) == (1, ())
     for memory in (orphan, one_way, twin, bad):
-        report = await bench.ask(ops.REPAIR, ops.RepairMemory(memory_id=memory.id))
+        report = await bench.ask(ops.REPAIR, ActOn(memory_id=memory.id))
         assert report.mended == report.found or memory is orphan
     # An orphan stays one; it does not answer any more.
     assert await problems(bench) == {"orphan": 1}
@@ -139,7 +140,7 @@ async def test_every_problem_is_found_and_mended_once(bench: Bench) -> None:
     assert {one.status for one in pair} == {MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED}
     before = {m.id: (await bench.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)}
     for memory_id in before:
-        await bench.ask(ops.REPAIR, ops.RepairMemory(memory_id=memory_id))
+        await bench.ask(ops.REPAIR, ActOn(memory_id=memory_id))
     assert {m.id: (await bench.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)} == (
         before
     )
@@ -157,7 +158,7 @@ async def test_duplicates_become_one_with_all_sources(bench: Bench) -> None:
         access_count=1,
         last_accessed_at=ago(1),
     )
-    await bench.ask(ops.REPAIR, ops.RepairMemory(memory_id=twin.id))
+    await bench.ask(ops.REPAIR, ActOn(memory_id=twin.id))
     kept, other = await bench.now_is(first), await bench.now_is(twin)
     assert isinstance(kept, DerivedMemory)
     assert isinstance(other, DerivedMemory)

@@ -8,7 +8,7 @@ import pytest
 
 from engram.client.operations import lifecycle as ops
 from engram.client.operations import trials
-from engram.client.operations.operation import AboutMemory
+from engram.client.operations.acting import ActOn
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.lifecycle.states import LifecycleState, PolicyClass, Tier
 from engram.domain.memories import (
@@ -28,9 +28,9 @@ from tests.workflows.lifecycle_support import knowledge, turn
 HABIT = "The user always drinks tea when working late"
 
 
-def about(memory_id: str) -> AboutMemory:
-    """A question about one memory."""
-    return AboutMemory(memory_id=memory_id)
+def about(memory_id: str, **more: bool) -> ActOn:
+    """An action on one memory."""
+    return ActOn(memory_id=memory_id, **more)
 
 
 async def test_confirming_validates_and_brings_back(bench: Bench) -> None:
