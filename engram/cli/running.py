@@ -1,0 +1,112 @@
+"""What commands run on: settings, a user's memory, an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from engram.cli import output
+
+if TYPE_CHECKING:
+    from engram.client.store import MemoryStore
+    from engram.errors import InvalidQuery, InvalidTurn
+    from engram.settings import Settings
+
+Found = TypeVar("Found")
+
+# What the option --url of the whole program gave, for whichever command follows it.
+given_url: ContextVar[str | None] = ContextVar("given_url", default=None)
+
+
+def run(work: Callable[[], Awaitable[Found]]) -> Found:
+    """Do asynchronous work, and wait for it."""
+    import asyncio  # noqa: PLC0415 - slow; no help text needs it
+
+    async def main() -> Found:
+        return await work()
+
+    return asyncio.run(main())
+
+
+def settings_from(data_dir: Path | None = None) -> Settings:
+    """The settings of the environment, and logging as they say.
+
+    Raises:
+        InvalidSettings: one of them cannot be used.
+    """
+    from engram.logging import configure_logging  # noqa: PLC0415 - slow; no help text needs it
+    from engram.settings import Settings  # noqa: PLC0415 - same
+
+    options = {"data_dir": data_dir, "url": given_url.get()}
+    settings = Settings.load(
+        **{name: given for name, given in options.items() if given is not None}
+    )
+    configure_logging(level=settings.log_level, style=settings.log_format)
+    return settings
+
+
+def over_http(settings: Settings, data_dir: Path | None, connected: bool) -> bool:
+    """Whether an HTTP API is to be used: whoever names a folder or servers means those."""
+    return settings.url is not None and data_dir is None and not connected
+
+
+@asynccontextmanager
+async def memory_of(
+    user: str, data_dir: Path | None, connected: bool
+) -> AsyncIterator[MemoryStore]:
+    """The user's memory: over HTTP, connected, or embedded (or attached to who runs it)."""
+    settings = settings_from(data_dir)
+    if over_http(settings, data_dir, connected):
+        from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
+
+        async with connect(settings.url, user_id=user, settings=settings) as memory:
+            yield memory
+    elif connected:
+        from engram.client.connect import connect  # noqa: PLC0415 - same
+
+        servers = settings.model_copy(update={"url": None})
+        async with connect(user_id=user, settings=servers) as memory:
+            yield memory
+    else:
+        from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - same
+
+        async with open_embedded(user_id=user, settings=settings) as memory:
+            yield memory
+
+
+def asked(
+    question: Callable[[MemoryStore], Awaitable[Found]],
+    user: str,
+    data_dir: Path | None,
+    connected: bool,
+    *,
+    doing: str = "Looking",
+) -> Found:
+    """What a user's memory answers; a terminal shows meanwhile what is being done."""
+
+    async def work() -> Found:
+        async with memory_of(user, data_dir, connected) as memory:
+            return await question(memory)
+
+    with output.errors.status(doing):
+        return run(work)
+
+
+def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> datetime | None:
+    """A point in time as it was typed.
+
+    Raises:
+        InvalidTurn, InvalidQuery: as ``wrong`` says, if it cannot be read.
+    """
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise wrong(
+            "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
+        ) from error
