@@ -19,6 +19,7 @@ from activities.digests import DigestActivities
 from activities.erasure import ErasureActivities
 from activities.errors import TypedErrorInterceptor
 from activities.forgetting import ForgettingActivities
+from activities.importing import ImportActivities
 from activities.lifecycle import LifecycleActivities
 from activities.sessions import SessionActivities
 from engram.agents.extraction import ExtractionAgent
@@ -31,6 +32,9 @@ from engram.errors import EmbeddedPartMissing
 from engram.extraction.extractor import Extractor
 from engram.ports import Embedder, MemoryRepository
 from engram.settings import Settings
+from engram.transfer.aside import preparing
+from engram.transfer.restoring import MemoryRestorer
+from engram.transfer.storing import TurnImporter
 from engram.writing.digests import Digests
 from engram.writing.episodes import TurnStore
 from engram.writing.forgetting import Forgetter
@@ -38,6 +42,7 @@ from workflows.consolidation import ConsolidationWorkflow
 from workflows.decay import DecayWorkflow
 from workflows.erasure import ErasureWorkflow
 from workflows.forgetting import ForgettingWorkflow
+from workflows.importing import ImportWorkflow
 from workflows.maintenance import MaintenanceWorkflow
 from workflows.promotion import PromotionWorkflow
 from workflows.sandbox import sandbox_runner
@@ -51,6 +56,7 @@ WORKFLOWS = (
     DecayWorkflow,
     PromotionWorkflow,
     MaintenanceWorkflow,
+    ImportWorkflow,
 )
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
@@ -91,6 +97,11 @@ async def running_workers(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
     async with AsyncExitStack() as stack:
+        preparer = await stack.enter_async_context(preparing(embedder, settings))
+        importing = ImportActivities(
+            TurnImporter(repository, embedder, preparer, new_write_id),
+            MemoryRestorer(repository, embedder, new_write_id),
+        )
         store_worker = await stack.enter_async_context(
             Worker(
                 client,
@@ -115,6 +126,7 @@ async def running_workers(
                     erasing.erase_memories,
                     forgetting.plan_forgetting,
                     forgetting.apply_forgetting,
+                    importing.store_batch,
                 ],
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor()],

@@ -8,6 +8,7 @@ from temporalio.client import Client
 
 from engram.agents.reranking import make_reranker
 from engram.client.direct import DirectEngine
+from engram.client.importing import ImportGateway
 from engram.client.operations.commitments import CommitmentHandlers
 from engram.client.operations.digests import DigestHandlers
 from engram.client.operations.forgetting import ForgettingHandlers
@@ -15,6 +16,7 @@ from engram.client.operations.handlers import Handlers
 from engram.client.operations.inspection import InspectionHandlers
 from engram.client.operations.knowledge import KnowledgeHandlers
 from engram.client.operations.lifecycle import LifecycleHandlers
+from engram.client.operations.transfer import TransferHandlers
 from engram.client.operations.trials import TrialHandlers
 from engram.client.operations.usage import UsageHandlers
 from engram.client.passes import PassRunner
@@ -23,7 +25,7 @@ from engram.client.system import new_id
 from engram.client.temporal import WorkflowGateway
 from engram.domain.negation_cover import covers
 from engram.embedding.embedder import PydanticEmbedder
-from engram.ports import Clock, MemoryRepository
+from engram.ports import Clock, MemoryRepository, Scrubber
 from engram.recall.briefing import Briefing
 from engram.recall.pipeline import Recaller
 from engram.settings import Settings
@@ -41,6 +43,7 @@ def direct_engine(
     clock: Clock,
     *,
     ui_url: str | None,
+    scrubber: Scrubber | None = None,
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
     gateway = WorkflowGateway(client, settings)
@@ -49,7 +52,10 @@ def direct_engine(
     CommitmentHandlers(repository, clock, new_id).register(handlers)
     DigestHandlers(repository).register(handlers)
     UsageHandlers(SpendingReader(client)).register(handlers)
-    ForgettingHandlers(gateway).register(handlers)
+    ForgettingHandlers(gateway, scrubber).register(handlers)
+    TransferHandlers(ImportGateway(client, settings), repository, embedder, clock).register(
+        handlers
+    )
     rules = settings.lifecycle_rules
     passes = PassRunner(client, settings)
     InspectionHandlers(repository, rules, settings.health, clock, new_id).register(handlers)

@@ -16,6 +16,7 @@ from engram.client.facade.forgetting import ForgettingMethods
 from engram.client.facade.knowledge import KnowledgeMethods
 from engram.client.facade.lifecycle import LifecycleMethods
 from engram.client.facade.operating import OperatingMethods
+from engram.client.facade.transfer import TransferMethods
 from engram.client.facade.usage import UsageMethods
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations.operation import Answer, Asked, Operation
@@ -41,6 +42,7 @@ class MemoryStore(
     OperatingMethods,
     ForgettingMethods,
     UsageMethods,
+    TransferMethods,
 ):
     """One user's memory: encode turns, recall what answers.
 

@@ -16,6 +16,7 @@ FORGETTING_WORKFLOW: Final = "engram.forgetting"
 DECAY_WORKFLOW: Final = "engram.decay"
 PROMOTION_WORKFLOW: Final = "engram.promotion"
 MAINTENANCE_WORKFLOW: Final = "engram.maintenance"
+IMPORT_WORKFLOW: Final = "engram.import"
 
 SESSION_ENDED_SIGNAL: Final = "session_ended"
 
@@ -27,6 +28,11 @@ WORKING_MEMORY_QUERY: Final = "working_memory"
 REQUEST_CONSOLIDATION_SIGNAL: Final = "request"
 CONSOLIDATE_UPDATE: Final = "consolidate"
 CONSOLIDATION_PROGRESS_QUERY: Final = "progress"
+
+BEGIN_IMPORT_UPDATE: Final = "begin"
+IMPORT_BATCH_UPDATE: Final = "store_batch"
+FINISH_IMPORT_UPDATE: Final = "finish"
+IMPORT_PROGRESS_QUERY: Final = "import_progress"
 
 STORE_TURNS_ACTIVITY: Final = "engram.store_turns"
 REQUEST_CONSOLIDATION_ACTIVITY: Final = "engram.request_consolidation"
@@ -48,6 +54,7 @@ REVIEW_ACTIVITY: Final = "engram.review_due_memories"
 PROMOTE_ACTIVITY: Final = "engram.promote_memories"
 PROMOTE_SESSION_ACTIVITY: Final = "engram.promote_ended_session"
 FIND_DUE_USERS_ACTIVITY: Final = "engram.find_due_users"
+STORE_BATCH_ACTIVITY: Final = "engram.store_imported_batch"
 
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
@@ -85,6 +92,11 @@ def decay_workflow_id(scope: Scope, variant: str = "") -> str:
 def promotion_workflow_id(scope: Scope, variant: str = "") -> str:
     """One running promotion pass per user; trials of it, with a ``variant``, run beside it."""
     return f"promotion{variant}/{scope.tenant}"
+
+
+def import_workflow_id(scope: Scope, import_id: str) -> str:
+    """One running import per user and source."""
+    return f"import/{scope.tenant}/{import_id}"
 
 
 def maintenance_workflow_id(kind: str, variant: str = "") -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
-from engram.contracts.sessions import StoreTurnsInput
 from engram.domain.confidence import (
     EXTRACTION_BASE,
+    SEED_FRESH,
     Confidence,
     ExtractionMethod,
     Verification,
@@ -24,12 +26,37 @@ from engram.domain.memories import (
     NegationFact,
 )
 from engram.domain.normalisation import content_hash
+from engram.domain.scope import Scope
 from engram.extraction.models import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.writing.updates import update_memories
 
 Found = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Writing(Protocol):
+    """Whose memory is written, when, and by which run."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose."""
+        ...
+
+    @property
+    def now(self) -> datetime:
+        """When, by the workflow's clock."""
+        ...
+
+    @property
+    def workflow_id(self) -> str:
+        """By which workflow."""
+        ...
+
+    @property
+    def run_id(self) -> str:
+        """By which run of it."""
+        ...
 
 
 @dataclass
@@ -41,23 +68,33 @@ class _Finding:
 
 
 class FindingsStore:
-    """Keeps findings under ids derived from what they say."""
+    """Keeps findings under ids derived from what they say.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives them their vectors.
+        new_write_id: Gives a fresh id for each write.
+        seed: Where the corroboration of what is new starts (row C3).
+    """
 
     def __init__(
         self,
         repository: MemoryRepository,
         embedder: Embedder,
         new_write_id: Callable[[], str],
+        *,
+        seed: float = SEED_FRESH,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._new_write_id = new_write_id
+        self._seed = seed
 
-    async def store(self, request: StoreTurnsInput, found: Sequence[Found]) -> list[FindingIds]:
+    async def store(self, request: Writing, found: Sequence[Found]) -> list[FindingIds]:
         """Insert what is new, corroborate what is known; the ids by turn."""
         turns = [
-            [_Finding(episode, _fact(request, episode, fact)) for fact in extraction.facts]
-            + [_Finding(episode, _negation(request, episode, n)) for n in extraction.negations]
+            [_Finding(episode, self._fact(request, episode, fact)) for fact in extraction.facts]
+            + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
             for episode, extraction in found
         ]
         findings = [finding for turn in turns for finding in turn]
@@ -74,7 +111,7 @@ class FindingsStore:
         ]
 
     async def _settle_generations(
-        self, request: StoreTurnsInput, findings: Sequence[_Finding]
+        self, request: Writing, findings: Sequence[_Finding]
     ) -> dict[str, AnyMemory]:
         """Give each finding the generation that is not history yet; what is stored of them."""
         stored: dict[str, AnyMemory] = {}
@@ -93,27 +130,30 @@ class FindingsStore:
 
     async def _insert(
         self,
-        request: StoreTurnsInput,
+        request: Writing,
         findings: Sequence[_Finding],
         stored: dict[str, AnyMemory],
     ) -> None:
-        fresh: dict[str, Fact | NegationFact] = {}
+        fresh: dict[str, list[_Finding]] = {}
         for finding in findings:
             if finding.memory.id not in stored:
-                fresh.setdefault(
-                    finding.memory.id,
-                    finding.memory.model_copy(update={"write_id": self._new_write_id()}),
-                )
+                fresh.setdefault(finding.memory.id, []).append(finding)
         if not fresh:
             return
-        memories = list(fresh.values())
+        # What one batch says several times is stored once, with all its sources.
+        memories = [self._new(same) for same in fresh.values()]
         vectors = await self._embedder.embed_documents([m.indexed_text for m in memories])
         await self._repository.insert(
             request.scope,
             [NewMemory(memory, vector) for memory, vector in zip(memories, vectors, strict=True)],
         )
 
-    async def _corroborate(self, request: StoreTurnsInput, findings: Sequence[_Finding]) -> None:
+    def _new(self, same: Sequence[_Finding]) -> Fact | NegationFact:
+        first = same[0].memory
+        told = corroborated(first, [finding.episode for finding in same[1:]]) or first
+        return told.model_copy(update={"write_id": self._new_write_id()})
+
+    async def _corroborate(self, request: Writing, findings: Sequence[_Finding]) -> None:
         """Add the episodes that the stored memories do not name yet.
 
         Inserting leaves alone what another writer stored a moment before, so
@@ -137,6 +177,34 @@ class FindingsStore:
             types=[MemoryType.FACTUAL, MemoryType.NEGATION],
         )
 
+    def _fact(self, request: Writing, episode: Episode, found: PatternFact) -> Fact:
+        # Row W6, decision: a pattern fact is identified by category and canonical value.
+        identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
+        return Fact.model_validate(
+            {
+                **_common(request, episode, MemoryType.FACTUAL, identity, self._seed),
+                "content": found.content,
+                "category": found.category,
+                "value": found.value,
+                "evidence": found.evidence,
+                "event_at": found.event_at or episode.timestamp,
+            }
+        )
+
+    def _negation(self, request: Writing, episode: Episode, found: FoundNegation) -> NegationFact:
+        words = content_hash(f"{found.subject}: {found.negates_pattern}")
+        identity = apart(words, is_test=episode.is_test)
+        return NegationFact.model_validate(
+            {
+                **_common(request, episode, MemoryType.NEGATION, identity, self._seed),
+                "content": found.content,
+                "negates_pattern": found.negates_pattern,
+                "subject": found.subject,
+                "evidence": found.evidence,
+                "event_at": episode.timestamp,
+            }
+        )
+
 
 def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
     """Whether the memory has ended before this episode was said, so that saying it begins anew."""
@@ -148,7 +216,7 @@ def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
     )
 
 
-def _next_generation(request: StoreTurnsInput, memory: Fact | NegationFact) -> Fact | NegationFact:
+def _next_generation(request: Writing, memory: Fact | NegationFact) -> Fact | NegationFact:
     generation = memory.generation + 1
     return memory.model_copy(
         update={
@@ -159,7 +227,7 @@ def _next_generation(request: StoreTurnsInput, memory: Fact | NegationFact) -> F
 
 
 def _common(
-    request: StoreTurnsInput, episode: Episode, kind: MemoryType, identity: str
+    request: Writing, episode: Episode, kind: MemoryType, identity: str, seed: float
 ) -> dict[str, object]:
     return {
         "id": derived_id(request.scope, kind, identity, 0),
@@ -181,35 +249,6 @@ def _common(
             extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],
             last_confirmed=episode.timestamp,
             verification=Verification.EVIDENCE_FOUND,
+            seed=seed,
         ),
     }
-
-
-def _fact(request: StoreTurnsInput, episode: Episode, found: PatternFact) -> Fact:
-    # Row W6, decision: a pattern fact is identified by category and canonical value.
-    identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
-    return Fact.model_validate(
-        {
-            **_common(request, episode, MemoryType.FACTUAL, identity),
-            "content": found.content,
-            "category": found.category,
-            "value": found.value,
-            "evidence": found.evidence,
-            "event_at": found.event_at or episode.timestamp,
-        }
-    )
-
-
-def _negation(request: StoreTurnsInput, episode: Episode, found: FoundNegation) -> NegationFact:
-    words = content_hash(f"{found.subject}: {found.negates_pattern}")
-    identity = apart(words, is_test=episode.is_test)
-    return NegationFact.model_validate(
-        {
-            **_common(request, episode, MemoryType.NEGATION, identity),
-            "content": found.content,
-            "negates_pattern": found.negates_pattern,
-            "subject": found.subject,
-            "evidence": found.evidence,
-            "event_at": episode.timestamp,
-        }
-    )

@@ -17,6 +17,7 @@ def test_names_never_change() -> None:
         "DECAY_WORKFLOW": "engram.decay",
         "PROMOTION_WORKFLOW": "engram.promotion",
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
+        "IMPORT_WORKFLOW": "engram.import",
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",
         "FORGET_TURNS_SIGNAL": "forget",
@@ -25,6 +26,10 @@ def test_names_never_change() -> None:
         "REQUEST_CONSOLIDATION_SIGNAL": "request",
         "CONSOLIDATE_UPDATE": "consolidate",
         "CONSOLIDATION_PROGRESS_QUERY": "progress",
+        "BEGIN_IMPORT_UPDATE": "begin",
+        "IMPORT_BATCH_UPDATE": "store_batch",
+        "FINISH_IMPORT_UPDATE": "finish",
+        "IMPORT_PROGRESS_QUERY": "import_progress",
         "STORE_TURNS_ACTIVITY": "engram.store_turns",
         "REQUEST_CONSOLIDATION_ACTIVITY": "engram.request_consolidation",
         "SELECT_DUE_ACTIVITY": "engram.select_due_episodes",
@@ -45,6 +50,7 @@ def test_names_never_change() -> None:
         "PROMOTE_ACTIVITY": "engram.promote_memories",
         "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
         "FIND_DUE_USERS_ACTIVITY": "engram.find_due_users",
+        "STORE_BATCH_ACTIVITY": "engram.store_imported_batch",
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
@@ -64,3 +70,4 @@ def test_workflow_ids_never_change() -> None:
     assert names.decay_workflow_id(scope, "-trial") == "decay-trial/default/ada"
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"
     assert names.maintenance_workflow_id("decay") == "maintenance/decay"
+    assert names.import_workflow_id(scope, "i1") == "import/default/ada/i1"

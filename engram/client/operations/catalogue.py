@@ -11,6 +11,7 @@ from engram.client.operations.inspection import INSPECTION_OPERATIONS
 from engram.client.operations.knowledge import KNOWLEDGE_OPERATIONS
 from engram.client.operations.lifecycle import LIFECYCLE_OPERATIONS
 from engram.client.operations.operation import Operation
+from engram.client.operations.transfer import TRANSFER_OPERATIONS
 from engram.client.operations.trials import TRIAL_OPERATIONS
 from engram.client.operations.usage import USAGE_OPERATIONS
 
@@ -23,4 +24,5 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     *LIFECYCLE_OPERATIONS,
     *INSPECTION_OPERATIONS,
     *TRIAL_OPERATIONS,
+    *TRANSFER_OPERATIONS,
 )

@@ -1,0 +1,252 @@
+"""The commands that bring conversations in from files, and take everything out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from engram.cli import output
+from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from engram.client.facade.transfer import ImportSummary
+    from engram.contracts.importing import ImportProgress
+
+# Seconds between lines where nobody watches.
+_SAY_SO = 10.0
+_FORMATS = "chatgpt, claude, jsonl, transcript, locomo or engram"
+
+
+@app.command("import")
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(help="An export or a transcript, zipped or not; - reads standard input."),
+    ],
+    user: User,
+    source_format: Annotated[
+        str | None, typer.Option("--format", help=f"{_FORMATS}; found out when absent.")
+    ] = None,
+    session_prefix: Annotated[
+        str | None, typer.Option(help="Before the names of the conversations.")
+    ] = None,
+    zone: Annotated[
+        str, typer.Option(help="Zone of times that name none, such as Europe/Lisbon.")
+    ] = "UTC",
+    consolidate: Annotated[
+        bool | None,
+        typer.Option(
+            "--consolidate/--no-consolidate", help="Consolidate afterwards (of turns: yes)."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Store nothing; say what would be.")
+    ] = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Bring in old conversations, or restore an export; the same file again adds nothing.
+
+    Reads the data exports of ChatGPT and Claude, JSON lines, Markdown and text
+    transcripts, LoCoMo files, and what engram export wrote. An import that was cut
+    off goes on where it stopped.
+
+    Example: engram import conversations.zip -u ada --dry-run
+    """
+    with _on_disk(file) as path:
+        summary = _import(
+            path,
+            user,
+            source_format,
+            session_prefix,
+            zone,
+            consolidate,
+            dry_run,
+            data_dir,
+            connected,
+        )
+    if as_json:
+        output.print_json(summary)
+    else:
+        _print(summary, dry_run=dry_run)
+
+
+def _import(
+    path: Path,
+    user: str,
+    source_format: str | None,
+    session_prefix: str | None,
+    zone: str,
+    consolidate: bool | None,
+    dry_run: bool,
+    data_dir: Path | None,
+    connected: bool,
+) -> ImportSummary:
+    where = _zone(zone)
+
+    async def work() -> ImportSummary:
+        async with _memory(user, data_dir, connected) as memory:
+            # Once through before anything is stored: what is broken is refused whole, and
+            # one knows how much there is.
+            checked = await memory.import_file(
+                path,
+                format=source_format,
+                session_prefix=session_prefix,
+                zone=where,
+                dry_run=True,
+            )
+            if dry_run:
+                return checked
+            with _showing(checked.total) as show:
+                return await memory.import_file(
+                    path,
+                    format=source_format,
+                    session_prefix=session_prefix,
+                    zone=where,
+                    consolidate=consolidate,
+                    on_progress=show,
+                )
+
+    return _run(work)
+
+
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to; - writes to standard output.")],
+    user: User,
+    include_test: Annotated[
+        bool, typer.Option("--include-test", help="Test memories too.")
+    ] = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+) -> None:
+    """Write everything of a user as JSON lines, which engram import reads again.
+
+    Example: engram export ada.jsonl -u ada
+    """
+
+    async def work() -> int:
+        async with _memory(user, data_dir, connected) as memory:
+            if str(file) != "-":
+                return await memory.export_file(file, include_test=include_test)
+            lines = 0
+            async for line in memory.export_lines(include_test=include_test):
+                output.console.file.write(line + "\n")
+                lines += 1
+            return lines - 2
+
+    count = _run(work)
+    output.errors.print(f"{count} memories exported.", style="dim")
+
+
+@contextmanager
+def _on_disk(file: Path) -> Iterator[Path]:
+    """The file, or standard input as one: it is read more than once."""
+    if str(file) != "-":
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="engram-import-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield path
+
+
+@contextmanager
+def _showing(total: int) -> Iterator[Callable[[ImportProgress], None]]:
+    """Rate and time left for who watches; a line now and then for a log."""
+    began, first = time.monotonic(), -1
+
+    def rate(progress: ImportProgress) -> str:
+        nonlocal first
+        first = progress.position if first < 0 else first
+        return f"{(progress.position - first) / max(time.monotonic() - began, 0.001):,.0f}/s"
+
+    if not output.errors.is_terminal:
+        said = began
+
+        def say(progress: ImportProgress) -> None:
+            nonlocal said
+            if time.monotonic() - said >= _SAY_SO:
+                said = time.monotonic()
+                output.errors.print(f"{progress.position} of {total}, {rate(progress)}")
+
+        yield say
+        return
+    columns = (
+        *(TextColumn("Importing"), BarColumn(), MofNCompleteColumn()),
+        *(TextColumn("{task.fields[rate]}"), TimeRemainingColumn()),
+    )
+    with Progress(*columns, console=output.errors, transient=True) as bar:
+        task = bar.add_task("", total=total, rate="")
+
+        def show(progress: ImportProgress) -> None:
+            bar.update(task, completed=progress.position, rate=rate(progress))
+
+        yield show
+
+
+def _print(summary: ImportSummary, *, dry_run: bool) -> None:
+    read, tally = summary.read, summary.tally
+    lines: list[str] = []
+    if read is not None:
+        lines.append(
+            f"{summary.format}: {read.turns} turns in {read.conversations} conversations"
+            + (f", {read.first_at:%Y-%m-%d} to {read.last_at:%Y-%m-%d}" if read.first_at else "")
+        )
+        lines += [
+            f"  {count} {what}"
+            for count, what in (
+                (read.split, "were too long for one turn and are split"),
+                (read.undated, "have no time of their own and follow the turn before"),
+                (read.repaired, "hold characters that no text can hold; those are replaced"),
+            )
+            if count
+        ]
+        lines += [
+            f"  {count} left out: {reason} ({', '.join(read.places.get(reason, ()))}"
+            + (", …)" if count > len(read.places.get(reason, ())) else ")")
+            for reason, count in read.skipped.items()
+        ]
+    else:
+        lines.append(f"{summary.format}: {summary.total} memories")
+    if dry_run:
+        lines.append("Nothing was stored.")
+    else:
+        if summary.resumed_at:
+            lines.append(f"Went on at {summary.resumed_at}, where an earlier import stopped.")
+        lines.append(
+            f"{tally.stored} stored, {tally.known} known already, "
+            f"{tally.facts} facts and {tally.negations} negations found."
+        )
+        if tally.conflicts:
+            places = ", ".join(tally.conflict_places)
+            lines.append(
+                f"{tally.conflicts} not stored: their ids are taken by other words ({places})"
+            )
+    for line in lines:
+        output.console.print(line, markup=False)
+
+
+def _zone(name: str) -> tzinfo:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - only what is used loads
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:
+        raise InvalidInput(
+            "The zone is unknown.", allowed="a name of the IANA database, such as Europe/Lisbon"
+        ) from error

@@ -1,0 +1,1 @@
+"""Bringing memory in from files of other programs, and taking all of it out again."""

@@ -1,0 +1,217 @@
+"""Storing a batch of imported turns: one read, one write and one look back, not one a turn.
+
+As in :mod:`engram.writing.episodes`, everything here may run twice, in parts and
+beside itself: ids are derived, inserts leave alone what is there, sources are a set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from engram.contracts.importing import ImportedTurn, ImportTally, StoreBatchInput
+from engram.domain.confidence import SEED_IMPORTED
+from engram.domain.identity import episode_id
+from engram.domain.memories import Episode, MemoryType, Provenance
+from engram.errors import StorageUnavailable
+from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
+from engram.transfer.packing import TURNS, unpack
+from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
+from engram.writing.findings import FindingsStore
+
+DEFAULT_IMPORTANCE: Final = 0.5
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One turn on its way in."""
+
+    sent: ImportedTurn
+    episode: Episode
+    before: str | None
+    known: bool = False
+
+
+class TurnImporter:
+    """Stores batches of imported turns with what patterns find in them.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives vectors to what the preparer gave none.
+        preparer: Works turns out, perhaps in another process.
+        new_write_id: Gives a fresh id for each write.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        preparer: Preparer,
+        new_write_id: Callable[[], str],
+    ) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._preparer = preparer
+        self._new_write_id = new_write_id
+        # While one batch is stored here, the next is prepared elsewhere.
+        self._writing = asyncio.Lock()
+
+    async def store(self, request: StoreBatchInput) -> ImportTally:
+        """Store what is not there; count it.
+
+        Raises:
+            InvalidInput: the batch cannot be read.
+            StorageUnavailable: the store cannot be reached, or does not show what it took.
+        """
+        entries = self._entries(request, unpack(request.batch, TURNS))
+        entries, conflicts = await self._beside_stored(request, entries)
+        prepared = await self._prepare(entries)
+        async with self._writing:
+            await self._insert(request, entries, prepared)
+            findings = FindingsStore(
+                self._repository,
+                _Known(self._embedder, prepared.found),
+                self._new_write_id,
+                seed=SEED_IMPORTED,
+            )
+            found = zip((one.episode for one in entries), prepared.extractions, strict=True)
+            ids = await findings.store(request, list(found))
+        known = sum(one.known for one in entries)
+        return ImportTally(
+            stored=len(entries) - known,
+            known=known,
+            facts=len({key for facts, _ in ids for key in facts}),
+            negations=len({key for _, negations in ids for key in negations}),
+            conflicts=len(conflicts),
+            conflict_places=tuple(one.place for one in conflicts),
+        )
+
+    def _entries(self, request: StoreBatchInput, turns: Sequence[ImportedTurn]) -> list[_Entry]:
+        entries: list[_Entry] = []
+        provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
+        last: ImportedTurn | None = None
+        for turn in turns:
+            follows = last is not None and last.session_id == turn.session_id
+            before = last.content if follows and last is not None else turn.before
+            entries.append(_Entry(turn, self._episode(request, turn, provenance), before))
+            last = turn
+        return entries
+
+    def _episode(
+        self, request: StoreBatchInput, turn: ImportedTurn, provenance: Provenance
+    ) -> Episode:
+        return Episode(
+            id=episode_id(request.scope, turn.session_id, turn.message_id),
+            namespace=request.scope.namespace,
+            user_id=request.scope.user_id,
+            content=turn.content,
+            # As of its own time, so that questions about then are answered rightly (row R3).
+            known_at=turn.timestamp,
+            created_at=request.now,
+            session_id=turn.session_id,
+            importance=DEFAULT_IMPORTANCE if turn.importance is None else turn.importance,
+            tags=turn.tags,
+            metadata=turn.metadata,
+            write_id=self._new_write_id(),
+            provenance=provenance,
+            role=turn.role,
+            speaker=turn.speaker,
+            timestamp=turn.timestamp,
+            message_id=turn.message_id,
+            sequence=turn.sequence,
+        )
+
+    async def _beside_stored(
+        self, request: StoreBatchInput, entries: Sequence[_Entry]
+    ) -> tuple[list[_Entry], list[ImportedTurn]]:
+        """The entries that can be kept, those that are there as stored; and the other ones."""
+        there = await self._repository.get(
+            request.scope,
+            dict.fromkeys(one.episode.id for one in entries),
+            [MemoryType.EPISODIC],
+            fresh=True,
+        )
+        firsts = {key: memory for key, memory in there.items() if isinstance(memory, Episode)}
+        kept: list[_Entry] = []
+        conflicts: list[ImportedTurn] = []
+        for one in entries:
+            first = firsts.setdefault(one.episode.id, one.episode)
+            if not same_words(first, one.episode):
+                conflicts.append(one.sent)
+                continue
+            # Derived from what is stored, so that importing again derives the same.
+            kept.append(_Entry(one.sent, first, one.before, known=first is not one.episode))
+        return kept, conflicts
+
+    async def _prepare(self, entries: Sequence[_Entry]) -> Prepared:
+        work = [
+            Work(
+                text=None if one.known else one.episode.indexed_text,
+                before=one.before,
+                content=one.episode.content,
+                role=one.episode.role,
+                speaker=one.episode.speaker,
+                timestamp=one.episode.timestamp,
+            )
+            for one in entries
+        ]
+        prepared = await self._preparer.prepare(work)
+        if prepared.vectors:
+            return prepared
+        return await with_vectors(self._embedder, work, prepared.extractions)
+
+    async def _insert(
+        self, request: StoreBatchInput, entries: Sequence[_Entry], prepared: Prepared
+    ) -> None:
+        new = [
+            NewMemory(one.episode, vectors)
+            for one, vectors in zip(entries, prepared.vectors, strict=True)
+            if vectors is not None and not one.known
+        ]
+        if not new:
+            return
+        await self._repository.insert(request.scope, new)
+        ids = tuple(one.memory.id for one in new)
+        shown = await self._repository.count(request.scope, MemoryType.EPISODIC, (HasId(ids),))
+        if shown != len(ids):
+            raise StorageUnavailable(
+                "The store took imported turns and does not show all of them yet.",
+                hint="Nothing was acknowledged; it is tried again.",
+            )
+
+
+def same_words(first: Episode, other: Episode) -> bool:
+    """Whether two turns under one id are the same turn."""
+    return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
+
+
+class _Known:
+    """An embedder that was asked already.
+
+    Args:
+        embedder: Asked for what is missing.
+        vectors: By text.
+    """
+
+    def __init__(self, embedder: Embedder, vectors: Mapping[str, TextVectors]) -> None:
+        self._embedder = embedder
+        self._vectors = vectors
+
+    @property
+    def identity(self) -> str:
+        return self._embedder.identity
+
+    async def dimensions(self) -> int:
+        return await self._embedder.dimensions()
+
+    async def embed_documents(
+        self, texts: Sequence[str], before: Sequence[str | None] | None = None
+    ) -> list[TextVectors]:
+        if before is None and all(text in self._vectors for text in texts):
+            return [self._vectors[text] for text in texts]
+        return await self._embedder.embed_documents(texts, before)
+
+    async def embed_query(self, text: str) -> TextVectors:
+        return await self._embedder.embed_query(text)

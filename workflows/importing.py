@@ -1,0 +1,222 @@
+"""Bringing in what another program, or another Engram, knows: batch by batch, each once.
+
+Design notes: docs/decisions/0017-importing.md.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from engram.contracts import names
+from engram.contracts.importing import (
+    BeginImport,
+    FinishImport,
+    ImportBatch,
+    ImportProgress,
+    ImportState,
+    ImportTally,
+    StoreBatchInput,
+)
+from engram.contracts.sessions import ConsolidationRequest, RequestConsolidationInput
+from engram.errors import ImportOutOfStep
+from workflows.retries import LOCAL_STORE, STORE_LONG
+
+# A batch of hundreds of turns takes a second, several on a busy machine.
+_LOCAL_LIMIT = timedelta(seconds=20)
+# A batch so far ahead of the others was not sent by a client that goes on here.
+_MOST_AHEAD = 16
+
+
+@workflow.defn(name=names.IMPORT_WORKFLOW)
+class ImportWorkflow:
+    """Runs until everything that its source has is stored, or nobody sends for long."""
+
+    @workflow.init
+    def __init__(self, state: ImportState) -> None:
+        self._state = state
+        self._updates = 0
+
+    @workflow.run
+    async def run(self, state: ImportState) -> ImportProgress:
+        """Wait for batches; at the end, ask for the user's consolidation."""
+        while True:
+            seen = self._updates
+            idle = not await self._attention()
+            if self._state.total is not None:
+                break
+            if self._history_is_full():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(
+                    self._state.model_copy(update={"runs": self._state.runs + 1})
+                )
+            if idle and self._updates == seen and workflow.all_handlers_finished():
+                break
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._state.consolidate and self._state.position:
+            await self._request_consolidation()
+        return self._progress()
+
+    @workflow.update(name=names.BEGIN_IMPORT_UPDATE)
+    def begin(self, request: BeginImport) -> ImportProgress:
+        """Say where sending goes on."""
+        self._updates += 1
+        return self._progress()
+
+    @workflow.update(name=names.IMPORT_BATCH_UPDATE)
+    async def store_batch(self, batch: ImportBatch) -> ImportProgress:
+        """Store a batch; the reply is the acknowledgement."""
+        self._updates += 1
+        if not self._state.has(batch):
+            tally = await self._store(batch)
+            self._state = self._state.with_stored(batch, tally)
+            self._describe()
+        return self._progress()
+
+    @store_batch.validator
+    def _check_batch(self, batch: ImportBatch) -> None:
+        furthest = self._state.position + _MOST_AHEAD * max(batch.count, 1)
+        if self._state.total is not None or batch.first > furthest:
+            raise _refused(
+                "This part of the source does not follow what is stored.", self._state.position
+            )
+
+    @workflow.update(name=names.FINISH_IMPORT_UPDATE)
+    def finish(self, request: FinishImport) -> ImportProgress:
+        """All is there: let the import end."""
+        consolidate = request.consolidate
+        self._state = self._state.model_copy(
+            update={
+                "total": request.total,
+                "consolidate": self._state.consolidate if consolidate is None else consolidate,
+            }
+        )
+        self._describe()
+        return self._progress()
+
+    @finish.validator
+    def _check_finish(self, request: FinishImport) -> None:
+        if request.total != self._state.position:
+            raise _refused("Not all of the source is stored yet.", self._state.position)
+
+    @workflow.query(name=names.IMPORT_PROGRESS_QUERY)
+    def progress(self) -> ImportProgress:
+        """How far it has come."""
+        return self._progress()
+
+    async def _attention(self) -> bool:
+        """Wait until something is to be done; False when the time is over.
+
+        One timer for many batches: what came meanwhile is seen when it fires.
+        """
+        try:
+            await workflow.wait_condition(
+                lambda: self._state.total is not None or self._history_is_full(),
+                timeout=self._state.policy.idle_time,
+                timeout_summary="nobody sends",
+            )
+        except TimeoutError:
+            return False
+        return True
+
+    async def _store(self, batch: ImportBatch) -> ImportTally:
+        info = workflow.info()
+        work = StoreBatchInput(
+            scope=self._state.scope,
+            now=workflow.now(),
+            kind=self._state.kind,
+            batch=batch,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+        )
+        summary = f"entries {batch.first} to {batch.first + batch.count - 1}"
+        try:
+            stored: ImportTally = await workflow.execute_local_activity(
+                names.STORE_BATCH_ACTIVITY,
+                work,
+                result_type=ImportTally,
+                start_to_close_timeout=_LOCAL_LIMIT,
+                retry_policy=LOCAL_STORE,
+                summary=summary,
+            )
+        except (ActivityError, ApplicationError) as error:
+            # A failed local activity raises its own error unwrapped.
+            if _is_final(error):
+                raise _as_update_failure(error) from None
+            workflow.logger.warning("storing takes longer; going on as a regular activity")
+        else:
+            return stored
+        # An outage delays the acknowledgement, not the import.
+        try:
+            stored = await workflow.execute_activity(
+                names.STORE_BATCH_ACTIVITY,
+                work,
+                result_type=ImportTally,
+                start_to_close_timeout=self._state.policy.store_timeout,
+                retry_policy=STORE_LONG,
+                summary=f"{summary}, after an outage",
+            )
+        except ActivityError as error:
+            raise _as_update_failure(error) from None
+        return stored
+
+    async def _request_consolidation(self) -> None:
+        await workflow.execute_activity(
+            names.REQUEST_CONSOLIDATION_ACTIVITY,
+            RequestConsolidationInput(
+                scope=self._state.scope, request=ConsolidationRequest(reason="imported")
+            ),
+            start_to_close_timeout=self._state.policy.store_timeout,
+            retry_policy=STORE_LONG,
+            summary="imported",
+        )
+
+    def _history_is_full(self) -> bool:
+        return (
+            self._updates >= self._state.policy.updates_per_run
+            or workflow.info().is_continue_as_new_suggested()
+        )
+
+    def _progress(self) -> ImportProgress:
+        state = self._state
+        return ImportProgress(
+            import_id=state.import_id,
+            position=state.position,
+            tally=state.tally,
+            complete=state.total is not None,
+            runs=state.runs,
+            workflow_id=workflow.info().workflow_id,
+        )
+
+    def _describe(self) -> None:
+        state = self._state
+        workflow.set_current_details(
+            f"**{state.position}** entries of the source are stored: {state.tally.stored} new, "
+            f"{state.tally.known} known, {state.tally.conflicts} in conflict; "
+            f"run {state.runs} of this import."
+        )
+
+
+def _refused(message: str, position: int) -> ApplicationError:
+    error = ImportOutOfStep(message, details={"position": position})
+    return ApplicationError(str(error), error.as_dict(), type=error.code, non_retryable=True)
+
+
+def _is_final(error: ActivityError | ApplicationError) -> bool:
+    """Whether storing can never succeed; see the session workflow."""
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if not isinstance(cause, ApplicationError):
+        return False
+    data = cause.details[0] if cause.details else None
+    return not data.get("retryable", False) if isinstance(data, dict) else cause.non_retryable
+
+
+def _as_update_failure(error: ActivityError | ApplicationError) -> ApplicationError:
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if isinstance(cause, ApplicationError):
+        return ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True)
+    return ApplicationError(
+        "Storing did not end in time.", type="storage_unavailable", non_retryable=True
+    )
