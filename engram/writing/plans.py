@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,8 @@ from engram.writing.habits import follow_sources
 from engram.writing.updates import NewWriteId, update_memories
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
+# A line of a log that grows without bound is cut by whoever collects it.
+_LOGGED_AT_ONCE = 20
 _log = structlog.get_logger(__name__)
 
 
@@ -191,8 +194,15 @@ class PlanWriter:
 
 
 def _log_actions(plan: ConsolidationPlan) -> None:
-    """Every action of a plan by its kind, reason and memories; never what they say (row K8)."""
-    _log.info("plan applied", actions=[_logged(action) for action in plan.actions])
+    """How many actions of each kind and reason; at debug, of which memories (row K8).
+
+    Never what they say.
+    """
+    reasons = Counter(str(action.reason) for action in plan.actions)
+    _log.info("plan applied", actions=plan.counts(), reasons=dict(sorted(reasons.items())))
+    for start in range(0, len(plan.actions), _LOGGED_AT_ONCE):
+        part = plan.actions[start : start + _LOGGED_AT_ONCE]
+        _log.debug("actions applied", actions=[_logged(action) for action in part])
 
 
 def _logged(action: Action) -> str:
