@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from engram import __version__
-from engram.cli import output
+from engram.cli import knowledge, looking, memories, output, schedules
 from engram.cli.config import commands as config
 from engram.cli.doctor import commands as doctor
 from engram.cli.group import EngramGroup
 from engram.cli.options import ROLES, Connected, DataDir, Json, MemoryTypes, Session, User
+from engram.cli.running import (
+    given_url,
+    memory_of,
+    moment,
+    over_http,
+    run,
+    settings_from,
+)
 from engram.errors import InvalidQuery, InvalidTurn
 
-if TYPE_CHECKING:
-    from engram.client.store import MemoryStore
-    from engram.settings import Settings
-
 # Command modules take these from here.
-__all__ = ["Connected", "DataDir", "Json", "User", "app"]
+__all__ = ["Connected", "DataDir", "Json", "User", "app", "over_http"]
 
 app = typer.Typer(
     name="engram",
@@ -36,45 +36,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Result = TypeVar("Result")
-
-
-def _run(work: Callable[[], Awaitable[Result]]) -> Result:
-    async def main() -> Result:
-        return await work()
-
-    return asyncio.run(main())
-
-
-def _settings(data_dir: Path | None = None) -> Settings:
-    from engram.logging import configure_logging  # noqa: PLC0415 - slow; no help text needs it
-    from engram.settings import Settings  # noqa: PLC0415 - same
-
-    settings = Settings.load(**({} if data_dir is None else {"data_dir": data_dir}))
-    configure_logging(level=settings.log_level, style=settings.log_format)
-    return settings
-
-
-@asynccontextmanager
-async def _memory(user: str, data_dir: Path | None, connected: bool) -> AsyncIterator[MemoryStore]:
-    """The user's memory, embedded (or attached to who runs it) or connected."""
-    settings = _settings(data_dir)
-    if connected:
-        from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
-
-        async with connect(user_id=user, settings=settings) as memory:
-            yield memory
-    else:
-        from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - same
-
-        async with open_embedded(user_id=user, settings=settings) as memory:
-            yield memory
+_run, _settings, _memory, _moment = run, settings_from, memory_of, moment
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Work through this HTTP API, with the key in ENGRAM_API_KEY; else ENGRAM_URL."
+        ),
+    ] = None,
 ) -> None:
+    given_url.set(url)
     if version:
         typer.echo(f"engram {__version__}")
         raise typer.Exit
@@ -234,6 +209,9 @@ def end_session(
 
 app.add_typer(config.commands)
 app.add_typer(doctor.commands)
+app.add_typer(looking.commands)
+for _module in (knowledge, memories, schedules):
+    app.add_typer(_module.commands)
 
 
 def _show(title: str, answer: Any, as_json: bool) -> None:
@@ -243,23 +221,10 @@ def _show(title: str, answer: Any, as_json: bool) -> None:
         output.print_fields(title, answer)
 
 
-def _moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise wrong(
-            "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
-        ) from error
-
-
 from engram.cli import keys as keys  # noqa: E402, PLC0414 - adds its commands to the app
-from engram.cli import knowledge as knowledge  # noqa: E402, PLC0414 - same
 from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
-from engram.cli import memories as memories  # noqa: E402, PLC0414 - same
 from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same
 from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
 from engram.cli import passes as passes  # noqa: E402, PLC0414 - same
-from engram.cli import schedules as schedules  # noqa: E402, PLC0414 - same
+from engram.cli import transfer as transfer  # noqa: E402, PLC0414 - same
 from engram.cli import trials as trials  # noqa: E402, PLC0414 - same

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.cli.options import Connected, DataDir, Json, User
+from engram.cli.running import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from engram.client.operations.digests import Profile
 
-    from engram.client.operations.digests import MemoryBox, Profile, Topic
+commands = typer.Typer()
 
 
-@app.command()
+@commands.command()
 def profile(
     user: User,
     name: Annotated[str | None, typer.Argument(help="Any name; without one, the user.")] = None,
@@ -27,39 +27,38 @@ def profile(
 ) -> None:
     """What is known about somebody or something, in few lines.
 
+    Example: engram profile -u ada
+
     Example: engram profile "Sam Okafor" -u ada
     """
-
-    async def work() -> Profile:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.profile(name)
-
-    found = _run(work)
+    found = asked(lambda memory: memory.profile(name), user, data_dir, connected)
     if as_json:
         output.print_json(found)
     else:
         _print_profile(found)
 
 
-@app.command()
+@commands.command()
 def topics(
     user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
 ) -> None:
-    """What is known, by topic."""
+    """What is known, by topic.
 
-    async def work() -> Sequence[Topic]:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.topics()
-
-    found = _run(work)
+    Example: engram topics -u ada
+    """
+    found = asked(lambda memory: memory.topics(), user, data_dir, connected)
     if as_json:
         output.print_json(found)
-    else:
-        rows = [(topic.name, str(len(topic.member_ids))) for topic in found]
-        _print_rows(("topic", "memories"), rows)
+        return
+    output.print_table(
+        ("topic", "memories"),
+        [(topic.name, str(len(topic.member_ids))) for topic in found],
+        empty="There are no topics yet.",
+        right=("memories",),
+    )
 
 
-@app.command()
+@commands.command()
 def boxes(
     user: User,
     session: Annotated[str | None, typer.Option("--session", "-s", help="Only this one.")] = None,
@@ -67,26 +66,28 @@ def boxes(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Runs of turns on one topic."""
+    """Runs of turns on one topic.
 
-    async def work() -> Sequence[MemoryBox]:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.boxes(session)
-
-    found = _run(work)
+    Example: engram boxes -u ada -s monday
+    """
+    found = asked(lambda memory: memory.boxes(session), user, data_dir, connected)
     if as_json:
         output.print_json(found)
-    else:
-        rows = [
+        return
+    output.print_table(
+        ("opened", "turns", "sealed", "topic"),
+        [
             (
                 f"{box.opened:%Y-%m-%d %H:%M}",
                 str(len(box.episode_ids)),
-                str(box.sealed),
+                "yes" if box.sealed else "no",
                 ", ".join(box.topic),
             )
             for box in found
-        ]
-        _print_rows(("opened", "turns", "sealed", "topic"), rows)
+        ],
+        empty="There are no boxes yet.",
+        right=("turns",),
+    )
 
 
 def _print_profile(found: Profile) -> None:
@@ -97,15 +98,3 @@ def _print_profile(found: Profile) -> None:
     for merge in found.merges:
         told = f"{merge.first} is {merge.second}: {merge.reason}"
         output.console.print(Text(told, style="dim"))
-
-
-def _print_rows(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-    if not rows:
-        output.console.print("There are none yet.", style="dim")
-        return
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    output.console.print(table)

@@ -187,6 +187,8 @@ def usage(
     found = asked(lambda memory: memory.usage(), user, data_dir, connected)
     if as_json:
         output.print_json(found)
+    elif not found.attempts:
+        output.errors.print("No language model was asked for this user.", style="dim")
     else:
         output.print_fields(f"Models asked for {user}", found)
 

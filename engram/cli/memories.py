@@ -1,23 +1,22 @@
-"""Commands about single memories: check one, end a promise, forget one, erase all."""
+"""Commands about single memories: check one, forget one, erase all."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.cli import exits, output
+from engram.cli.options import Connected, DataDir, Json, MemoryId, User
+from engram.cli.running import asked
 
-if TYPE_CHECKING:
-    from engram.contracts.erasure import ErasureReceipt
-    from engram.contracts.forgetting import ForgetReceipt
-    from engram.domain.verifying import Verification
+commands = typer.Typer()
 
-MemoryId = Annotated[str, typer.Argument(help="As recall --json prints it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-@app.command()
+@commands.command()
 def verify(
     memory_id: MemoryId,
     user: User,
@@ -25,49 +24,41 @@ def verify(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Check a memory against the turns it was drawn from; exit status 1 if it does not stand.
+    """Check a memory against the turns it was drawn from; exit code 1 if it does not stand.
 
-    Example: engram verify 0b3a… -u ada
+    Example: engram verify 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-
-    async def work() -> Verification:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.verify(memory_id)
-
-    found = _run(work)
+    found = asked(lambda memory: memory.verify(memory_id), user, data_dir, connected)
     if as_json:
         output.print_json(found)
     else:
-        verdict = "[green]stands[/]" if found.ok else "[red]does not stand[/]"
-        output.console.print(f"{verdict} ({found.method.value}): ", end="")
-        output.console.print(found.explanation, markup=False)
+        verdict = ("stands", "green") if found.ok else ("does not stand", "red")
+        told = f" ({found.method.value}): {found.explanation}"
+        output.console.print(Text.assemble(verdict, output.harmless(told)))
         for quote in found.evidence:
-            output.console.print(f"  “{quote.words}”", markup=False)
+            output.console.print(Text(f"  “{output.harmless(quote.words)}”"))
     if not found.ok:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
 
 
-@app.command()
+@commands.command()
 def forget(
     memory_id: MemoryId,
     user: User,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Forget one memory for good, and whatever was derived only from it.
 
-    Example: engram forget 0b3a… -u ada
+    Example: engram forget 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --yes
     """
     if not yes:
         typer.confirm("Forget this memory for good?", abort=True, err=True)
-
-    async def work() -> ForgetReceipt:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.forget(memory_id)
-
-    receipt = _run(work)
+    receipt = asked(
+        lambda memory: memory.forget(memory_id), user, data_dir, connected, doing="Forgetting"
+    )
     if as_json:
         output.print_json(receipt)
     else:
@@ -75,27 +66,27 @@ def forget(
         output.console.print(f"Forgotten: {gone}. {receipt.amended} stay without it as a source.")
 
 
-@app.command()
+@commands.command()
 def erase(
     user: User,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     data_dir: DataDir = None,
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
     """Erase everything of a user for good: memories, running workflows, histories.
 
-    Example: engram erase -u ada
+    Example: engram erase -u ada --yes
     """
     if not yes:
         typer.confirm(f"Erase everything of {user} for good?", abort=True, err=True)
-
-    async def work() -> ErasureReceipt:
-        async with _memory(user, data_dir, connected) as memory:
-            with output.errors.status("Erasing; a server takes its time to delete histories"):
-                return await memory.erase()
-
-    receipt = _run(work)
+    receipt = asked(
+        lambda memory: memory.erase(),
+        user,
+        data_dir,
+        connected,
+        doing="Erasing; a server takes its time to delete histories",
+    )
     if as_json:
         output.print_json(receipt)
     else:
@@ -105,5 +96,5 @@ def erase(
             f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
         )
     if not receipt.complete:
-        output.errors.print("Something was written meanwhile: stop that, and erase again.")
-        raise typer.Exit(1)
+        output.warn("something was written meanwhile: stop that, and erase again")
+        raise typer.Exit(exits.FAILED)

@@ -168,8 +168,8 @@ def memory_text(memory: AnyMemory) -> Text:
     )
 
     if isinstance(memory, Episode):
-        return Text(_harmless(f"{memory.speaker or memory.role}: {memory.content}"))
-    text = Text(_harmless(memory.content))
+        return Text(harmless(f"{memory.speaker or memory.role}: {memory.content}"))
+    text = Text(harmless(memory.content))
     if memory.status is not MemoryStatus.ACTIVE:
         text.append(f"  ({memory.status}", style="dim")
         text.append(f" until {memory.valid_to:%Y-%m-%d})" if memory.valid_to else ")", style="dim")
@@ -190,10 +190,10 @@ def _told(hit: RecallHit) -> Text:
 
 def _one_line(cell: str | Text) -> str:
     """A cell as it goes into a line; --json keeps every character."""
-    return " ".join(_harmless(str(cell)).split())
+    return " ".join(harmless(str(cell)).split())
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Text that a terminal only shows: what somebody said must not move its cursor."""
     return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
 

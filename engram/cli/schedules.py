@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
-from rich.table import Table
 
-from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, _moment, _run, app
-from engram.contracts.maintenance import PassKind
+from engram.cli import exits, output
+from engram.cli.options import Connected, DataDir, Json
+from engram.cli.running import moment, run
 from engram.errors import InvalidQuery
 from engram.extras import needs_extra
 
 if TYPE_CHECKING:
     from engram.client.schedules import ScheduleInfo, Schedules
+    from engram.contracts.maintenance import PassKind
     from workflows.replaying import Replayed
 
+commands = typer.Typer()
 schedules = typer.Typer(
     name="schedules",
     help="The Temporal Schedules that run passes over all users.",
     no_args_is_help=True,
 )
-app.add_typer(schedules)
+commands.add_typer(schedules)
 
-Kind = Annotated[PassKind, typer.Argument(help="consolidation, decay or promotion.")]
+# The values of PassKind, which loads too much for help and completion; a test compares them.
+Kind: TypeAlias = Annotated[
+    Literal["consolidation", "decay", "promotion"],
+    typer.Argument(help="Which passes."),
+]
 
 
 @schedules.command("list")
@@ -46,15 +51,19 @@ def list_schedules(
     if as_json:
         output.print_json(found)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("schedule", "every", "state", "next", "last"):
-        table.add_column(name)
-    for info in found:
-        next_at = f"{info.next_at:%Y-%m-%d %H:%M}" if info.next_at else "-"
-        every = str(info.every) if info.every else "-"
-        last = info.recent[-1] if info.recent else "-"
-        table.add_row(info.kind.value, every, _state(info), next_at, last)
-    output.console.print(table)
+    output.print_table(
+        ("schedule", "every", "state", "next", "last"),
+        [
+            (
+                info.kind.value,
+                str(info.every) if info.every else "-",
+                _state(info),
+                f"{info.next_at:%Y-%m-%d %H:%M}" if info.next_at else "-",
+                info.recent[-1] if info.recent else "-",
+            )
+            for info in found
+        ],
+    )
 
 
 @schedules.command()
@@ -68,22 +77,28 @@ def pause(
 
     Example: engram schedules pause decay --note "before the import"
     """
-    _with_schedules(lambda them: them.pause(kind, note=note), data_dir, connected)
-    output.console.print(f"{kind.value} is paused.")
+    _with_schedules(lambda them: them.pause(_kind(kind), note=note), data_dir, connected)
+    output.console.print(f"{kind} is paused.")
 
 
 @schedules.command()
 def resume(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
-    """Start passes again."""
-    _with_schedules(lambda them: them.resume(kind), data_dir, connected)
-    output.console.print(f"{kind.value} is resumed.")
+    """Start passes again.
+
+    Example: engram schedules resume decay
+    """
+    _with_schedules(lambda them: them.resume(_kind(kind)), data_dir, connected)
+    output.console.print(f"{kind} is resumed.")
 
 
 @schedules.command()
 def trigger(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
-    """Start a pass now, as the schedule would."""
-    _with_schedules(lambda them: them.trigger(kind), data_dir, connected)
-    output.console.print(f"{kind.value} is triggered; engram schedules list names its workflow.")
+    """Start a pass now, as the schedule would.
+
+    Example: engram schedules trigger promotion
+    """
+    _with_schedules(lambda them: them.trigger(_kind(kind)), data_dir, connected)
+    output.console.print(f"{kind} is triggered; engram schedules list names its workflow.")
 
 
 @schedules.command()
@@ -98,26 +113,29 @@ def backfill(
 
     Example: engram schedules backfill decay 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z
     """
-    since, until = _moment(start, InvalidQuery), _moment(end, InvalidQuery)
+    since, until = moment(start, InvalidQuery), moment(end, InvalidQuery)
     if since is None or until is None:
         raise typer.BadParameter("give a start and an end")
-    _with_schedules(lambda them: them.backfill(kind, since, until), data_dir, connected)
-    output.console.print(f"{kind.value} is backfilled.")
+    _with_schedules(lambda them: them.backfill(_kind(kind), since, until), data_dir, connected)
+    output.console.print(f"{kind} is backfilled.")
 
 
 @schedules.command()
 def delete(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
-    """Remove a schedule. A worker that starts makes it again, unless ENGRAM_SCHEDULES is off."""
+    """Remove a schedule. A worker that starts makes it again, unless ENGRAM_SCHEDULES is off.
+
+    Example: engram schedules delete promotion
+    """
     gone: list[bool] = []
 
     async def work(them: Schedules) -> None:
-        gone.append(await them.delete(kind))
+        gone.append(await them.delete(_kind(kind)))
 
     _with_schedules(work, data_dir, connected)
-    output.console.print(f"{kind.value} is removed." if gone[0] else "There was none.")
+    output.console.print(f"{kind} is removed." if gone[0] else "There was none.")
 
 
-@app.command()
+@commands.command()
 def replay(
     workflow_id: Annotated[str, typer.Argument(help="As the Temporal UI shows it.")],
     run_id: Annotated[str | None, typer.Option(help="One of its runs; else the latest.")] = None,
@@ -139,13 +157,13 @@ def replay(
             return await replaying.replay(client, workflow_id, run_id)
 
     with output.errors.status("Replaying"):
-        replayed = _run(work)
+        replayed = run(work)
     if as_json:
         output.print_json(replayed)
     else:
         output.print_fields("Fits" if replayed.fits else "Does not fit", replayed)
     if not replayed.fits:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
 
 
 def _with_schedules(
@@ -158,7 +176,13 @@ def _with_schedules(
         async with temporal(data_dir, connected) as (client, settings):
             await work(Schedules(client, settings))
 
-    _run(main)
+    run(main)
+
+
+def _kind(name: str) -> PassKind:
+    from engram.contracts.maintenance import PassKind  # noqa: PLC0415 - only what is used loads
+
+    return PassKind(name)
 
 
 def _state(info: ScheduleInfo) -> str:
