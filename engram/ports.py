@@ -6,7 +6,7 @@ read and write to it in one place, so that no caller can forget to.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -15,6 +15,7 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 
 if TYPE_CHECKING:
+    from engram.contracts.erasure import CompactReceipt, ErasureReceipt
     from engram.extraction.models import Extraction
 
 FieldValue: TypeAlias = str | int | float | bool | datetime
@@ -357,6 +358,23 @@ class MaintenanceRepository(MemoryRepository, Protocol):
         self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
     ) -> None:
         """Remove these for good, each only if it still has the revision given."""
+        ...
+
+
+class Scrubber(Protocol):
+    """Sees to it that what was erased leaves the files too, where they are Engram's own."""
+
+    async def erase(
+        self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
+    ) -> ErasureReceipt:
+        """Erase by ``erasing``, the workflow of this id, then scrub; the receipt says both.
+
+        Goes on if the caller does not wait, and after a crash at the next start.
+        """
+        ...
+
+    async def compact(self) -> CompactReceipt:
+        """Write everything anew without what was deleted."""
         ...
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import structlog
+from temporalio.api.common.v1 import Payloads
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
+from engram.contracts.erasure import WorkflowRound
 from engram.domain.scope import Scope
 
 _log = structlog.get_logger("engram.client")
@@ -53,3 +55,27 @@ async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
             return False
         raise
     return True
+
+
+async def erased_runs(client: Client, workflow_id: str) -> set[str]:
+    """Runs whose deletion the last erasure under this id asked for; empty if there was none."""
+    found: set[str] = set()
+    rounds: set[int] = set()
+    try:
+        async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+            scheduled = event.activity_task_scheduled_event_attributes
+            if scheduled.activity_type.name == names.ERASE_WORKFLOWS_ACTIVITY:
+                rounds.add(event.event_id)
+            completed = event.activity_task_completed_event_attributes
+            if completed.scheduled_event_id in rounds:
+                found.update((await _round(client, completed.result)).deleted)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+    return found
+
+
+async def _round(client: Client, result: Payloads) -> WorkflowRound:
+    (answer,) = await client.data_converter.decode(result.payloads, [WorkflowRound])
+    done: WorkflowRound = answer
+    return done

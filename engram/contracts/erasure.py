@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Final
 
 from pydantic import Field
 
@@ -62,6 +63,9 @@ class ErasureReceipt(Message):
         histories_kept: Histories that the server did not let us delete; they go
             with its retention period.
         workflow_id: The erasing workflow itself, which holds no content.
+        rewritten: What was written anew without the deleted: ``store``, ``temporal``.
+            Empty in the connected mode, where the files are not Engram's.
+        may_remain: What may still hold words of the user or name them, in sentences.
     """
 
     namespace: str
@@ -73,3 +77,36 @@ class ErasureReceipt(Message):
     histories_deleted: int
     histories_kept: int
     workflow_id: str
+    rewritten: tuple[str, ...] = ()
+    may_remain: tuple[str, ...] = ()
+
+
+class CompactReceipt(Message):
+    """What was written anew, without what had been deleted before.
+
+    Attributes:
+        memories: How many memories the store holds, of all users.
+        rewritten: ``store``: the files of all memories. ``temporal``: the database
+            of workflows and histories.
+        may_remain: What could not be written anew, and why, in sentences.
+    """
+
+    memories: int = 0
+    rewritten: tuple[str, ...] = ()
+    may_remain: tuple[str, ...] = ()
+
+
+SERVERS_MAY_KEEP: Final = (
+    "Qdrant keeps deleted points in its log and segments until it optimises them, "
+    "and in snapshots and backups.",
+    "Temporal's database keeps deleted histories until it reuses or reclaims their space, "
+    "and in its archive, visibility store and backups where there are any.",
+)
+"""What erasing cannot reach on servers."""
+
+FOLDER_MAY_KEEP: Final = (
+    "The record of the erasing workflow names the user, until its retention ends.",
+    "Backups and snapshots that were made before, and blocks of the disk that were freed "
+    "and not used again.",
+)
+"""What erasing cannot reach in the embedded mode."""

@@ -134,6 +134,16 @@ class DataFolder:
         """The output of the development server."""
         return self.path / "temporal.log"
 
+    def drop_server_logs(self) -> None:
+        """Remove what the development server said; only while none runs."""
+        self.server_log.unlink(missing_ok=True)
+        self.server_log.with_name(self.server_log.name + ".1").unlink(missing_ok=True)
+
+    @property
+    def scrub_record(self) -> Path:
+        """Which erasures are not followed yet by rewriting files."""
+        return self.path / "scrub.json"
+
     @property
     def _owner_record(self) -> Path:
         return self.path / "owner.json"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 from pydantic_ai.models import Model
@@ -16,6 +17,7 @@ from engram.client.engine import MemoryEngine
 from engram.client.schedules import keeping_schedules
 from engram.client.system import new_id
 from engram.embedded.folder import DataFolder
+from engram.embedded.scrubbing import FolderScrubber
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.extras import needs_extra
@@ -23,6 +25,9 @@ from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
 from engram.writing.reviewed import ReviewedRepository
 from workflows.worker import running_workers
+
+if TYPE_CHECKING:
+    from engram.storage.edge import EdgeRepository
 
 _log = structlog.get_logger("engram.embedded")
 
@@ -50,12 +55,13 @@ async def start_parts(
     thinker = model if isinstance(model, Model) else make_model(model or settings.model)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings))
     try:
-        repository = await _open_store(folder, settings, vectors)
+        edge = await _open_store(folder, settings, vectors)
     except BaseException:
         starting.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await (await starting).stop()
         raise
+    repository = ReviewedRepository(edge, settings.lifecycle_rules)
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
     client = await server.connect()
@@ -64,8 +70,17 @@ async def start_parts(
         running_workers(client, repository, vectors, thinker, settings, new_write_id=new_id)
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
+    scrubber = FolderScrubber(folder, edge, server, client)
+    stack.push_async_callback(scrubber.close)
+    scrubber.resume()
     engine = direct_engine(
-        client, repository, vectors, settings, clock, ui_url=server.temporal_ui_url
+        client,
+        repository,
+        vectors,
+        settings,
+        clock,
+        ui_url=server.temporal_ui_url,
+        scrubber=scrubber,
     )
     stack.push_async_callback(engine.close)
     await stack.enter_async_context(_serving(engine, folder, settings))
@@ -88,16 +103,15 @@ async def _kept(
 
 async def _open_store(
     folder: DataFolder, settings: Settings, embedder: PydanticEmbedder
-) -> MemoryRepository:
+) -> EdgeRepository:
     from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
 
-    opened = await EdgeRepository.open(
+    return await EdgeRepository.open(
         folder.store,
         embedder_identity=embedder.identity,
         dimensions=await embedder.dimensions(),
         settings=settings,
     )
-    return ReviewedRepository(opened, settings.lifecycle_rules)
 
 
 @asynccontextmanager

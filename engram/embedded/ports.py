@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 from engram.errors import PortInUse
 
@@ -20,6 +21,22 @@ def free_ports(count: int) -> tuple[int, ...]:
         for each in sockets:
             each.bind((LOOPBACK, 0))
         return tuple(int(each.getsockname()[1]) for each in sockets)
+
+
+@contextmanager
+def held(*ports: int | None) -> Iterator[None]:
+    """Keep ports from others while nobody listens on them; connecting is refused.
+
+    Without it the system may give one to whoever connects somewhere meanwhile.
+    """
+    with ExitStack() as stack:
+        for port in ports:
+            # One that somebody has already cannot be kept; starting there says so.
+            with suppress(OSError):
+                holding = stack.enter_context(socket.socket())
+                holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                holding.bind((LOOPBACK, port or 0))
+        yield
 
 
 def require_free(port: int, setting: str) -> None:

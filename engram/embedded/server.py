@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import structlog
@@ -13,10 +14,11 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
 from engram.embedded.binary import find_temporal
+from engram.embedded.command import PORT_SETTINGS, Ports, choose_ports, server_arguments
 from engram.embedded.folder import DataFolder
 from engram.embedded.launch import GuardedServer, end_leftover, marker, tail, wait_until
-from engram.embedded.namespace import SEARCH_ATTRIBUTES, prepare_namespace
-from engram.embedded.ports import LOOPBACK, free_ports, port_in_use, require_free
+from engram.embedded.namespace import prepare_namespace
+from engram.embedded.ports import LOOPBACK, held, port_in_use
 from engram.embedded.processes import find_process
 from engram.embedded.records import ServerRecord
 from engram.errors import EmbeddedStartFailed, EngramError, TemporalUnavailable
@@ -33,13 +35,6 @@ _SAYS_SO_SECONDS = 2.0
 # How soon its unasked end is noticed.
 _WATCH_SECONDS = 0.1
 _SERVES = "Temporal Server:"
-_PORT_SETTINGS = ("ENGRAM_TEMPORAL_PORT", "ENGRAM_TEMPORAL_UI_PORT")
-
-
-@dataclass(frozen=True, slots=True)
-class _Ports:
-    grpc: int
-    ui: int | None
 
 
 class _PortLost(Exception):
@@ -60,9 +55,10 @@ class TemporalDevServer:
         self._folder = folder
         self._settings = settings
         self._binary = binary
-        self._ports = _Ports(0, None)
+        self._ports = Ports(0, None)
         self._server: GuardedServer | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._stopped = False
 
     @classmethod
     async def start(
@@ -89,7 +85,7 @@ class TemporalDevServer:
         except BaseException:
             await server.stop()
             raise
-        server._watching = asyncio.create_task(server._watch(), name="temporal-dev-server")
+        server._begin_watching()
         return server
 
     @property
@@ -125,14 +121,47 @@ class TemporalDevServer:
                 f"Temporal's development server does not answer at {self.address}."
             ) from error
 
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """End it, and start it again at the same address when the block is left.
+
+        Clients and workers wait meanwhile, as when it ends by itself. One caller at a time.
+        """
+        try:
+            await self._stop_watching()
+            await self._end()
+            with held(self._ports.grpc, self._ports.ui):
+                yield
+        finally:
+            if not self._stopped:
+                await self._resume()
+
+    async def _resume(self) -> None:
+        try:
+            # Again, for when the pause was interrupted before the server's end.
+            await self._end()
+            await self._launch_once()
+        except (EngramError, OSError, _PortLost) as error:
+            # The watch tries again.
+            _log.warning("it did not start after a pause", reason=type(error).__name__)
+        finally:
+            self._begin_watching()
+
     async def stop(self) -> None:
         """End it and wait until nothing of it is left. Idempotent."""
+        self._stopped = True
+        await self._stop_watching()
+        await self._end()
+
+    def _begin_watching(self) -> None:
+        self._watching = asyncio.create_task(self._watch(), name="temporal-dev-server")
+
+    async def _stop_watching(self) -> None:
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.cancel()
             # Its errors were logged where they happened.
             await asyncio.gather(watching, return_exceptions=True)
-        await self._end()
 
     async def _end(self) -> None:
         server = self._server
@@ -156,7 +185,7 @@ class TemporalDevServer:
     async def _launch(self) -> None:
         await end_leftover(self._folder)
         for _ in range(_ATTEMPTS):
-            self._ports = self._choose_ports()
+            self._ports = choose_ports(self._settings)
             try:
                 await self._launch_once()
             except _PortLost:
@@ -190,7 +219,11 @@ class TemporalDevServer:
     async def _launch_once(self) -> None:
         within = self._settings.start_timeout.total_seconds()
         deadline = time.monotonic() + within
-        server = await GuardedServer.launch(self._folder, self._binary, self._arguments())
+        server = await GuardedServer.launch(
+            self._folder,
+            self._binary,
+            server_arguments(self._folder, self._settings, self._ports),
+        )
         self._server = server
         self._record(server)
         try:
@@ -245,7 +278,7 @@ class TemporalDevServer:
         said = tail(self._folder.server_log)
         if "address already in use" in said:
             asked = (self._settings.temporal_port, self._settings.temporal_ui_port)
-            for port, setting in zip(asked, _PORT_SETTINGS, strict=True):
+            for port, setting in zip(asked, PORT_SETTINGS, strict=True):
                 if port is not None and str(port) in said:
                     return port_in_use(port, setting)
             return _PortLost()
@@ -261,31 +294,3 @@ class TemporalDevServer:
             f"Temporal's development server did not answer within {waited:g} seconds.",
             hint=f"Raise ENGRAM_START_TIMEOUT. {tail(self._folder.server_log)}",
         )
-
-    def _choose_ports(self) -> _Ports:
-        asked = self._settings
-        for port, setting in zip(
-            (asked.temporal_port, asked.temporal_ui_port if asked.temporal_ui else None),
-            _PORT_SETTINGS,
-            strict=True,
-        ):
-            if port is not None:
-                require_free(port, setting)
-        grpc, ui = free_ports(2)
-        return _Ports(
-            asked.temporal_port or grpc,
-            (asked.temporal_ui_port or ui) if asked.temporal_ui else None,
-        )
-
-    def _arguments(self) -> list[str]:
-        chosen = [
-            *("server", "start-dev", "--ip", LOOPBACK, "--port", str(self._ports.grpc)),
-            *("--db-filename", self._folder.temporal_db.name, "--log-level", "error"),
-            *("--namespace", self._settings.temporal_namespace),
-            *("--disable-config-env", "--disable-config-file"),
-        ]
-        for name in SEARCH_ATTRIBUTES:
-            chosen += ["--search-attribute", f"{name}=Keyword"]
-        if self._ports.ui is None:
-            return [*chosen, "--headless"]
-        return [*chosen, "--ui-port", str(self._ports.ui), "--ui-disable-news-fetch"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import AboutMemory, Operation, Question
 from engram.client.temporal import WorkflowGateway
-from engram.contracts.erasure import ErasureReceipt
+from engram.contracts import names
+from engram.contracts.erasure import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt
 from engram.contracts.forgetting import ForgetReceipt
 from engram.domain.access import Access
 from engram.domain.scope import Scope
+from engram.errors import InvalidQuery
+from engram.ports import Scrubber
 
 
 class EraseUser(Question):
@@ -33,7 +37,20 @@ FORGET: Final = Operation(
     access=Access.WRITE,
 )
 
-FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET)
+
+class Compact(Question):
+    """Rewrite all files. There is nothing to choose."""
+
+
+COMPACT: Final = Operation(
+    "compact",
+    Compact,
+    CompactReceipt,
+    "Rewrite all files of a data folder without what was deleted.",
+    access=Access.ADMIN,
+)
+
+FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET, COMPACT)
 
 
 class ForgettingHandlers:
@@ -41,15 +58,18 @@ class ForgettingHandlers:
 
     Args:
         gateway: Reaches the workflows.
+        scrubber: Rewrites the files, in the process that owns them; None elsewhere.
     """
 
-    def __init__(self, gateway: WorkflowGateway) -> None:
+    def __init__(self, gateway: WorkflowGateway, scrubber: Scrubber | None = None) -> None:
         self._gateway = gateway
+        self._scrubber = scrubber
 
     def register(self, handlers: Handlers) -> None:
         """Add every operation of this module."""
         handlers.add(ERASE, self.erase)
         handlers.add(FORGET, self.forget)
+        handlers.add(COMPACT, self.compact)
 
     async def forget(self, scope: Scope, asked: AboutMemory) -> ForgetReceipt:
         """Forget one memory.
@@ -62,4 +82,23 @@ class ForgettingHandlers:
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
         """Erase everything of a user; ends when nothing is left."""
         del asked
-        return await self._gateway.erase(scope)
+        erasing = partial(self._gateway.erase, scope)
+        if self._scrubber is not None:
+            return await self._scrubber.erase(names.erasure_workflow_id(scope), erasing)
+        receipt = await erasing()
+        return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
+
+    async def compact(self, scope: Scope, asked: Compact) -> CompactReceipt:
+        """Rewrite all files, whoever's memories they hold.
+
+        Raises:
+            InvalidQuery: the files belong to servers.
+        """
+        del scope, asked
+        if self._scrubber is None:
+            raise InvalidQuery(
+                "Only a data folder can be compacted.",
+                allowed="the embedded mode",
+                hint="Have Qdrant optimise its collections, and Temporal's database reclaim space.",
+            )
+        return await self._scrubber.compact()
