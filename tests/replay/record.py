@@ -25,9 +25,17 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from engram.agents.rules.model import RulesModel
+from engram.client.importing import ImportGateway
 from engram.client.passes import PassRunner
 from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
+from engram.contracts.importing import (
+    FinishImport,
+    ImportedTurn,
+    ImportKind,
+    ImportTally,
+    StoreBatchInput,
+)
 from engram.contracts.lifecycle import Population
 from engram.contracts.maintenance import PassKind
 from engram.contracts.sessions import (
@@ -42,6 +50,8 @@ from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
+from engram.transfer.batching import batch
+from engram.transfer.storing import TurnImporter
 from engram.writing.episodes import TurnStore
 from tests.conftest import NOW
 from tests.workflows.consolidation_support import Picky
@@ -64,6 +74,7 @@ class Stage:
         self.client = environment.client
         self.gateway = WorkflowGateway(self.client, settings)
         self.passes = PassRunner(self.client, settings)
+        self.importing = ImportGateway(self.client, settings)
         self.store = turn_store(repository, settings)
         self.said = 0
 
@@ -208,6 +219,30 @@ async def judgement(stage: Stage) -> None:
     await stage.end()
 
 
+async def importing(stage: Stage) -> None:
+    """Imports over several runs: batches out of order and twice, and one begun again."""
+    turns = [
+        ImportedTurn(
+            session_id="old",
+            message_id=f"m{number}",
+            role="user",
+            content=text,
+            timestamp=NOW - timedelta(days=900, minutes=-number),
+            sequence=number,
+        )
+        for number, text in enumerate(("I live in Paris.", "My email is ada@example.org.", "Hi."))
+    ]
+    batches = [batch(n, [turn.model_dump_json()]) for n, turn in enumerate(turns)]
+    for import_id, order in (("several", (0, 2, 1, 1, 2)), ("single", (0, 1, 2))):
+        await stage.importing.begin(SCOPE, import_id, ImportKind.TURNS, consolidate=True)
+        for number in order:
+            await stage.importing.send(SCOPE, import_id, batches[number])
+        await stage.importing.begin(SCOPE, import_id, ImportKind.TURNS, consolidate=True)
+        await stage.importing.finish(SCOPE, import_id, FinishImport(total=3))
+        await stage.client.get_workflow_handle(names.import_workflow_id(SCOPE, import_id)).result()
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -219,6 +254,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "cancellation": (cancellation, {}),
     "digests": (digests, {}),
     "judgement": (judgement, {}),
+    "importing": (importing, {"updates_per_run": 4}),
+    "import_outage": (importing, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = frozenset({"model_outage"})
@@ -241,12 +278,21 @@ def _failing_at_first(failures: int) -> None:
         return await real(self, request)
 
     TurnStore.store = store  # type: ignore[method-assign]  # staged in a process of its own
+    bring_in, imports = TurnImporter.store, [failures]
+
+    async def store_batch(self: TurnImporter, request: StoreBatchInput) -> ImportTally:
+        if imports[0]:
+            imports[0] -= 1
+            raise StorageUnavailable("The store is down.")
+        return await bring_in(self, request)
+
+    TurnImporter.store = store_batch  # type: ignore[method-assign]  # same
 
 
 async def record(name: str, settings: Settings) -> list[Path]:
     """Play a scenario and write each of its runs."""
     scenario, _ = SCENARIOS[name]
-    if name == "outage":
+    if name.endswith("outage") and name not in TIME_SKIPPING:
         _failing_at_first(3)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

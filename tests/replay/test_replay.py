@@ -70,6 +70,7 @@ def test_every_workflow_has_histories() -> None:
         names.DECAY_WORKFLOW,
         names.PROMOTION_WORKFLOW,
         names.MAINTENANCE_WORKFLOW,
+        names.IMPORT_WORKFLOW,
     }
 
 

@@ -1,0 +1,310 @@
+"""The importing workflow on a real server and a real engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+import engram.client.importing as client_importing
+from activities.errors import TypedErrorInterceptor
+from activities.importing import ImportActivities
+from activities.sessions import SessionActivities
+from engram.client.importing import ImportGateway
+from engram.contracts import names
+from engram.contracts.importing import (
+    FinishImport,
+    ImportBatch,
+    ImportedTurn,
+    ImportKind,
+    StoreBatchInput,
+)
+from engram.contracts.sessions import EncodeCall, StoreTurnsInput
+from engram.domain.confidence import SEED_IMPORTED
+from engram.domain.memories import Episode, Fact, MemoryType, NegationFact
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.errors import ImportOutOfStep, InvalidInput, StorageUnavailable
+from engram.extraction.extractor import Extractor
+from engram.storage.edge import EdgeRepository
+from engram.transfer.batching import batch
+from engram.transfer.preparing import HerePreparer
+from engram.transfer.restoring import MemoryRestorer
+from engram.transfer.storing import TurnImporter
+from tests.conftest import NOW
+from tests.workflows.support import Requests, open_edge, turn_store, worker_settings
+from workflows.importing import ImportWorkflow
+from workflows.sandbox import sandbox_runner
+
+KIND = ImportKind.TURNS
+
+
+def turn(number: int, text: str = "", session: str = "old", **more: Any) -> ImportedTurn:
+    """A turn of long ago."""
+    return ImportedTurn(
+        session_id=session,
+        message_id=f"m{number}",
+        role="user",
+        content=text or f"Turn number {number} of a long talk about gardens.",
+        timestamp=NOW - timedelta(days=900) + timedelta(minutes=number),
+        sequence=number,
+        place=f"line {number + 1}",
+        **more,
+    )
+
+
+def packed(first: int, *turns: ImportedTurn) -> ImportBatch:
+    """A batch."""
+    return batch(first, [one.model_dump_json() for one in turns])
+
+
+class Importing:
+    """An import under test."""
+
+    def __init__(self, gateway: ImportGateway, repository: EdgeRepository, asked: Requests) -> None:
+        self.gateway = gateway
+        self.repository = repository
+        self.asked = asked
+        self.scope = Scope.of("default", f"u-{uuid4().hex[:8]}")
+
+    async def begin(self, **options: Any) -> int:
+        """Begin; where sending goes on."""
+        begun = await self.gateway.begin(self.scope, "i1", KIND, **{"consolidate": True, **options})
+        return begun.position
+
+    async def send(self, sent: ImportBatch) -> Any:
+        """Have a batch stored."""
+        return await self.gateway.send(self.scope, "i1", sent)
+
+    async def finish(self, total: int, **options: Any) -> Any:
+        """End it."""
+        return await self.gateway.finish(self.scope, "i1", FinishImport(total=total, **options))
+
+    async def episodes(self) -> list[Episode]:
+        """What is stored, in order."""
+        page = await self.repository.scroll(self.scope, MemoryType.EPISODIC, limit=1000)
+        found = [memory for memory in page.memories if isinstance(memory, Episode)]
+        return sorted(found, key=lambda one: (one.session_id or "", one.sequence))
+
+
+class Failing:
+    """A store that is down at first."""
+
+    def __init__(self, inner: TurnImporter, failures: int) -> None:
+        self.inner = inner
+        self.failures = failures
+
+    async def store(self, request: StoreBatchInput) -> Any:
+        """Fail, or store."""
+        if self.failures:
+            self.failures -= 1
+            raise StorageUnavailable("The store is down.")
+        return await self.inner.store(request)
+
+
+@asynccontextmanager
+async def importing(
+    client: Client, path: Path, *, failures: int = 0, **values: Any
+) -> AsyncIterator[Importing]:
+    """A worker, a store, and an import of a user of its own."""
+    settings = worker_settings(**values)
+    asked = Requests()
+    embedder, extractor = make_embedder("wordllama"), Extractor(settings)
+    async with open_edge(path, settings) as repository:
+
+        def new_write_id() -> str:
+            return uuid4().hex
+
+        importer = TurnImporter(
+            repository, embedder, HerePreparer(embedder, extractor), new_write_id
+        )
+        activities = ImportActivities(
+            Failing(importer, failures) if failures else importer,  # type: ignore[arg-type]  # stands in for it
+            MemoryRestorer(repository, embedder, new_write_id),
+        )
+        sessions = SessionActivities(turn_store(repository, settings), asked)
+        async with Worker(
+            client,
+            task_queue=settings.store_queue,
+            workflows=[ImportWorkflow],
+            activities=[activities.store_batch, sessions.request_consolidation],
+            interceptors=[TypedErrorInterceptor()],
+            workflow_runner=sandbox_runner(),
+        ):
+            yield Importing(ImportGateway(client, settings), repository, asked)
+
+
+async def ended(client: Client, one: Importing) -> Any:
+    """Wait for the workflow's own result."""
+    workflow_id = names.import_workflow_id(one.scope, "i1")
+    return await client.get_workflow_handle(workflow_id).result()
+
+
+async def test_batches_in_any_order_over_several_runs(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Each entry is stored once, position and counts are carried on, consolidation is asked for."""
+    async with importing(temporal_client, tmp_path, updates_per_run=3) as one:
+        assert await one.begin() == 0
+        batches = [packed(n, turn(n), turn(n + 1)) for n in range(0, 16, 2)]
+        for sent in (batches[1], batches[0], batches[0], batches[3], *batches):
+            progress = await one.send(sent)
+        assert (progress.position, progress.tally.stored, progress.tally.known) == (16, 16, 0)
+        assert progress.runs > 1
+        assert await one.begin() == 16
+        done = await one.finish(16)
+        assert done.complete
+        assert (await ended(temporal_client, one))["position"] == 16
+        assert [e.sequence for e in await one.episodes()] == list(range(16))
+        assert [request.reason for request in one.asked.seen] == ["imported"]
+        # An import that ended still tells what came of it, and its end can be told again.
+        told = await one.gateway.progress(one.scope, "i1")
+        assert told is not None
+        assert told.tally == done.tally
+        assert (await one.finish(16)).complete
+        assert await one.gateway.progress(one.scope, "other") is None
+
+
+async def test_what_does_not_follow_is_refused(temporal_client: Client, tmp_path: Path) -> None:
+    """Far ahead, ended too early, or sent after the end: typed, and nothing is stored."""
+    async with importing(temporal_client, tmp_path) as one:
+        await one.begin()
+        with pytest.raises(ImportOutOfStep):
+            await one.send(packed(5000, turn(0)))
+        await one.send(packed(0, turn(0)))
+        with pytest.raises(ImportOutOfStep) as refused:
+            await one.finish(7)
+        assert refused.value.details["position"] == 1
+        await one.finish(1, consolidate=False)
+        with pytest.raises(ImportOutOfStep):
+            await one.send(packed(1, turn(1)))
+        assert len(await one.episodes()) == 1
+        assert one.asked.seen == []
+
+
+async def test_an_outage_delays_the_acknowledgement(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Past the local attempts the batch goes on as a regular activity, and is stored."""
+    async with importing(temporal_client, tmp_path, failures=3) as one:
+        await one.begin()
+        progress = await one.send(packed(0, turn(0)))
+        assert progress.tally.stored == 1
+
+
+async def test_a_bad_batch_is_refused_and_the_import_goes_on(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """What cannot be read names its position and quotes nothing; the right one still fits."""
+    async with importing(temporal_client, tmp_path) as one:
+        await one.begin()
+        right = packed(0, turn(0))
+        for packed_wrongly in ("???", "c2VjcmV0", right.packed[:-8]):
+            with pytest.raises(InvalidInput) as refused:
+                await one.send(ImportBatch(first=0, count=1, packed=packed_wrongly))
+            assert "secret" not in str(refused.value)
+        with pytest.raises(InvalidInput, match="says 3"):
+            await one.send(right.model_copy(update={"count": 3}))
+        assert (await one.send(right)).position == 1
+
+
+async def test_an_import_that_nobody_goes_on_with_ends(
+    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends after a while, asks for consolidation, and beginning again finds all known."""
+    monkeypatch.setattr(client_importing, "_IDLE", timedelta(milliseconds=300))
+    async with importing(temporal_client, tmp_path) as one:
+        await one.begin()
+        await one.send(packed(0, turn(0), turn(1)))
+        result = await ended(temporal_client, one)
+        assert (result["complete"], result["position"]) == (False, 2)
+        assert len(one.asked.seen) == 1
+        monkeypatch.setattr(client_importing, "_IDLE", timedelta(days=1))
+        assert await one.begin() == 0
+        progress = await one.send(packed(0, turn(0), turn(1)))
+        assert (progress.tally.stored, progress.tally.known) == (0, 2)
+        await one.finish(2)
+
+
+TALK: Sequence[str] = (
+    "My email is ada@example.org and I was born on 3 May 1990.",
+    "I don't use Mongo any more.",
+    "Write to ada@example.org, not to anybody else.",
+    "We had a long walk by the river.",
+)
+
+
+async def test_imported_is_as_if_encoded_then(temporal_client: Client, tmp_path: Path) -> None:
+    """The same memories under the same ids as when encoded; sure of them a little less."""
+    async with importing(temporal_client, tmp_path) as one:
+        turns = [turn(n, text) for n, text in enumerate(TALK)]
+        await one.begin()
+        await one.send(packed(0, *turns))
+        other = Scope.of("default", f"u-{uuid4().hex[:8]}")
+        store = turn_store(one.repository, worker_settings())
+        sent = StoreTurnsInput.model_validate(
+            {
+                "scope": other,
+                "now": NOW,
+                "session_id": "old",
+                "calls": (EncodeCall.model_validate({"turns": [t.model_dump() for t in turns]}),),
+                "first_sequence": 0,
+                "workflow_id": "w",
+                "run_id": "r",
+            }
+        )
+        await store.store(sent)
+        own = {"id", "user_id", "created_at", "derived_at", "write_id", "provenance", "revision"}
+        for kind in (MemoryType.EPISODIC, MemoryType.FACTUAL, MemoryType.NEGATION):
+            both = []
+            for scope in (one.scope, other):
+                page = await one.repository.scroll(scope, kind, limit=100)
+                memories = sorted(page.memories, key=lambda m: (m.known_at, m.content))
+                both.append([m.model_dump(exclude=own) for m in memories])
+            imported, encoded = both
+            assert len(imported) == len(encoded) > 0
+            for left, right in zip(imported, encoded, strict=True):
+                if kind is not MemoryType.EPISODIC:
+                    assert left["confidence"].pop("seed") == SEED_IMPORTED
+                    right["confidence"].pop("seed")
+                    left.pop("source_episode_ids")
+                    right.pop("source_episode_ids")
+                assert left == right
+
+
+async def test_conflicts_are_counted_and_named(temporal_client: Client, tmp_path: Path) -> None:
+    """An id that is taken keeps its words; what wanted it is counted with its place."""
+    async with importing(temporal_client, tmp_path) as one:
+        await one.begin()
+        twice = turn(0, "Other words.").model_copy(update={"place": "line 9"})
+        progress = await one.send(packed(0, turn(0), twice, turn(1)))
+        tally = progress.tally
+        assert (tally.stored, tally.conflicts, tally.conflict_places) == (2, 1, ("line 9",))
+        assert [e.content for e in await one.episodes()] == [turn(0).content, turn(1).content]
+
+
+async def test_facts_gain_the_sources_of_all_batches(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Said in two batches and twice in one: one fact with every turn, known since the first."""
+    async with importing(temporal_client, tmp_path) as one:
+        await one.begin()
+        mail = "My email is ada@example.org."
+        await one.send(packed(0, turn(0, mail), turn(1), turn(2, mail)))
+        progress = await one.send(packed(3, turn(3, mail), turn(4, "I don't use Mongo any more.")))
+        await one.send(packed(0, turn(0, mail), turn(1), turn(2, mail)))
+        page = await one.repository.scroll(one.scope, MemoryType.FACTUAL)
+        (fact,) = page.memories
+        assert isinstance(fact, Fact)
+        assert len(fact.source_episode_ids) == fact.confidence.supporting_episodes == 3
+        assert fact.known_at == turn(0).timestamp
+        denied = await one.repository.scroll(one.scope, MemoryType.NEGATION)
+        assert isinstance(denied.memories[0], NegationFact)
+        assert progress.tally.negations == 1
