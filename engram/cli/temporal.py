@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram.cli.app import _settings
-from engram.errors import TemporalUnavailable
+from engram.cli.app import _settings, over_http
+from engram.errors import InvalidSettings, TemporalUnavailable
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -23,9 +23,17 @@ async def temporal(
     """A client of Temporal, and the settings that go with it.
 
     Raises:
+        InvalidSettings: the memory is reached over HTTP, which does not lead to Temporal.
         TemporalUnavailable: no server can be reached.
     """
     settings = _settings(data_dir)
+    if over_http(settings, data_dir, connected):
+        raise InvalidSettings(
+            "This command is about everybody's memory and needs Temporal itself, which an HTTP "
+            "API does not give.",
+            allowed="--connected, or --data-dir on the machine of `engram up`",
+            hint="Run it there, without --url and ENGRAM_URL.",
+        )
     if connected:
         from engram.client.temporal_connection import (  # noqa: PLC0415 - only what is used loads
             connect_temporal,

@@ -34,7 +34,9 @@ _log = structlog.get_logger("engram.client")
 
 _POLL_SECONDS = 0.05
 _SAY_SO_SECONDS = 1.0
-_CONNECT_SECONDS = 5.0
+# Answers have no limit of time: an outage behind the owner delays an acknowledgement,
+# and consolidation takes what it takes.
+PATIENT = httpx.Timeout(None, connect=5.0)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
 
 _RECEIPT = TypeAdapter(Receipt)
@@ -85,29 +87,21 @@ class AttachedEngine:
 
     Args:
         client: Its base URL is that of the application; closed with the engine.
+        silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._wire = Wire(client)
+    def __init__(self, client: httpx.AsyncClient, silence: str | None = None) -> None:
+        self._wire = Wire(client) if silence is None else Wire(client, silence)
         self._health: Mapping[str, Any] = {}
 
     @classmethod
     def over_socket(cls, path: Path) -> AttachedEngine:
         """Through a Unix socket."""
-        return cls._over("http://engram", httpx.AsyncHTTPTransport(uds=str(path)))
-
-    @classmethod
-    def over_http(cls, url: str) -> AttachedEngine:
-        """Through a network address."""
-        return cls._over(url, httpx.AsyncHTTPTransport())
-
-    @classmethod
-    def _over(cls, url: str, transport: httpx.AsyncBaseTransport) -> AttachedEngine:
-        # Answers have no limit of time: an outage behind the owner delays an
-        # acknowledgement, and consolidation takes what it takes.
-        timeout = httpx.Timeout(None, connect=_CONNECT_SECONDS)
+        transport = httpx.AsyncHTTPTransport(uds=str(path))
         return cls(
-            httpx.AsyncClient(base_url=url, transport=transport, timeout=timeout, trust_env=False)
+            httpx.AsyncClient(
+                base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False
+            )
         )
 
     @classmethod

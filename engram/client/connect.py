@@ -1,4 +1,4 @@
-"""The connected mode: Temporal and Qdrant servers, any number of workers."""
+"""Memory that runs elsewhere: behind an HTTP API, or on Temporal and Qdrant servers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import structlog
+
 from engram.client.assembly import EmbedderSpec, direct_engine
 from engram.client.engine import MemoryEngine
 from engram.client.quiet import quiet_unless_configured
+from engram.client.remote import remote_engine
 from engram.client.server_store import open_server_repository
 from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
@@ -16,15 +19,20 @@ from engram.client.temporal_connection import connect_temporal
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.errors import KeyRefused
 from engram.ports import Clock
 from engram.settings import Settings
+
+_log = structlog.get_logger("engram.client")
 
 
 @asynccontextmanager
 async def connect(
+    url: str | None = None,
     *,
     user_id: str,
     namespace: str | None = None,
+    api_key: str | None = None,
     qdrant_url: str | None = None,
     temporal_address: str | None = None,
     settings: Settings | None = None,
@@ -32,14 +40,34 @@ async def connect(
     confidence_weights: ConfidenceWeights | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[MemoryStore]:
-    """One user's memory on servers that run elsewhere; `engram worker` does the work.
+    """One user's memory that runs elsewhere: behind an HTTP API, or on servers.
 
-    Addresses, keys and TLS come from settings (environment ``ENGRAM_…``) unless
-    given here. The worker decides about language models; a client needs only
-    the embedder, and it must be the one the store was made with.
+    With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API
+    key; nothing else is needed here, and the server decides about everything but
+    the clock. Without one, through Temporal and Qdrant, where `engram worker` does
+    the work: the worker decides about language models, and a client needs only the
+    embedder, which must be the one the store was made with.
+
+    Addresses, keys and TLS come from settings (environment ``ENGRAM_...``) unless
+    given here.
+
+    Args:
+        url: Of an HTTP API: ``https://memory.example.org``.
+        user_id: Whose memory. ``for_user`` gives that of others.
+        namespace: Keeps applications apart; ``settings.namespace`` when absent.
+        api_key: Of the HTTP API; ``settings.api_key`` (``ENGRAM_API_KEY``) when absent.
+        qdrant_url: Overrides ``settings.qdrant_url``.
+        temporal_address: Overrides ``settings.temporal_address``.
+        settings: Everything tunable; from the environment when absent.
+        embedder: Overrides ``settings.embedder``.
+        confidence_weights: Overrides those of the settings.
+        clock: The present, for tests and replays of old conversations.
 
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
+        InvalidSettings: the URL is none.
+        KeyRefused: the API key is missing, unknown, revoked or expired.
+        OwnerUnavailable: nobody answers at the URL.
         TemporalUnavailable: Temporal cannot be reached.
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
@@ -48,16 +76,40 @@ async def connect(
     base = settings or Settings.load()
     given = {"qdrant_url": qdrant_url, "temporal_address": temporal_address}
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    # Whoever names servers means servers.
+    address = url or (None if chosen else base.url)
     if confidence_weights is not None:
         chosen["confidence_weights"] = confidence_weights
     active = base.model_copy(update=chosen)
     scope = Scope.of(namespace or active.namespace, user_id)
     now = clock or system_clock
     async with AsyncExitStack() as stack:
-        engine = await connected_engine(stack, active, embedder=embedder, clock=now)
+        if address:
+            if embedder is not None or confidence_weights is not None:
+                _log.warning("the server decides about embedder and weights")
+            engine: MemoryEngine = await _remote_engine(stack, address, api_key, active)
+        else:
+            engine = await connected_engine(stack, active, embedder=embedder, clock=now)
         store = MemoryStore(engine, scope, active, now, new_id)
         stack.callback(store.close)
         yield store
+
+
+async def _remote_engine(
+    stack: AsyncExitStack, url: str, api_key: str | None, settings: Settings
+) -> MemoryEngine:
+    key = api_key or (settings.api_key.get_secret_value() if settings.api_key else None)
+    if not key:
+        raise KeyRefused(
+            "The HTTP API takes an API key, and none is given.",
+            allowed="api_key=..., or ENGRAM_API_KEY",
+            hint="`engram keys create NAME --access write` makes one, where the server runs.",
+        )
+    engine = remote_engine(url, key)
+    stack.push_async_callback(engine.close)
+    # Finds out at once whether somebody answers, and takes the key.
+    await engine.greet()
+    return engine
 
 
 async def connected_engine(

@@ -18,6 +18,9 @@ from engram.errors import (
 
 _Answer = TypeVar("_Answer")
 _TRIES = 2
+_SILENCE = "It may have ended; opening the memory again starts it anew."
+# What proxies say when nobody behind them answers.
+_NOBODY_BEHIND = frozenset({502, 503, 504})
 
 
 class Wire:
@@ -28,10 +31,12 @@ class Wire:
 
     Args:
         client: Its base URL is that of the application; closed with the wire.
+        silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, silence: str = _SILENCE) -> None:
         self._client = client
+        self._silence = silence
 
     async def ask(
         self,
@@ -80,7 +85,7 @@ class Wire:
                 broken = error
         raise OwnerUnavailable(
             f"The process that has the memory does not answer ({type(broken).__name__}).",
-            hint="It may have ended; opening the memory again starts it anew.",
+            hint=self._silence,
         ) from broken
 
     async def close(self) -> None:
@@ -95,6 +100,10 @@ def _problem(response: httpx.Response) -> EngramError:
         found = None
     if isinstance(found, dict) and isinstance(found.get("code"), str):
         return error_from_dict(found)
+    if response.status_code in _NOBODY_BEHIND:
+        return OwnerUnavailable(
+            f"What stands before the memory answered with status {response.status_code}."
+        )
     return UnknownFailure(
         f"The other side answered with status {response.status_code}.",
         hint="Use the same version of Engram in all processes.",

@@ -1,0 +1,63 @@
+"""Reaching a memory over the network, with an API key."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import httpx
+import structlog
+
+from engram.client.attached import PATIENT, AttachedEngine
+from engram.errors import InvalidSettings
+
+_log = structlog.get_logger("engram.client")
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+_SILENCE = (
+    "Check the address and whether the server runs. Certificates are verified; SSL_CERT_FILE "
+    "names a private authority."
+)
+
+
+def remote_engine(url: str, api_key: str) -> AttachedEngine:
+    """An engine behind an HTTP API; certificates are verified.
+
+    Authorities are certifi's, or those that SSL_CERT_FILE or SSL_CERT_DIR name.
+
+    Args:
+        url: Where the API is.
+        api_key: Opens it.
+
+    Raises:
+        InvalidSettings: the address or the key has a form that no address or key has.
+    """
+    if not api_key.isascii() or not api_key.isprintable():
+        raise InvalidSettings("The API key is not usable.", allowed="engram_ and what follows")
+    client = httpx.AsyncClient(
+        base_url=_checked(url),
+        transport=httpx.AsyncHTTPTransport(verify=True, trust_env=True),
+        timeout=PATIENT,
+        # No proxies of the environment, which would see the key where TLS does not hide it.
+        trust_env=False,
+        headers={"Authorization": f"Bearer {api_key}"},
+    )
+    return AttachedEngine(client, _SILENCE)
+
+
+def _checked(url: str) -> str:
+    """The address without a slash at its end."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or parts.username or parts.password:
+        # Not repeated: people paste addresses with keys in them.
+        raise InvalidSettings(
+            "The address of the HTTP API is not usable.",
+            allowed="http:// or https://, a host, a port where it is not the usual one, and a path "
+            "where a proxy adds one",
+        )
+    if parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
+        _log.warning("the API key travels unencrypted; use https", host=parts.hostname)
+    return url.rstrip("/")

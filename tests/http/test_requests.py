@@ -1,0 +1,290 @@
+"""What every request gets and leaves: an id, one line in the log, bounds; and what health tells."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from fastapi import FastAPI
+from structlog.testing import capture_logs
+
+from engram.errors import (
+    EngramError,
+    LostUpdate,
+    ModelUnavailable,
+    StorageUnavailable,
+    TemporalNotSetUp,
+    TemporalUnavailable,
+)
+from engram.http import health
+from engram.http.admission import ByKey
+from engram.http.key_file import KeyRing
+from engram.http.serve import public_app
+from engram.settings import Settings
+from tests.e2e.fakes import FakeEngine
+from tests.http.conftest import Office, bearer
+
+USER = "/v1/namespaces/default/users/ada"
+SECRET = "marmalade"  # noqa: S105 - content of a memory, no password
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("abc-123.X_y", True),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("", False),
+        ("a b", False),
+        ("a\tb", False),
+        ("<script>", False),
+    ],
+)
+async def test_every_answer_has_an_id(
+    web: httpx.AsyncClient, office: Office, given: str, kept: bool
+) -> None:
+    """A well-formed one is taken over, any other replaced; refusals and problems carry it too."""
+    for headers in ({}, bearer(office.token())):
+        answer = await web.get(f"{USER}/memories/none", headers={"X-Request-ID": given, **headers})
+        name = answer.headers["x-request-id"]
+        assert (name == given) is kept
+        assert len(name) >= 8
+        assert answer.json()["request_id"] == name
+        office.file.revoke("key", office.now)
+
+
+async def test_the_log_has_the_id_and_nothing_of_what_was_said(
+    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+) -> None:
+    """One line: method, documented address, status, time and key; never ids, words or tokens."""
+    token = office.token("laptop")
+
+    async def talkative(*_: object) -> None:
+        structlog.get_logger("engram.test").info("at work")
+
+    fake.check = talkative  # type: ignore[method-assign] # stands for whatever logs while it works
+    merge: list[Any] = [structlog.contextvars.merge_contextvars]
+    with capture_logs(processors=merge) as lines:
+        headers = {"X-Request-ID": "request-1", **bearer(token)}
+        turns = {"turns": [{"content": f"The {SECRET} is hidden."}]}
+        await web.post(f"{USER}/sessions/s-{SECRET}/turns", json=turns, headers=headers)
+        await web.post(f"{USER}/recall?q={SECRET}", json={"query": SECRET}, headers=headers)
+        await web.get(f"{USER}/memories/{SECRET}", headers=headers)
+        await web.get("/v1/ready", headers=headers)
+        await web.get(f"/{SECRET}", headers={"Authorization": "Bearer engram_wrong"})
+    told = [line for line in lines if line["event"] == "answered"]
+    assert [(line["method"], line["status"], line["key"]) for line in told] == [
+        ("POST", 200, "laptop"),
+        ("POST", 200, "laptop"),
+        ("GET", 404, "laptop"),
+        ("GET", 200, "laptop"),
+        ("GET", 401, None),
+    ]
+    assert told[0]["route"].endswith("/users/{user_id}/sessions/{session_id}/turns")
+    assert all(line["ms"] >= 0 for line in told)
+    assert {line["request_id"] for line in lines[:-1]} == {"request-1"}
+    assert "at work" in {line["event"] for line in lines}
+    assert not any(part in str(lines) for part in (SECRET, token, "wrong", "ada"))
+    assert structlog.contextvars.get_contextvars() == {}
+
+
+async def test_a_key_that_asks_too_often_waits(
+    fake: FakeEngine, settings: Settings, office: Office
+) -> None:
+    """429 with Retry-After past the rate; other keys and the open addresses go on."""
+    app = public_app(
+        fake, settings.model_copy(update={"http_requests_per_second": 5}), office.clock
+    )
+    quick, other = office.token("quick"), office.token("other")
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as web:
+        answers = [await web.get(f"{USER}/stats", headers=bearer(quick)) for _ in range(30)]
+        beside = await web.get(f"{USER}/stats", headers=bearer(other))
+        unlocked = await web.get("/v1/health")
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 30 - len(refused) >= 5
+    assert refused
+    for answer in refused:
+        assert answer.json()["code"] == "too_many_requests"
+        assert answer.json()["retryable"] is True
+        assert int(answer.headers["retry-after"]) >= 1
+    assert (beside.status_code, unlocked.status_code) == (200, 200)
+
+
+async def test_health_tells_who_answers_to_those_with_a_key(
+    web: httpx.AsyncClient, office: Office
+) -> None:
+    """Without a key the version and no more; with one the process and its Temporal UI."""
+    nobody = (await web.get("/v1/health")).json()
+    assert nobody.pop("version")
+    assert set(nobody.values()) == {None}
+    somebody = (await web.get("/v1/health", headers=bearer(office.token()))).json()
+    assert somebody["pid"] == os.getpid()
+    assert somebody["workflow_url"].startswith("http://ui.test:1/")
+
+
+@pytest.fixture
+async def fresh(
+    fake: FakeEngine, settings: Settings, office: Office
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Of an application that nobody has asked whether it is ready."""
+    app = public_app(fake, settings, office.clock)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (TemporalUnavailable("No server at 10.0.0.7:7233."), "temporal_unavailable"),
+        (TemporalNotSetUp("The namespace of 10.0.0.7 is gone."), "temporal_unavailable"),
+        (StorageUnavailable("10.0.0.7:6333 is away."), "storage_unavailable"),
+        (LostUpdate("10.0.0.7 is odd."), "storage_unavailable"),
+        (None, "storage_unavailable"),
+    ],
+    ids=["temporal", "namespace", "store", "odd", "silent"],
+)
+async def test_readiness_follows_what_is_behind(
+    fresh: httpx.AsyncClient,
+    fake: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: EngramError | None,
+    code: str,
+) -> None:
+    """503 while Temporal or the store is away or silent, without their addresses; then 200."""
+    monkeypatch.setattr(health, "_HOLDS", 0)
+    monkeypatch.setattr(health, "_PATIENCE", 0.05)
+    fake.failure, fake.delay = failure, 0 if failure else 5
+    answer = await fresh.get("/v1/ready")
+    assert (answer.status_code, answer.json()["code"]) == (503, code)
+    assert "10.0.0.7" not in answer.text
+    assert (await fresh.get("/v1/health")).status_code == 200
+    fake.failure, fake.delay = None, 0
+    assert (await fresh.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
+
+
+async def test_readiness_is_asked_for_once_a_second(
+    fresh: httpx.AsyncClient, fake: FakeEngine
+) -> None:
+    """However many ask, what is behind is asked once: the address is open to everybody."""
+    asked = 0
+
+    async def count() -> None:
+        nonlocal asked
+        asked += 1
+
+    fake.check = count  # type: ignore[method-assign] # counts
+    answers = await asyncio.gather(*(fresh.get("/v1/ready") for _ in range(20)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert asked == 1
+
+
+async def test_turns_are_dated_and_named_where_they_are_not(
+    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+) -> None:
+    """A turn needs its words only; what is left open is filled in, in order; the rest stays."""
+    sent = [{"content": "One."}, {"content": "Two."}, {"content": "Three.", "message_id": "m3"}]
+    url, headers = f"{USER}/sessions/s1/turns", bearer(office.token())
+    assert (await web.post(url, json={"turns": sent}, headers=headers)).status_code == 200
+    ((_, kept),) = fake.kept.items()
+    turns = sorted(kept.values(), key=lambda turn: turn.timestamp)
+    assert [turn.content for turn in turns] == ["One.", "Two.", "Three."]
+    assert turns[0].timestamp == office.now
+    assert turns[2].message_id == "m3"
+    assert len({turn.message_id for turn in turns}) == 3
+    assert {turn.role for turn in turns} == {"user"}
+
+
+async def test_a_provider_s_delay_is_passed_on(
+    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+) -> None:
+    """Where an error knows how long to wait, the header says it in whole seconds."""
+    fake.failure = ModelUnavailable("Busy.", details={"retry_after": 1.2})
+    answer = await web.get(f"{USER}/stats", headers=bearer(office.token()))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+
+
+@pytest.fixture
+async def elsewhere(
+    fake: FakeEngine, settings: Settings, office: Office
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A server on all addresses, for one host name."""
+    office.token()
+    chosen = settings.model_copy(
+        update={"http_host": "0.0.0.0", "http_allowed_hosts": ("memory.example.org",)}  # noqa: S104 - refused without keys
+    )
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(public_app(fake, chosen, office.clock)),
+        base_url="http://memory.example.org",
+    ) as client:
+        yield client
+
+
+async def test_hosts_elsewhere_are_those_of_the_setting(
+    elsewhere: httpx.AsyncClient, office: Office
+) -> None:
+    """With names set, only those are served; probes by address still learn about health."""
+    headers = bearer(office.tokens[0])
+    for host, status in (("memory.example.org", 200), ("10.1.2.3:8745", 421), ("localhost", 200)):
+        answer = await elsewhere.get(f"{USER}/stats", headers={**headers, "Host": host})
+        assert answer.status_code == status
+    for origin, status in (("https://memory.example.org", 200), ("https://evil.example", 403)):
+        answer = await elsewhere.get(f"{USER}/stats", headers={**headers, "Origin": origin})
+        assert answer.status_code == status
+    assert (await elsewhere.get("/v1/ready", headers={"Host": "10.1.2.3"})).status_code == 200
+
+
+async def test_elsewhere_without_the_setting_any_host_is_served(
+    settings: Settings, office: Office
+) -> None:
+    """A key cannot be sent by a page of another name; its own pages may ask."""
+    chosen = settings.model_copy(update={"http_host": "10.1.2.3"})
+    door = ByKey(KeyRing(office.file, office.clock), chosen)
+    token = f"Bearer {office.token()}".encode()
+
+    async def admitted(origin: bytes) -> str:
+        headers = [(b"host", b"any.example"), (b"authorization", token), (b"origin", origin)]
+        return (await door.admit({"type": "http", "path": "/v1/x", "headers": headers})).name
+
+    assert await admitted(b"https://any.example") == "key"
+    with pytest.raises(EngramError):
+        await admitted(b"https://other.example")
+
+
+def test_the_document_is_whole(app: FastAPI) -> None:
+    """Each address has a summary, its access, its key, its refusals as problems, and a schema."""
+    document = app.openapi()
+    names = []
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            names.append(operation["operationId"])
+            assert operation["summary"]
+            assert operation["description"]
+            is_open = operation["x-engram-access"] == "none"
+            assert operation["security"] == ([{}, {"key": []}] if is_open else [{"key": []}])
+            wanted = {"400", "401", "413", "422", "429", "500", "503"}
+            wanted |= set() if is_open else {"403", "404", "409", "421"}
+            assert operation["responses"].keys() == wanted | {"200"}, path
+            for status in wanted:
+                (kind,) = operation["responses"][status]["content"]
+                assert kind == "application/problem+json"
+            for parameter in operation.get("parameters", ()):
+                assert parameter["description"], path
+    assert len(names) == len(set(names))
+    assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert "HTTPValidationError" not in str(document)
+
+
+async def test_problems_are_as_documented(web: httpx.AsyncClient, app: FastAPI) -> None:
+    """What comes back has exactly the fields that the document says."""
+    schema = app.openapi()["components"]["schemas"]["Problem"]
+    assert (await web.get("/v1/nothing")).json().keys() == schema["properties"].keys()
+    assert set(schema["required"]) == schema["properties"].keys()
