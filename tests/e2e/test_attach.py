@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ from engram.client.attached import AttachedEngine
 from engram.client.engine import MemoryEngine
 from engram.client.operations.knowledge import VERIFY
 from engram.client.operations.operation import AboutMemory
+from engram.client.remote import remote_engine
+from engram.client.system import new_secret, system_clock
 from engram.contracts.sessions import AcceptedTurn, EncodeCall
+from engram.domain.access import Access
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
@@ -46,9 +50,12 @@ from engram.errors import (
 )
 from engram.http.admission import OwnerOnly
 from engram.http.app import create_app
-from engram.http.serve import serve_on_socket
+from engram.http.key_file import KeyFile
+from engram.http.keys import new_key
+from engram.http.serve import public_app, serve_on_network, serve_on_socket
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
+from tests.conftest import free_port
 from tests.e2e.fakes import MOMENT, FakeEngine
 
 SETTINGS = Settings.load()
@@ -82,16 +89,35 @@ def fake() -> FakeEngine:
     return FakeEngine()
 
 
-@pytest.fixture(params=["in memory", "socket"])
+@asynccontextmanager
+async def over_tcp(fake: FakeEngine, folder: Path) -> AsyncIterator[AttachedEngine]:
+    """Through the public door, with a key that opens the namespace."""
+    settings = SETTINGS.model_copy(update={"data_dir": folder, "http_port": free_port()})
+    now = system_clock()
+    token, key = new_key(
+        new_secret(), name="k", access=Access.ADMIN, namespace="default", user_id=None, now=now
+    )
+    KeyFile(settings.keys_path).add(key, now)
+    async with serve_on_network(public_app(fake, settings), settings) as url:
+        engine = remote_engine(url, token)
+        yield engine
+        await engine.close()
+
+
+@pytest.fixture(params=["in memory", "socket", "key"])
 async def attached(
     request: pytest.FixtureRequest, fake: FakeEngine, tmp_path: Path
 ) -> AsyncIterator[AttachedEngine]:
-    """An engine that works through HTTP: the application called directly, or a real socket."""
+    """An engine that works through HTTP: called directly, over a socket, or over TCP by key."""
     if request.param == "socket":
         async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
             engine = AttachedEngine.over_socket(tmp_path / "s")
             yield engine
             await engine.close()
+        return
+    if request.param == "key":
+        async with over_tcp(fake, tmp_path) as engine:
+            yield engine
         return
     transport = httpx.ASGITransport(
         create_app(lambda: fake, admission=OwnerOnly(), settings=SETTINGS)

@@ -1,0 +1,293 @@
+"""Listening, ending, and reaching a memory from elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trustme
+import uvicorn
+from fastapi import FastAPI
+from structlog.testing import capture_logs
+
+import engram
+from engram.client.remote import remote_engine
+from engram.domain.access import Access
+from engram.errors import (
+    AccessDenied,
+    EngramError,
+    InvalidSettings,
+    KeyRefused,
+    NoSuchAddress,
+    OwnerUnavailable,
+    PortInUse,
+    UnknownFailure,
+)
+from engram.http.admission import is_loopback
+from engram.http.serve import public_app, serve_on_network
+from engram.settings import Settings
+from tests.conftest import free_port
+from tests.e2e.fakes import FakeEngine
+from tests.http.conftest import Office, bearer
+
+STATS = "/v1/namespaces/default/users/ada/stats"
+
+
+@pytest.fixture
+async def url(app: FastAPI, settings: Settings) -> AsyncIterator[str]:
+    """Where the application answers over TCP."""
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    async with serve_on_network(app, chosen) as found:
+        yield found
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example.org"])  # noqa: S104 - is refused
+def test_without_a_key_nobody_else_may_reach_it(
+    settings: Settings, office: Office, fake: FakeEngine, host: str
+) -> None:
+    """Listening elsewhere needs a valid key; the error says how to make one."""
+    chosen = settings.model_copy(update={"http_host": host})
+    with pytest.raises(InvalidSettings, match="engram keys create"):
+        public_app(fake, chosen, office.clock)
+    office.key()
+    public_app(fake, chosen, office.clock)
+    office.file.revoke("key", office.now)
+    with pytest.raises(InvalidSettings, match="no valid API key"):
+        public_app(fake, chosen, office.clock)
+
+
+def test_what_loopback_is() -> None:
+    """Addresses that only this machine reaches, in both families, and no names but localhost."""
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.10", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "localhost.example", "")))  # noqa: S104 - only asked about
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+async def test_it_answers_where_the_settings_say(
+    app: FastAPI, settings: Settings, office: Office, host: str
+) -> None:
+    """Both families and names; the address that is told is the one that answers."""
+    chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
+    async with serve_on_network(app, chosen) as url, httpx.AsyncClient() as web:
+        answer = await web.get(url + STATS, headers=bearer(office.token()))
+    assert answer.status_code == 200
+
+
+async def test_a_port_that_is_taken_is_a_typed_error(app: FastAPI, settings: Settings) -> None:
+    """Another program has it: which port, and what to set."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        chosen = settings.model_copy(update={"http_port": other.getsockname()[1]})
+        with pytest.raises(PortInUse, match="ENGRAM_HTTP_PORT") as caught:
+            async with serve_on_network(app, chosen):
+                pytest.fail("it cannot listen there")
+    assert caught.value.details == {"port": chosen.http_port, "host": "127.0.0.1"}
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+async def test_an_address_of_another_machine_is_a_typed_error(
+    app: FastAPI, settings: Settings, host: str
+) -> None:
+    """An address that this machine does not have names the setting."""
+    chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
+    with pytest.raises(InvalidSettings, match="no address of this machine"):
+        async with serve_on_network(app, chosen):
+            pytest.fail("it cannot listen there")
+
+
+async def test_running_requests_are_answered_when_it_ends(
+    app: FastAPI, settings: Settings, office: Office, fake: FakeEngine
+) -> None:
+    """What runs when the server is told to end gets its answer; who comes later gets none."""
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    fake.delay = 0.5
+    token = office.token()
+    async with httpx.AsyncClient() as web:
+        async with serve_on_network(app, chosen) as url:
+            running = asyncio.create_task(web.get(url + STATS, headers=bearer(token)))
+            await fake.working.wait()
+        assert (await running).status_code == 200
+        with pytest.raises(httpx.ConnectError):
+            await web.get(url + STATS)
+
+
+async def test_a_store_over_the_network(url: str, office: Office, fake: FakeEngine) -> None:
+    """The same store as everywhere: what is encoded is recalled; other users are other users."""
+    async with engram.connect(
+        url, user_id="ada", api_key=office.token(), clock=office.clock
+    ) as memory:
+        receipt = await memory.encode("I live in Porto.", session_id="s1")
+        (hit,) = await memory.recall("Where?")
+        assert hit.memory.id == receipt.episode_ids[0]
+        assert await memory.for_user("bob").recall("Where?") == []
+        assert memory.run_url(hit.memory) is None
+    assert [scope.user_id for scope in fake.kept] == ["ada"]
+
+
+def test_a_store_over_the_network_without_await(
+    settings: Settings, office: Office, fake: FakeEngine
+) -> None:
+    """`connect_sync` takes the same URL and key, from the settings too."""
+    chosen = settings.model_copy(update={"http_port": free_port()})
+
+    async def serve(ready: asyncio.Event, done: asyncio.Event) -> None:
+        async with serve_on_network(public_app(fake, chosen, office.clock), chosen):
+            ready.set()
+            await done.wait()
+
+    async def main() -> int:
+        ready, done = asyncio.Event(), asyncio.Event()
+        serving = asyncio.create_task(serve(ready, done))
+        await ready.wait()
+        waiting = await asyncio.to_thread(ask)
+        done.set()
+        await serving
+        return waiting
+
+    def ask() -> int:
+        remote = Settings.load(
+            url=f"http://127.0.0.1:{chosen.http_port}/", api_key=office.token("sync")
+        )
+        with engram.connect_sync(user_id="ada", settings=remote, clock=office.clock) as memory:
+            memory.encode("I live in Porto.", session_id="s1")
+            return memory.stats().waiting
+
+    assert asyncio.run(main()) == 1
+
+
+async def test_a_wrong_key_is_a_typed_error_at_once(url: str, office: Office) -> None:
+    """Unknown, missing or impossible: opening fails, not the first use."""
+    office.key()
+    for key, kind in (
+        ("engram_wrong", KeyRefused),
+        (None, KeyRefused),
+        ("é", InvalidSettings),
+        ("a\nb", InvalidSettings),
+    ):
+        with pytest.raises(kind):
+            async with engram.connect(url, user_id="ada", api_key=key, settings=Settings.load()):
+                pytest.fail("nobody gets in")
+
+
+async def test_what_the_key_does_not_allow_is_a_typed_error(url: str, office: Office) -> None:
+    """Too little access, and another user, come out as what they are."""
+    token = office.token(access=Access.READ, user="ada")
+    async with engram.connect(url, user_id="ada", api_key=token) as memory:
+        with pytest.raises(AccessDenied, match="a key with access write"):
+            await memory.encode("I live in Porto.", session_id="s1")
+        with pytest.raises(NoSuchAddress, match="the user that it was made for"):
+            await memory.for_user("bob").stats()
+        assert (await memory.stats()).waiting == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "localhost:8745", "ftp://localhost", "http://", "http://[", "http://h:99999"),
+        *("http://key@localhost", "http://localhost?key=secret", "http://localhost#secret"),
+    ],
+)
+async def test_what_is_no_address_is_a_typed_error(address: str) -> None:
+    """Typed, and not repeated: people paste addresses with keys in them."""
+    with pytest.raises(InvalidSettings) as caught:
+        async with engram.connect(
+            address or "x", user_id="ada", api_key="engram_x", settings=Settings.load()
+        ):
+            pytest.fail("there is no such address")
+    assert "secret" not in str(caught.value)
+
+
+async def test_nobody_there_is_a_typed_error() -> None:
+    """Nothing listens: retryable, and what to look at."""
+    address = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(OwnerUnavailable, match="whether the server runs") as caught:
+        async with engram.connect(address, user_id="ada", api_key="engram_x"):
+            pytest.fail("nobody is there")
+    assert caught.value.retryable
+
+
+@asynccontextmanager
+async def serving(application: Any, port: int, **options: Any) -> AsyncIterator[None]:
+    """Any ASGI application on loopback."""
+    server = uvicorn.Server(
+        uvicorn.Config(application, port=port, lifespan="off", log_config=None, **options)
+    )
+    running = asyncio.create_task(server.serve())
+    try:
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        yield
+    finally:
+        server.should_exit = True
+        await running
+
+
+@pytest.mark.parametrize(("status", "kind"), [(502, OwnerUnavailable), (200, UnknownFailure)])
+async def test_what_is_not_engram_is_a_typed_error(status: int, kind: type[EngramError]) -> None:
+    """A proxy whose server is away can be asked again; another website cannot."""
+
+    async def website(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b"<html>"})
+
+    port = free_port()
+    async with serving(website, port):
+        with pytest.raises(kind):
+            async with engram.connect(
+                f"http://127.0.0.1:{port}", user_id="ada", api_key="engram_x"
+            ):
+                pytest.fail("this is not Engram")
+
+
+async def test_certificates_are_verified(
+    app: FastAPI, office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A private authority is refused until SSL_CERT_FILE names it; then the store works."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("localhost")
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    certificate.private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
+    port, token = free_port(), office.token()
+    address = f"https://localhost:{port}"
+    async with serving(app, port, ssl_certfile=str(tmp_path / "server.pem")):
+        monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+        with pytest.raises(OwnerUnavailable):
+            async with engram.connect(address, user_id="ada", api_key=token):
+                pytest.fail("nobody vouches for it")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert ssl.create_default_context().cert_store_stats()["x509_ca"] >= 1
+        async with engram.connect(address, user_id="ada", api_key=token) as memory:
+            assert (await memory.stats()).waiting == 0
+
+
+async def test_a_key_that_travels_in_the_open_is_warned_of() -> None:
+    """Plain http to another machine: a line in the log names the host, not the key."""
+    with capture_logs() as lines:
+        engine = remote_engine("http://memory.example.org", "engram_secret")
+        await engine.close()
+        await remote_engine("https://memory.example.org", "engram_secret").close()
+        await remote_engine("http://127.0.0.1:8745", "engram_secret").close()
+    (line,) = [line for line in lines if line["log_level"] == "warning"]
+    assert line["host"] == "memory.example.org"
+    assert "secret" not in str(lines)
+
+
+async def test_naming_servers_means_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ENGRAM_URL does not get in the way of who names Temporal or Qdrant."""
+    monkeypatch.setenv("ENGRAM_URL", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("ENGRAM_API_KEY", "engram_x")
+    with pytest.raises(OwnerUnavailable):
+        async with engram.connect(user_id="ada"):
+            pytest.fail("nobody is there")
+    with pytest.raises(EngramError) as caught:
+        async with engram.connect(user_id="ada", qdrant_url=f"http://127.0.0.1:{free_port()}"):
+            pytest.fail("nobody is there")
+    assert not isinstance(caught.value, OwnerUnavailable)
