@@ -14,7 +14,8 @@ def main() -> None:
     from engram.cli.app import app  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
-        app()
+        # Named, so that `python -m engram.cli` is called and completed as `engram` is.
+        app(prog_name="engram")
     except SystemExit as leaving:
         code = _flushed(leaving.code)
         if "temporalio" in sys.modules and isinstance(code, int):

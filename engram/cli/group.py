@@ -28,7 +28,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
         *("replay", "test"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
-    "Serve": ("worker", "mcp", "keys"),
+    "Serve": ("serve", "keys", "mcp", "worker"),
 }
 """Every command by what it is for, in the order of the help."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import typer
 
@@ -27,11 +27,10 @@ schedules = typer.Typer(
 )
 commands.add_typer(schedules)
 
-# The values of PassKind, which loads too much for help and completion; a test compares them.
-Kind: TypeAlias = Annotated[
-    Literal["consolidation", "decay", "promotion"],
-    typer.Argument(help="Which passes."),
-]
+_Kinds: TypeAlias = Literal["consolidation", "decay", "promotion"]
+KINDS: Final = get_args(_Kinds)
+"""The values of PassKind, which loads too much for help and completion; a test compares them."""
+Kind: TypeAlias = Annotated[_Kinds, typer.Argument(help="Which passes.")]
 
 
 @schedules.command("list")
