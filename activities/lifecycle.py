@@ -62,7 +62,7 @@ class LifecycleActivities:
     async def find_due_users(self, request: FindDueUsersInput) -> FindDueUsersOutput:
         """Who is due."""
         async with beating():
-            return FindDueUsersOutput(users=await due_users(self._repository, request))
+            return await due_users(self._repository, request)
 
 
 class _Progress(Generic[Output]):

@@ -47,8 +47,12 @@ from workflows.lifecycle_calls import call
 _USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 _AT_ONCE: Final = 100
-# Who stays due although this pass has seen to them travels in payloads; the next pass goes on.
+# Who stays due although this pass has seen to them travels in payloads: past so many the
+# pass goes on from where it is, and they need no name any more.
 _MOST_SKIPPED: Final = 2000
+# All of them can be due since one moment; payloads are bounded, so at last the pass ends.
+_MOST_AT_ONE_MOMENT: Final = 10_000
+_GOES_ON: Final = "goes-on-past-skipped"
 _REQUEST = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10)
 
 
@@ -65,6 +69,7 @@ class MaintenanceWorkflow:
         self._state = state.model_copy(update={"began_at": began})
         self._report = report
         self._skip = dict.fromkeys(state.skip)
+        self._position, self._reached = state.position, state.reached
 
     @workflow.run
     async def run(self, state: MaintenanceState) -> MaintenanceReport:
@@ -73,15 +78,26 @@ class MaintenanceWorkflow:
             self._describe()
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(self._carried())
-            if len(self._skip) >= _MOST_SKIPPED:
+            if len(self._skip) >= _MOST_SKIPPED and not self._go_on_from_here():
                 return self._report.model_copy(update={"remaining": True})
-            users = await self._due()
-            if not users:
+            found = await self._due()
+            if not found.users and not found.passed:
                 return self._report
             room = asyncio.Semaphore(self._state.policy.pass_users)
-            await asyncio.gather(*(self._serve(user, room) for user in users))
+            await asyncio.gather(*(self._serve(user, room) for user in found.users))
 
-    async def _due(self) -> tuple[Scope, ...]:
+    def _go_on_from_here(self) -> bool:
+        """Whether everybody who was seen to lies behind, or there is room to name more."""
+        if not workflow.patched(_GOES_ON):
+            return False
+        if self._reached == self._position:
+            return len(self._skip) < _MOST_AT_ONE_MOMENT
+        self._position = self._reached
+        # Of the last ones, some may be due since that very moment.
+        self._skip = dict.fromkeys(list(self._skip)[-_AT_ONCE:])
+        return True
+
+    async def _due(self) -> FindDueUsersOutput:
         state = self._state
         found = await call(
             names.FIND_DUE_USERS_ACTIVITY,
@@ -91,13 +107,16 @@ class MaintenanceWorkflow:
                 rules=state.policy.lifecycle_rules,
                 population=state.population,
                 most=_AT_ONCE,
+                position=self._position,
                 skip=tuple(self._skip),
             ),
             FindDueUsersOutput,
             f"who is due for {state.kind.value}",
             state.policy,
         )
-        return found.users
+        self._reached = found.reached
+        self._skip |= dict.fromkeys(found.passed)
+        return found
 
     async def _serve(self, user: Scope, room: asyncio.Semaphore) -> None:
         async with room:
@@ -194,6 +213,8 @@ class MaintenanceWorkflow:
     def _carried(self) -> MaintenanceState:
         return self._state.model_copy(
             update={
+                "position": self._position,
+                "reached": self._reached,
                 "skip": tuple(self._skip),
                 "report": self._report,
                 "runs": self._state.runs + 1,

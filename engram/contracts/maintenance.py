@@ -42,7 +42,7 @@ class MaintenanceReport(Message):
         transitions: Every step, counted by rule.
         promoted: Procedural memories that were made.
         erased: Memories that the explicit retention setting removed.
-        remaining: Whether users were left for the next pass.
+        remaining: Whether users were left for the next pass: very many, due since one moment.
         failures: The last few failures.
     """
 
@@ -74,12 +74,27 @@ class MaintenanceReport(Message):
         )
 
 
+class DuePosition(Message):
+    """How far the search for due users has come: everybody before it was found.
+
+    Attributes:
+        stage: Counts the listings that are searched one after the other.
+        since: In that listing, the moment from which on it is searched; None for all of it.
+    """
+
+    stage: int = Field(default=0, ge=0)
+    since: datetime | None = None
+
+
 class MaintenanceState(Message):
     """All that a pass over all users knows; carried whole over continue-as-new.
 
     Attributes:
         kind: What is done for each user.
-        skip: Users to leave out: they stay due though this pass has seen to them.
+        position: From where on users are looked for.
+        reached: Up to where everybody was found.
+        skip: Users to leave out: they stay due though this pass has seen to them. Who
+            is due before the position needs no place here.
         runs: Runs of this workflow so far, this one included.
     """
 
@@ -88,6 +103,8 @@ class MaintenanceState(Message):
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None
+    position: DuePosition = DuePosition()
+    reached: DuePosition = DuePosition()
     skip: tuple[Scope, ...] = ()
     report: MaintenanceReport | None = None
     runs: int = 1
@@ -98,6 +115,7 @@ class FindDueUsersInput(Message):
 
     Attributes:
         most: As many users at most.
+        position: From where on to look; who is due before it is left out.
         skip: Users to leave out.
     """
 
@@ -106,10 +124,19 @@ class FindDueUsersInput(Message):
     rules: LifecycleRules
     population: Population = Population.REAL
     most: int = Field(ge=1)
+    position: DuePosition = DuePosition()
     skip: tuple[Scope, ...] = ()
 
 
 class FindDueUsersOutput(Message):
-    """Who is due; nothing of what they hold."""
+    """Who is due; nothing of what they hold.
+
+    Attributes:
+        users: Whose turn it is.
+        passed: Who is due beyond the position as well, and was found before it.
+        reached: Up to where everybody was found.
+    """
 
     users: tuple[Scope, ...] = ()
+    passed: tuple[Scope, ...] = ()
+    reached: DuePosition = DuePosition()

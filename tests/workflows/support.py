@@ -109,10 +109,11 @@ class Requests:
 
     def __init__(self) -> None:
         self.seen: list[ConsolidationRequest] = []
+        self.scopes: list[Scope] = []
 
     async def __call__(self, scope: Scope, request: ConsolidationRequest) -> None:
         """Note a request."""
-        assert scope.user_id
+        self.scopes.append(scope)
         self.seen.append(request)
 
 

@@ -143,7 +143,7 @@ async def test_other_rules_reach_every_memory(
                 kind=PassKind.DECAY, now=NOW, rules=stricter.lifecycle_rules, most=10
             ),
         )
-        assert lives.scope in found
+        assert lives.scope in found.users
         report = await strict.passes.decay(lives.scope)
         assert report.count("retention") == 5
         rules = stricter.lifecycle_rules
@@ -170,12 +170,12 @@ async def test_a_namespace_can_change_its_policy(
     asked = FindDueUsersInput(
         kind=PassKind.DECAY, now=NOW, rules=energetic.lifecycle_rules, most=10
     )
-    assert await due_users(store, asked) == (moves,)
+    assert (await due_users(store, asked)).users == (moves,)
     async with living(temporal_client, store, energetic) as lively:
         report = await lively.passes.decay(moves)
         # A turn's energy in the working tier is gone within hours.
         assert report.count("energy") == 1
-    assert await due_users(store, asked) == ()
+    assert (await due_users(store, asked)).users == ()
 
 
 async def test_erasing_needs_the_explicit_setting(

@@ -229,10 +229,10 @@ async def test_promotion_finds_the_users_that_are_ready(lives: Lives) -> None:
     asked = FindDueUsersInput(
         kind=PassKind.PROMOTION, now=NOW, rules=lives.settings.lifecycle_rules, most=10
     )
-    assert await due_users(lives.store, asked) == (ready,)
+    assert (await due_users(lives.store, asked)).users == (ready,)
     report = await lives.passes.maintain(PassKind.PROMOTION)
     assert (report.users, report.promoted) == (1, 1)
-    assert await due_users(lives.store, asked) == ()
+    assert (await due_users(lives.store, asked)).users == ()
 
 
 async def test_retiring_knowledge_ends_its_habit_at_once(lives: Lives) -> None:
