@@ -293,15 +293,20 @@ def _is_denial(text: str) -> bool:
     return any(word in _NEGATING for word in _words(text))
 
 
-def _statements(text: str) -> Iterator[list[str]]:
+@lru_cache(maxsize=1024)
+def _statements(text: str) -> tuple[tuple[str, ...], ...]:
     """Sentences that state something: neither asked nor supposed nor told as bygone."""
+    return tuple(_stating(text))
+
+
+def _stating(text: str) -> Iterator[tuple[str, ...]]:
     for match in _SENTENCE.finditer(text):
         sentence = match.group().strip()
         if not sentence or sentence.rstrip("\"')").endswith("?"):
             continue
-        words = list(_words(sentence))
+        words = _words(sentence)
         bygone = any(
-            word == "used" and words[at + 1 : at + 2] == ["to"] for at, word in enumerate(words)
+            word == "used" and words[at + 1 : at + 2] == ("to",) for at, word in enumerate(words)
         )
         denied = _first_part_denies(words)
         if words and not (bygone or denied or _SUPPOSING & set(words)):
@@ -318,13 +323,14 @@ def _first_part_denies(words: Sequence[str]) -> bool:
     return False
 
 
-def _equivalents(verb: str) -> set[str]:
+@lru_cache(maxsize=1024)
+def _equivalents(verb: str) -> frozenset[str]:
     found = {verb}
     for group in _MEANS_THE_SAME:
         stems = {_verb(word) for word in group}
         if verb in stems:
             found |= stems
-    return found
+    return frozenset(found)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from engram.domain.memories import AnyMemory, MemoryType, NegationFact
 from engram.domain.negation_cover import claim_terms, pattern_terms, subject_terms
 from engram.domain.visibility import Visibility
-from engram.ports import MemoryRepository, SearchRequest, SparseVector, TextVectors
+from engram.ports import Filter, MemoryRepository, SearchRequest, SparseVector, TextVectors
 from engram.recall.conditions import visible
 from engram.recall.ranked import Ranked
 from engram.recall.search import Question
@@ -24,6 +24,7 @@ EACH = 16
 # Negations that are kept in memory. What one denies never changes, and whether it is
 # in force, and since when, is asked of the store each time.
 _KEPT = 4096
+_TEXTS_KEPT = 2048
 
 
 class Negations:
@@ -41,7 +42,7 @@ class Negations:
         self, repository: MemoryRepository, encode: Encode, covers: Covers, factor: float
     ) -> None:
         self._repository = repository
-        self._encode = encode
+        self._encode = lru_cache(maxsize=_TEXTS_KEPT)(encode)
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
@@ -55,9 +56,10 @@ class Negations:
         open_to_doubt = [one for one in found if one.memory.type is not MemoryType.NEGATION]
         if not open_to_doubt:
             return list(found)
-        known = await self._in_force(question, open_to_doubt)
+        known = await self._sharing_words(question, open_to_doubt)
         if not known:
             return list(found)
+        in_force = _in_force_at(question.visibility)
         denials = _Denials(known, self._covers)
         possible = {one.memory.id: denials.against(one.memory) for one in found}
         speaking = {negation for against in possible.values() for negation in against}
@@ -67,7 +69,9 @@ class Negations:
             against = tuple(
                 key
                 for key in possible[one.memory.id]
-                if key in fresh and fresh[key].known_at > one.memory.known_at
+                if key in fresh
+                and in_force.counts(fresh[key])
+                and fresh[key].known_at > one.memory.known_at
             )
             if not against:
                 kept.append(one)
@@ -76,30 +80,45 @@ class Negations:
                 kept.append(replace(lowered, negated_by=against))
         return kept
 
-    async def _in_force(self, question: Question, found: Sequence[Ranked]) -> list[NegationFact]:
-        """Negations that share a word with the question or a candidate."""
+    async def _sharing_words(
+        self, question: Question, found: Sequence[Ranked]
+    ) -> list[NegationFact]:
+        """Negations that share a word with the question or a candidate; not all are in force.
+
+        Which are is cheaper to tell of the few that speak than to ask of all. Only
+        where there are very many, those that are not may not take up the room.
+        """
         texts = [question.request.query, *(one.memory.content for one in found)]
-        ids = await self._look_up(question, "\n".join(texts), TOGETHER)
+        ids = await self._look_up(question, texts, TOGETHER, ())
         if len(ids) >= TOGETHER:
-            for text in texts:
-                ids |= await self._look_up(question, text, EACH)
+            standing = visible(_in_force_at(question.visibility), MemoryType.NEGATION)
+            ids = await self._look_up(question, texts, TOGETHER, standing)
+            if len(ids) >= TOGETHER:
+                for text in texts:
+                    ids |= await self._look_up(question, [text], EACH, standing)
         await self._read(question, {key for key in ids if key not in self._known})
         return [self._known[key] for key in sorted(ids) if key in self._known]
 
-    async def _look_up(self, question: Question, text: str, limit: int) -> set[str]:
-        in_force = _in_force_at(question.visibility)
+    async def _look_up(
+        self, question: Question, texts: Sequence[str], limit: int, where: Filter
+    ) -> set[str]:
         # By words only: a denial is of words, and the other side would bring up strangers.
         nothing = (0.0,) * len(question.vectors.dense)
         found = await self._repository.rank(
             question.scope,
             SearchRequest(
-                vectors=TextVectors(nothing, self._encode(text)),
+                vectors=TextVectors(nothing, self._words_of(texts)),
                 types=(MemoryType.NEGATION,),
                 limit=limit,
-                where={MemoryType.NEGATION: visible(in_force, MemoryType.NEGATION)},
+                where={MemoryType.NEGATION: where},
             ),
         )
         return {one.memory_id for one in found}
+
+    def _words_of(self, texts: Iterable[str]) -> SparseVector:
+        """The terms of all texts, each once. The same memories answer again and again."""
+        indices = sorted({index for text in texts for index in self._encode(text).indices})
+        return SparseVector(tuple(indices), (1.0,) * len(indices))
 
     async def _read(self, question: Question, ids: Iterable[str]) -> dict[str, NegationFact]:
         wanted = sorted(ids)
@@ -125,11 +144,9 @@ class _Denials:
         self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
         self._of_verb_alone: list[NegationFact] = []
         for negation in known:
-            terms = _object_terms(negation.negates_pattern)
-            if terms:
-                # By the term that tells most: the one that fewest others go by.
-                rarest = min(terms, key=lambda term: len(self._by_term.get(term, ())))
-                self._by_term.setdefault(rarest, []).append((terms, negation))
+            longest, terms = _object_terms(negation.negates_pattern)
+            if longest is not None:
+                self._by_term.setdefault(longest, []).append((terms, negation))
             else:
                 self._of_verb_alone.append(negation)
 
@@ -154,8 +171,10 @@ class _Denials:
 
 
 @lru_cache(maxsize=_KEPT)
-def _object_terms(pattern: str) -> frozenset[str]:
-    return frozenset(pattern_terms(pattern)[1:])
+def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
+    """The words of what is denied, and the one to look it up by: long words are rare ones."""
+    terms = frozenset(pattern_terms(pattern)[1:])
+    return max(terms, key=lambda term: (len(term), term), default=None), terms
 
 
 def _in_force_at(visibility: Visibility) -> Visibility:
