@@ -21,7 +21,7 @@ from engram.contracts.importing import (
     StoreBatchInput,
 )
 from engram.contracts.sessions import ConsolidationRequest, RequestConsolidationInput
-from engram.errors import ImportOutOfStep
+from engram.errors import ImportOutOfStep, RunEnded
 from workflows.retries import LOCAL_STORE, STORE_LONG
 
 # A batch of hundreds of turns takes a second, several on a busy machine.
@@ -64,6 +64,13 @@ class ImportWorkflow:
         """Say where sending goes on."""
         self._updates += 1
         return self._progress()
+
+    @begin.validator
+    def _check_begin(self, request: BeginImport) -> None:
+        # Whoever begins once more meets the run that is just ending; there is another after it.
+        if self._state.total is not None:
+            ending = RunEnded("This import is just ending.")
+            raise ApplicationError(str(ending), ending.as_dict(), type=ending.code)
 
     @workflow.update(name=names.IMPORT_BATCH_UPDATE)
     async def store_batch(self, batch: ImportBatch) -> ImportProgress:

@@ -76,7 +76,9 @@ class TransferMethods(StoreMethods):
         """Whose memory this is."""
 
     @abstractmethod
-    async def list(self, *, limit: int = 100, cursor: str | None = None) -> MemoryPage:
+    async def list(
+        self, *, limit: int = 100, cursor: str | None = None, include_test: bool = False
+    ) -> MemoryPage:
         """A page of memories."""
 
     async def import_file(
@@ -178,11 +180,10 @@ class TransferMethods(StoreMethods):
         yield header_line(header)
         count, cursor = 0, None
         while True:
-            page = await self.list(limit=_PAGE, cursor=cursor)
+            page = await self.list(limit=_PAGE, cursor=cursor, include_test=include_test)
             for memory in page.memories:
-                if include_test or not memory.is_test:
-                    count += 1
-                    yield memory_line(memory)
+                count += 1
+                yield memory_line(memory)
             cursor = page.cursor
             if cursor is None:
                 break
