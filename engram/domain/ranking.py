@@ -47,6 +47,7 @@ class RankingFactors(BaseModel):
         unsure: At confidence 0; 1 at full confidence, in between in proportion.
         faded: For a turn that has faded wholly; 1 for a fresh one, in between in proportion.
         unimportant: At importance 0; 1 at half importance and more.
+        cold: For what is kept cold, where placement is switched on.
         outdated: For a turn all of whose conclusions were replaced.
         negated: For a turn that a later negation speaks against.
     """
@@ -60,5 +61,6 @@ class RankingFactors(BaseModel):
     unsure: float = Field(default=0.85, gt=0, le=1)
     faded: float = Field(default=0.93, gt=0, le=1)
     unimportant: float = Field(default=0.95, gt=0, le=1)
+    cold: float = Field(default=0.9, gt=0, le=1)
     outdated: float = Field(default=0.7, gt=0, le=1)
     negated: float = Field(default=0.7, gt=0, le=1)

@@ -10,7 +10,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.lifecycle.rules import LifecycleRules
-from engram.domain.lifecycle.values import is_disputed, quality
+from engram.domain.lifecycle.values import is_cold, is_disputed, quality
 from engram.domain.memories import (
     ANSWERING_FORMS,
     DERIVED_TYPES,
@@ -63,7 +63,10 @@ class Briefing:
     async def of(
         self, scope: Scope, now: datetime, limit: int, *, include_test: bool = False
     ) -> list[Briefed]:
-        """Conclusions that hold, by durable score; what says the same comes once."""
+        """Conclusions that hold, by durable score; what says the same comes once.
+
+        What is kept cold comes only where hot memories do not fill the limit (row D10).
+        """
         found: list[AnyMemory] = []
         visibility = Visibility(now=now, include_test=include_test)
         for memory_type in DERIVED_TYPES:
@@ -73,11 +76,11 @@ class Briefing:
         ]
         negations = [one for one in found if isinstance(one, NegationFact)]
         # A heap: only what is asked for is compared with negations.
-        heap = [(-score, memory.id, memory) for score, memory in ranked]
+        heap = [(is_cold(m, self.rules), -score, m.id, m) for score, m in ranked]
         heapq.heapify(heap)
         chosen: dict[str, Briefed] = {}
         while heap and len(chosen) < limit:
-            score, _, memory = heapq.heappop(heap)
+            _, score, _, memory = heapq.heappop(heap)
             words = normalise(memory.content)
             if words in chosen or self._denied(memory, negations):
                 continue

@@ -8,7 +8,7 @@ from datetime import datetime
 from engram.domain.lifecycle.policies import DecayPolicy, policy_for
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.lifecycle.states import LifecycleState
-from engram.domain.lifecycle.values import is_disputed, trust
+from engram.domain.lifecycle.values import is_cold, is_disputed, trust
 from engram.domain.memories import AnyMemory, Episode
 from engram.domain.ranking import RankingFactors
 from engram.recall.ranked import Ranked, by_score, change
@@ -61,6 +61,9 @@ def _factors(
     factors: RankingFactors,
 ) -> Iterator[tuple[str, float]]:
     yield "lifecycle", lifecycle_weight(memory, factors)
+    if is_cold(memory, rules):
+        # Never more than behind what is hot: cold memories may be the only answer.
+        yield "cold", factors.cold
     if isinstance(memory, Episode):
         worth = min(1.0, policy.value(memory, now))
         yield "faded", factors.faded + (1.0 - factors.faded) * worth

@@ -66,6 +66,7 @@ MEANINGS = {
     "recall_factors.disputed": "Further factor for what was spoken against.",
     "recall_factors.unsure": "Factor at confidence 0; in proportion above.",
     "recall_factors.faded": "Factor for a turn that has wholly faded; in proportion before.",
+    "recall_factors.cold": "Factor of what is kept cold, where placement is switched on.",
     "recall_factors.unimportant": "Factor at importance 0; 1 from 0.5 on.",
     "recall_factors.outdated": "Factor for a turn all of whose conclusions were replaced.",
     "recall_factors.negated": "Factor for a turn that a later negation speaks against.",

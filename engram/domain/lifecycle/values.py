@@ -22,6 +22,7 @@ from engram.domain.lifecycle.policies import (
 )
 from engram.domain.lifecycle.rules import LifecycleRules, ValueRules
 from engram.domain.lifecycle.states import (
+    Placement,
     PolicyClass,
     Term,
     Tier,
@@ -148,6 +149,11 @@ def placement_value(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> 
     if verification_of(memory) is VerificationState.USER_CONFIRMED:
         worth += placing.confirmed_bonus
     return min(worth, 1.0)
+
+
+def is_cold(memory: AnyMemory, rules: LifecycleRules) -> bool:
+    """Whether it is kept cold; nothing is where placement is switched off (row D10)."""
+    return rules.placement.enabled and memory.placement is Placement.COLD
 
 
 def verification_of(memory: AnyMemory) -> VerificationState:
