@@ -20,7 +20,7 @@ from engram.domain.digests.entities import Entity, Register, resolve
 from engram.domain.digests.mentioned import episode_clues, memory_clues, name_words, related_to
 from engram.domain.digests.names import name_key
 from engram.domain.digests.policy import DigestPolicy
-from engram.domain.digests.profiles import BEHAVIOUR, CURRENT_PREDICATES, is_behaviour
+from engram.domain.digests.profiles import BEHAVIOUR, CURRENT_PREDICATES, Told, is_behaviour
 from engram.domain.digests.versions import Composer, Draft
 from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.scope import Scope
@@ -163,18 +163,24 @@ class ProfileWriter:
         return entity_draft(entity, mine, rest, policy)
 
     async def _user(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
-        """The behavioural profile of the user, where anything in it was touched."""
-        own = {key: m for key, m in touched.memories.items() if is_behaviour(m)}
-        if not own:
-            return Put()
+        """The behavioural profile of the user, where anything in it was touched.
+
+        Habits are made, and end, between consolidations: also where they are others
+        than those that stand in it.
+        """
         scope = composer.scope
+        own = {key: m for key, m in touched.memories.items() if is_behaviour(m)}
         current = await self.store.current(scope, MemoryForm.PROFILE, [USER_KEY])
         before = [m.detail for m in current if isinstance(m.detail, ProfileDetail)]
+        habits = await self.store.habits(scope, limit=policy.profile_reads)
+        stood = await self.store.habits_by_id(scope, carried(before))
+        if not own and habits.keys() == stood.keys():
+            return Put()
         standing: Filter = (
             Equals("status", MemoryStatus.ACTIVE.value),
             Equals("slot.subject", USER),
         )
-        found = dict(own)
+        found: dict[str, Told] = {**own, **habits}
         for condition in (
             AnyOf("slot.predicate", CURRENT_PREDICATES),
             AnyOf("category", tuple(category.value for category in BEHAVIOUR)),

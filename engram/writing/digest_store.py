@@ -6,20 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from engram.contracts.common import Population
 from engram.domain.digests.versions import Composer, Draft, amended, newest, retired
 from engram.domain.memories import (
     AnyMemory,
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    ProceduralMemory,
     SemanticMemory,
 )
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.writing.updates import NewWriteId, update_memories
+from engram.writing.walks import of_population
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
+_PROCEDURAL = (MemoryType.PROCEDURAL,)
 _PAGE = 100
 _MOST_FOUND = 400
 _KEYS_AT_ONCE = 200
@@ -102,6 +106,23 @@ class DigestStore:
         wanted = list(dict.fromkeys(ids))
         found = await self.repository.get(scope, wanted, _SEMANTIC) if wanted else {}
         return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+
+    async def habits(self, scope: Scope, *, limit: int) -> dict[str, ProceduralMemory]:
+        """The latest known habits that hold, at most ``limit``; no test ones."""
+        page = await self.repository.scroll(
+            scope,
+            MemoryType.PROCEDURAL,
+            where=(Equals("status", MemoryStatus.ACTIVE.value), of_population(Population.REAL)),
+            descending=True,
+            limit=limit,
+        )
+        return {m.id: m for m in page.memories if isinstance(m, ProceduralMemory)}
+
+    async def habits_by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, ProceduralMemory]:
+        """Those of the ids that are habits, whether or not they hold."""
+        wanted = list(dict.fromkeys(ids))
+        found = await self.repository.get(scope, wanted, _PROCEDURAL) if wanted else {}
+        return {key: m for key, m in found.items() if isinstance(m, ProceduralMemory)}
 
     async def put(
         self,

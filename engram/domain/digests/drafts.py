@@ -11,7 +11,7 @@ from engram.domain.digests.entities import Entity
 from engram.domain.digests.mentioned import is_noted, name_words
 from engram.domain.digests.names import name_key
 from engram.domain.digests.policy import DigestPolicy
-from engram.domain.digests.profiles import answers, compose, is_behaviour, profile_text
+from engram.domain.digests.profiles import Told, answers, compose, is_behaviour, profile_text
 from engram.domain.digests.versions import Draft
 from engram.domain.memories import MemoryForm, SemanticMemory
 
@@ -85,13 +85,12 @@ def entity_draft(
     )
 
 
-def user_draft(
-    memories: Sequence[SemanticMemory], rest: Rest, policy: DigestPolicy
-) -> Draft | None:
+def user_draft(memories: Sequence[Told], rest: Rest, policy: DigestPolicy) -> Draft | None:
     """The user's behavioural profile; None where nothing is known.
 
     Args:
-        memories: Everything looked at that is about the user, whether or not it holds.
+        memories: Everything looked at that is about the user, whether or not it holds,
+            habits too.
         rest: What else it rests on.
         policy: The bounds.
     """
@@ -99,7 +98,7 @@ def user_draft(
     if not standing:
         return None
     composed = compose(standing, policy)
-    names = _own_names(standing)
+    names = _own_names([m for m in standing if isinstance(m, SemanticMemory)])
     name, aliases = (names[0], names[1:]) if names else (_NOBODY, ())
     times = [memory.known_at for memory in standing]
     times += [rest.times[m.id] for m in memories if m.id in rest.times]
@@ -156,6 +155,6 @@ def _spelled(memory: SemanticMemory) -> str:
     return memory.content[at : at + len(wanted)] if at >= 0 else wanted
 
 
-def _sources(memories: Sequence[SemanticMemory], turns: Sequence[str]) -> tuple[str, ...]:
+def _sources(memories: Sequence[Told], turns: Sequence[str]) -> tuple[str, ...]:
     found = {source for memory in memories for source in memory.source_episode_ids}
     return tuple(sorted(found | set(turns)))[:_SOURCES_NAMED]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from engram.domain.digests.details import EntityKind, Line
 from engram.domain.digests.policy import DigestPolicy
@@ -20,11 +20,14 @@ from engram.domain.memories import (
     Category,
     MemoryForm,
     MemoryStatus,
+    ProceduralMemory,
     SemanticMemory,
     Slot,
 )
 from engram.domain.slots import USER, ends_something, is_functional
 
+Told: TypeAlias = SemanticMemory | ProceduralMemory
+"""What profiles are composed from: knowledge, and the habits that it became."""
 BEHAVIOUR: Final = (Category.PREFERENCE, Category.PRINCIPLE, Category.SKILL)
 """Categories that the user's behavioural profile consists of, beside habits."""
 CURRENT_PREDICATES: Final = tuple(
@@ -65,24 +68,27 @@ class Composed:
 class _Entry:
     rank: int
     text: str
-    memories: tuple[SemanticMemory, ...]
+    memories: tuple[Told, ...]
 
     @property
     def size(self) -> int:
         return len(self.text.encode()) + 1
 
 
-def answers(memory: SemanticMemory) -> bool:
+def answers(memory: Told) -> bool:
     """Whether a memory can stand in a digest: it holds, and repeats no other."""
-    return memory.status is MemoryStatus.ACTIVE and memory.form in DIGESTED and not memory.is_test
+    holds = memory.status is MemoryStatus.ACTIVE and not memory.is_test
+    return holds and (isinstance(memory, ProceduralMemory) or memory.form in DIGESTED)
 
 
-def is_behaviour(memory: SemanticMemory) -> bool:
+def is_behaviour(memory: Told) -> bool:
     """Whether a memory belongs into the user's behavioural profile.
 
     Preferences, principles, skills, habits, and what holds one value at a time (where
     the user lives, what the user is called).
     """
+    if isinstance(memory, ProceduralMemory):
+        return True
     if memory.slot is None or memory.slot.subject != USER:
         return memory.category in BEHAVIOUR and memory.slot is None
     return (
@@ -92,7 +98,7 @@ def is_behaviour(memory: SemanticMemory) -> bool:
     )
 
 
-def compose(memories: Iterable[SemanticMemory], policy: DigestPolicy) -> Composed:
+def compose(memories: Iterable[Told], policy: DigestPolicy) -> Composed:
     """The lines of a profile: current values first, then by importance and recency.
 
     Past the bounds, lines of one predicate are folded into one that keeps their
@@ -123,29 +129,38 @@ def profile_text(name: str, aliases: Sequence[str], kind: EntityKind, lines: Seq
     return "\n".join([f"{head}:", *(line.text for line in lines)])
 
 
-def _is_current_value(memory: SemanticMemory) -> bool:
-    slot = memory.slot
+def _slot(memory: Told) -> Slot | None:
+    return memory.slot if isinstance(memory, SemanticMemory) else None
+
+
+def _is_current_value(memory: Told) -> bool:
+    slot = _slot(memory)
     return slot is not None and is_functional(slot) and not ends_something(slot)
 
 
-def _rank(memory: SemanticMemory) -> tuple[bool, str, float, float, str]:
-    current = _is_current_value(memory)
-    predicate = memory.slot.predicate if current and memory.slot is not None else ""
+def _rank(memory: Told) -> tuple[bool, str, float, float, str]:
+    current, slot = _is_current_value(memory), _slot(memory)
+    predicate = slot.predicate if current and slot is not None else ""
     age = -(memory.known_at - _EARLIEST).total_seconds()
     return not current, predicate, -memory.importance, age, memory.id
 
 
-def _without_repeats(ranked: Sequence[SemanticMemory]) -> list[_Entry]:
-    alike: dict[str, list[SemanticMemory]] = defaultdict(list)
+def _without_repeats(ranked: Sequence[Told]) -> list[_Entry]:
+    """A habit says what the knowledge says that it came from: both stand in one line."""
+    alike: dict[str, list[Told]] = defaultdict(list)
     for memory in ranked:
         alike[memory.identity].append(memory)
-    return [_Entry(rank, same[0].content, tuple(same)) for rank, same in enumerate(alike.values())]
+    groups = [
+        sorted(same, key=lambda memory: isinstance(memory, ProceduralMemory))
+        for same in alike.values()
+    ]
+    return [_Entry(rank, same[0].content, tuple(same)) for rank, same in enumerate(groups)]
 
 
 def _folded(entries: list[_Entry], policy: DigestPolicy) -> list[_Entry]:
     groups: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
     for entry in entries:
-        slot = entry.memories[0].slot
+        slot = _slot(entry.memories[0])
         if slot is not None and slot.object and not _is_current_value(entry.memories[0]):
             groups[slot.subject, slot.predicate].append(entry)
     # The group that begins last is the least; ties cannot be, because ranks are unique.
@@ -166,7 +181,7 @@ def _fits(entries: Sequence[_Entry], policy: DigestPolicy) -> bool:
 
 
 def _fold(group: Sequence[_Entry]) -> _Entry:
-    slot = group[0].memories[0].slot
+    slot = _slot(group[0].memories[0])
     assert slot is not None  # noqa: S101 - for the type checker; only slots are grouped
     objects = list(dict.fromkeys(_object(entry.memories[0]) for entry in group))
     listed, more = objects[:_OBJECTS_LISTED], len(objects) - _OBJECTS_LISTED
@@ -178,13 +193,14 @@ def _fold(group: Sequence[_Entry]) -> _Entry:
     return _Entry(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
 
 
-def _object(memory: SemanticMemory) -> str:
+def _object(memory: Told) -> str:
     """The object as the memory spells it."""
-    wanted = memory.slot.object if memory.slot is not None else ""
+    slot = _slot(memory)
+    wanted = slot.object if slot is not None else ""
     at = memory.content.casefold().find(wanted.casefold())
     return memory.content[at : at + len(wanted)] if at >= 0 else wanted
 
 
-def _subject(memory: SemanticMemory, slot: Slot) -> str:
+def _subject(memory: Told, slot: Slot) -> str:
     begins = memory.content[: len(slot.subject)]
     return begins if begins.casefold() == slot.subject else slot.subject.title()
