@@ -13,9 +13,10 @@ import json
 import re
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ from engram.contracts.sessions import (
     EncodeRequest,
     StoreTurnsInput,
 )
+from engram.domain.lifecycle.accesses import Recalls, accessed
+from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
@@ -53,6 +56,7 @@ from engram.settings import Settings
 from engram.transfer.batching import batch
 from engram.transfer.storing import TurnImporter
 from engram.writing.episodes import TurnStore
+from engram.writing.updates import update_memories
 from tests.conftest import NOW
 from tests.workflows.consolidation_support import Picky
 from tests.workflows.deciding import Deciding, using_replaces_having
@@ -76,15 +80,30 @@ class Stage:
         self.passes = PassRunner(self.client, settings)
         self.importing = ImportGateway(self.client, settings)
         self.store = turn_store(repository, settings)
+        self.repository = repository
+        self.rules = settings.lifecycle_rules
         self.said = 0
 
-    def _turn(self, text: str, days: int = 0) -> AcceptedTurn:
+    def turn(self, text: str, days: int = 0) -> AcceptedTurn:
+        """What somebody says next."""
         self.said += 1
         return AcceptedTurn(
             message_id=f"m{self.said}",
             role="user",
             content=text,
             timestamp=NOW + timedelta(days=days, minutes=self.said),
+        )
+
+    async def recalled(self, times: int) -> None:
+        """Recall every turn so often."""
+        page = await self.repository.scroll(SCOPE, MemoryType.EPISODIC)
+        noted = Recalls(count=times, at=datetime.now(UTC), instance_id="recorded", batch=1)
+        await update_memories(
+            self.repository,
+            SCOPE,
+            [memory.id for memory in page.memories],
+            lambda memory: accessed(memory, noted, self.rules),
+            new_write_id=lambda: f"recall-{time.monotonic_ns()}",
         )
 
     async def remember(self, *texts: str) -> None:
@@ -94,7 +113,7 @@ class Stage:
                 scope=SCOPE,
                 now=NOW,
                 session_id="s1",
-                calls=(EncodeCall(turns=tuple(self._turn(text) for text in texts)),),
+                calls=(EncodeCall(turns=tuple(self.turn(text) for text in texts)),),
                 first_sequence=0,
                 workflow_id="recorded",
                 run_id="recorded",
@@ -104,7 +123,7 @@ class Stage:
     async def say(self, *texts: str, days: int = 0) -> None:
         """Encode each text as an update of its own."""
         for text in texts:
-            turn = self._turn(text, days)
+            turn = self.turn(text, days)
             await self.gateway.encode(
                 SCOPE, "s1", EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
             )
@@ -174,6 +193,32 @@ async def passes(stage: Stage) -> None:
     for kind in PassKind:
         await stage.passes.maintain(kind)
     await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
+async def session_end(stage: Stage) -> None:
+    """Two sessions that end lively: their turns rise a tier, in runs of promotion of their own."""
+    for session in ("s1", "s2"):
+        turns = tuple(stage.turn(text) for text in ("I like tea.", f"I met Bob in {session}."))
+        await stage.gateway.encode(SCOPE, session, EncodeRequest(calls=(EncodeCall(turns=turns),)))
+    await stage.recalled(2)
+    for session in ("s1", "s2"):
+        await stage.gateway.end_session(SCOPE, session)
+        handle = stage.client.get_workflow_handle(names.session_workflow_id(SCOPE, session))
+        await handle.result()
+    await stage.client.get_workflow_handle(names.promotion_workflow_id(SCOPE)).result()
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
+async def tests_apart(stage: Stage) -> None:
+    """Test turns between others, consolidated apart; passes over either population."""
+    tried = EncodeCall(turns=(stage.turn("I live in Rome. I am allergic to nuts!"),), is_test=True)
+    await stage.gateway.encode(SCOPE, "s1", EncodeRequest(calls=(tried,)))
+    await stage.say("I live in Paris.", "I use Mongo.")
+    await stage.end()
+    for kind in PassKind:
+        await stage.passes.maintain(kind, population=Population.TEST)
+    request = ConsolidationRequest(reason="asked for", population=Population.TEST)
+    await stage.gateway.consolidate(SCOPE, request)
 
 
 async def model_outage(stage: Stage) -> None:
@@ -254,6 +299,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "cancellation": (cancellation, {}),
     "digests": (digests, {}),
     "judgement": (judgement, {}),
+    "session_end": (session_end, {"lifecycle": {"decay_policy": "energy"}}),
+    "tests_apart": (tests_apart, {"buffer_turns": 2}),
     "importing": (importing, {"updates_per_run": 4}),
     "import_outage": (importing, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
