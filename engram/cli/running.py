@@ -50,8 +50,20 @@ def settings_from(data_dir: Path | None = None) -> Settings:
 
 
 def over_http(settings: Settings, data_dir: Path | None, connected: bool) -> bool:
-    """Whether an HTTP API is to be used: whoever names a folder or servers means those."""
-    return settings.url is not None and data_dir is None and not connected
+    """Whether an HTTP API is to be used: whoever names a folder or servers means those.
+
+    Raises:
+        InvalidSettings: the options name two places.
+    """
+    from engram.errors import InvalidSettings  # noqa: PLC0415 - no help text needs it
+
+    elsewhere = connected or data_dir is not None
+    if given_url.get() is not None and elsewhere:
+        raise InvalidSettings(
+            "The options name two places where the memory is.",
+            allowed="one of --url, --connected and --data-dir",
+        )
+    return bool(settings.url) and not elsewhere
 
 
 @asynccontextmanager

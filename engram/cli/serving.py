@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from socket import socket
 from typing import TypeVar
 
 import stamina
@@ -35,33 +36,49 @@ async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
 
 async def serve_embedded(settings: Settings) -> None:
     """Own the data folder and serve others until SIGTERM or Ctrl-C."""
-    from engram.embedded.open import run  # noqa: PLC0415 - only what is used loads
+    from engram.embedded.folder import DataFolder  # noqa: PLC0415 - only what is used loads
+    from engram.embedded.open import run  # noqa: PLC0415 - same
 
-    async with _until_asked_to_stop() as stop, run(settings) as running:
+    async with _until_asked_to_stop() as stop, AsyncExitStack() as stack:
+        listener = None
+        # What cannot be listened on is said before anything starts. Where Engram runs on
+        # the folder already, it is that one that listens.
+        if settings.http_enabled and not DataFolder(settings.data_dir).has_owner():
+            listener = stack.enter_context(_listener(settings))
+        running = await stack.enter_async_context(run(settings))
         if running.attached:
             console.print(f"Engram already runs on {running.folder}; nothing to do.")
             return
-        async with AsyncExitStack() as doors:
-            url = None
-            if settings.http_enabled:
-                url = await doors.enter_async_context(_public_door(running.engine, settings))
-            console.print(f"Engram is up. Data: {running.folder}")
-            console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
-            console.print(f"HTTP: {url or 'off'}")
-            console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
-            await stop.wait()
-            console.print("Stopping.")
+        url = None
+        if settings.http_enabled:
+            door = _public_door(running.engine, settings, listener)
+            url = await stack.enter_async_context(door)
+        console.print(f"Engram is up. Data: {running.folder}")
+        console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
+        console.print(f"HTTP: {url or 'off'}")
+        console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
+        await stop.wait()
+        console.print("Stopping.")
+
+
+def _listener(settings: Settings) -> AbstractContextManager[socket]:
+    with needs_extra("embedded"):
+        from engram.http.serve import public_listener  # noqa: PLC0415 - an optional part
+
+    return public_listener(settings)
 
 
 @asynccontextmanager
-async def _public_door(engine: MemoryEngine, settings: Settings) -> AsyncIterator[str]:
+async def _public_door(
+    engine: MemoryEngine, settings: Settings, listener: socket | None = None
+) -> AsyncIterator[str]:
     """Answer over TCP, by key; the address is yielded."""
     with needs_extra("serve"):
         from engram.http.mcp_door import mcp_mounted  # noqa: PLC0415 - an optional part
-        from engram.http.serve import public_app, serve_on_network  # noqa: PLC0415 - same
+        from engram.http.serve import public_app, serve_publicly  # noqa: PLC0415 - same
 
     app = public_app(engine, settings)
-    async with mcp_mounted(app, engine, settings), serve_on_network(app, settings) as url:
+    async with mcp_mounted(app, engine, settings), serve_publicly(app, settings, listener) as url:
         yield url
 
 

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -59,6 +59,33 @@ async def serve_on_socket(
             yield
 
 
+@contextmanager
+def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator[socket.socket]:
+    """Listen at ``http_host`` and ``http_port`` of the settings; who connects early waits.
+
+    Args:
+        settings: Where to listen, and where the keys are.
+        clock: The present, for keys that expire.
+
+    Raises:
+        InvalidSettings: this machine has no such address, or others than this machine
+            could reach it and no key opens anything.
+        PortInUse: another program has the port.
+        KeysUnusable: the keys cannot be read.
+    """
+    host = settings.http_host
+    if not is_loopback(host) and not _keys(settings, clock).has_valid():
+        raise InvalidSettings(
+            f"ENGRAM_HTTP_HOST is {host}, which other machines reach, and there is no valid API "
+            "key.",
+            allowed="127.0.0.1, or any address once there is a key",
+            hint="`engram keys create NAME --access write` makes one.",
+            details={"keys_file": str(settings.keys_path)},
+        )
+    with _listening(host, settings.http_port) as listener:
+        yield listener
+
+
 def public_app(engine: MemoryEngine, settings: Settings, clock: Clock = system_clock) -> FastAPI:
     """The application that takes keys.
 
@@ -66,36 +93,34 @@ def public_app(engine: MemoryEngine, settings: Settings, clock: Clock = system_c
         engine: What answers.
         settings: Where the keys are, which hosts are served, limits.
         clock: The present, for keys that expire.
-
-    Raises:
-        InvalidSettings: others than this machine could reach it, and no key opens anything.
-        KeysUnusable: the keys cannot be read.
     """
-    keys = KeyRing(KeyFile(settings.keys_path), clock)
-    if not keys.has_valid() and not is_loopback(settings.http_host):
-        raise InvalidSettings(
-            f"ENGRAM_HTTP_HOST is {settings.http_host}, which other machines reach, and there is "
-            "no valid API key.",
-            allowed="127.0.0.1, or any address once there is a key",
-            hint="`engram keys create NAME --access write` makes one.",
-            details={"keys_file": str(settings.keys_path)},
-        )
-    return create_app(
-        lambda: engine, admission=ByKey(keys, settings), settings=settings, clock=clock
-    )
+    admission = ByKey(_keys(settings, clock), settings)
+    return create_app(lambda: engine, admission=admission, settings=settings, clock=clock)
+
+
+def _keys(settings: Settings, clock: Clock) -> KeyRing:
+    return KeyRing(KeyFile(settings.keys_path), clock)
 
 
 @asynccontextmanager
-async def serve_on_network(app: ASGIApp, settings: Settings) -> AsyncIterator[str]:
-    """Answer at ``http_host`` and ``http_port`` of the settings; the URL is yielded.
+async def serve_publicly(
+    app: ASGIApp, settings: Settings, listener: socket.socket | None = None
+) -> AsyncIterator[str]:
+    """Answer where the settings say; the URL is yielded.
 
     Requests that still run at the end get a few seconds.
 
+    Args:
+        app: What answers.
+        settings: Where to listen.
+        listener: Of :func:`public_listener`; made, and closed, here when absent.
+
     Raises:
-        PortInUse: another program has the port.
-        InvalidSettings: this machine has no such address.
+        InvalidSettings, PortInUse, KeysUnusable: as :func:`public_listener`.
     """
-    with _listening(settings.http_host, settings.http_port) as listener:
+    with ExitStack() as stack:
+        if listener is None:
+            listener = stack.enter_context(public_listener(settings))
         async with _answering(app, listener):
             host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
             yield f"http://{host}:{settings.http_port}"

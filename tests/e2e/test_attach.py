@@ -52,7 +52,7 @@ from engram.http.admission import OwnerOnly
 from engram.http.app import create_app
 from engram.http.key_file import KeyFile
 from engram.http.keys import new_key
-from engram.http.serve import public_app, serve_on_network, serve_on_socket
+from engram.http.serve import public_app, serve_on_socket, serve_publicly
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from tests.conftest import free_port
@@ -98,7 +98,7 @@ async def over_tcp(fake: FakeEngine, folder: Path) -> AsyncIterator[AttachedEngi
         new_secret(), name="k", access=Access.ADMIN, namespace="default", user_id=None, now=now
     )
     KeyFile(settings.keys_path).add(key, now)
-    async with serve_on_network(public_app(fake, settings), settings) as url:
+    async with serve_publicly(public_app(fake, settings), settings) as url:
         engine = remote_engine(url, token)
         yield engine
         await engine.close()

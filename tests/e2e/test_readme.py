@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import free_port
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -27,7 +29,9 @@ def block(language: str) -> str:
 def environment(home: Path) -> dict[str, str]:
     """A user's environment with a home of its own."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"HOME": str(home), "PATH": path, "COLUMNS": "160"}
+    # The default port may be taken, by other tests or by this machine's user.
+    port = {"ENGRAM_HTTP_PORT": str(free_port())}
+    return {"HOME": str(home), "PATH": path, "COLUMNS": "160", **port}
 
 
 def test_the_two_commands_come_first() -> None:

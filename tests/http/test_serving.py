@@ -7,6 +7,8 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from engram.errors import (
     UnknownFailure,
 )
 from engram.http.admission import is_loopback
-from engram.http.serve import public_app, serve_on_network
+from engram.http.serve import public_app, public_listener, serve_publicly
 from engram.settings import Settings
 from tests.conftest import free_port
 from tests.e2e.fakes import FakeEngine
@@ -44,23 +46,26 @@ STATS = "/v1/namespaces/default/users/ada/stats"
 async def url(app: FastAPI, settings: Settings) -> AsyncIterator[str]:
     """Where the application answers over TCP."""
     chosen = settings.model_copy(update={"http_port": free_port()})
-    async with serve_on_network(app, chosen) as found:
+    async with serve_publicly(app, chosen) as found:
         yield found
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example.org"])  # noqa: S104 - is refused
 def test_without_a_key_nobody_else_may_reach_it(
-    settings: Settings, office: Office, fake: FakeEngine, host: str
+    settings: Settings, office: Office, host: str
 ) -> None:
     """Listening elsewhere needs a valid key; the error says how to make one."""
-    chosen = settings.model_copy(update={"http_host": host})
-    with pytest.raises(InvalidSettings, match="engram keys create"):
-        public_app(fake, chosen, office.clock)
-    office.key()
-    public_app(fake, chosen, office.clock)
-    office.file.revoke("key", office.now)
-    with pytest.raises(InvalidSettings, match="no valid API key"):
-        public_app(fake, chosen, office.clock)
+    chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
+    refused = partial(pytest.raises, InvalidSettings, match="engram keys create")
+    with refused(), public_listener(chosen, office.clock):
+        pytest.fail("it listens")
+    office.key(days=1)
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - a key is there
+        with public_listener(chosen, office.clock) as listener:
+            assert listener.getsockname()[0] == host
+    office.now += timedelta(days=2)
+    with refused(), public_listener(chosen, office.clock):
+        pytest.fail("it listens")
 
 
 def test_what_loopback_is() -> None:
@@ -75,7 +80,7 @@ async def test_it_answers_where_the_settings_say(
 ) -> None:
     """Both families and names; the address that is told is the one that answers."""
     chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
-    async with serve_on_network(app, chosen) as url, httpx.AsyncClient() as web:
+    async with serve_publicly(app, chosen) as url, httpx.AsyncClient() as web:
         answer = await web.get(url + STATS, headers=bearer(office.token()))
     assert answer.status_code == 200
 
@@ -87,19 +92,20 @@ async def test_a_port_that_is_taken_is_a_typed_error(app: FastAPI, settings: Set
         other.listen()
         chosen = settings.model_copy(update={"http_port": other.getsockname()[1]})
         with pytest.raises(PortInUse, match="ENGRAM_HTTP_PORT") as caught:
-            async with serve_on_network(app, chosen):
+            async with serve_publicly(app, chosen):
                 pytest.fail("it cannot listen there")
     assert caught.value.details == {"port": chosen.http_port, "host": "127.0.0.1"}
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
 async def test_an_address_of_another_machine_is_a_typed_error(
-    app: FastAPI, settings: Settings, host: str
+    app: FastAPI, settings: Settings, office: Office, host: str
 ) -> None:
     """An address that this machine does not have names the setting."""
+    office.key()
     chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
     with pytest.raises(InvalidSettings, match="no address of this machine"):
-        async with serve_on_network(app, chosen):
+        async with serve_publicly(app, chosen):
             pytest.fail("it cannot listen there")
 
 
@@ -111,7 +117,7 @@ async def test_running_requests_are_answered_when_it_ends(
     fake.delay = 0.5
     token = office.token()
     async with httpx.AsyncClient() as web:
-        async with serve_on_network(app, chosen) as url:
+        async with serve_publicly(app, chosen) as url:
             running = asyncio.create_task(web.get(url + STATS, headers=bearer(token)))
             await fake.working.wait()
         assert (await running).status_code == 200
@@ -139,7 +145,7 @@ def test_a_store_over_the_network_without_await(
     chosen = settings.model_copy(update={"http_port": free_port()})
 
     async def serve(ready: asyncio.Event, done: asyncio.Event) -> None:
-        async with serve_on_network(public_app(fake, chosen, office.clock), chosen):
+        async with serve_publicly(public_app(fake, chosen, office.clock), chosen):
             ready.set()
             await done.wait()
 

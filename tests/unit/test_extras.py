@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import free_port
+
 
 @pytest.mark.parametrize(
     ("package", "command", "extra"),
@@ -32,7 +34,12 @@ def test_a_missing_package_names_its_extra(
         text=True,
         timeout=60,
         check=False,
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        env={
+            "HOME": str(tmp_path),
+            "PATH": "/usr/bin:/bin",
+            "COLUMNS": "200",
+            "ENGRAM_HTTP_PORT": str(free_port()),
+        },
     )
     assert done.returncode == 1
     assert f"engram-memory[{extra}]" in done.stderr
