@@ -1,0 +1,78 @@
+"""Passes in one process while others recall: nothing is lost, nothing happens twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import engram
+from engram.client.store import MemoryStore
+from engram.domain.memories import MemoryStatus
+
+OLD, USED, RECALLS = 12, 6, 25
+_CLIENT = f"""
+import asyncio, collections, json, sys
+import engram
+
+async def main():
+    recalled = collections.Counter()
+    async with engram.open(sys.argv[1], user_id="ada") as memory:
+        for _ in range({RECALLS}):
+            hits = await memory.recall("the marimba lesson", include_test=True, limit=4)
+            recalled.update(hit.memory.id for hit in hits)
+    print(json.dumps(recalled))
+
+asyncio.run(main())
+"""
+
+
+async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Path) -> None:
+    """Two processes recall while passes run: every recall is counted, what is due leaves once."""
+    folder = tmp_path / "data"
+    async with engram.open(folder, user_id="ada") as memory:
+        old = [
+            (await memory.create_test(f"A bassoon was heard, {n}.", age_days=200)).id
+            for n in range(OLD)
+        ]
+        used = [
+            (await memory.create_test(f"The marimba lesson number {n}.", age_days=40)).id
+            for n in range(USED)
+        ]
+        clients = [
+            await asyncio.create_subprocess_exec(
+                sys.executable, "-c", _CLIENT, str(folder), stdout=asyncio.subprocess.PIPE
+            )
+            for _ in range(2)
+        ]
+        talking = asyncio.gather(*(client.communicate() for client in clients))
+        left = 0
+        while not talking.done():
+            left += await _both_passes_twice(memory)
+        left += await _both_passes_twice(memory)
+        answers = await talking
+        assert [client.returncode for client in clients] == [0, 0]
+    recalled = Counter[str]()
+    for printed, _ in answers:
+        recalled.update(json.loads(printed))
+    assert recalled.total() >= 2 * RECALLS
+    assert recalled.keys().isdisjoint(old)
+    # Closing noted the last recalls.
+    async with engram.open(folder, user_id="ada") as memory:
+        page = await memory.list(limit=1000, include_test=True)
+        found = {one.id: one for one in page.memories}
+        assert {key: found[key].access_count for key in (*old, *used)} == {
+            key: recalled[key] for key in (*old, *used)
+        }
+        assert {found[key].status for key in old} == {MemoryStatus.ARCHIVED}
+        assert left == OLD
+        assert {found[key].status for key in used} == {MemoryStatus.ACTIVE}
+
+
+async def _both_passes_twice(memory: MemoryStore) -> int:
+    """Passes of both kinds, asked for twice at once; how many memories left."""
+    reports = await asyncio.gather(*(memory.decay(test_only=True) for _ in range(2)))
+    await asyncio.gather(*(memory.promote(test_only=True) for _ in range(2)))
+    return sum(report.count("retention") for report in reports)
