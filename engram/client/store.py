@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
-
-from pydantic import ValidationError
 
 from engram.client.engine import MemoryEngine
 from engram.client.facade.commitments import CommitmentMethods
@@ -18,20 +16,19 @@ from engram.client.facade.lifecycle import LifecycleMethods
 from engram.client.facade.operating import OperatingMethods
 from engram.client.facade.transfer import TransferMethods
 from engram.client.facade.usage import UsageMethods
+from engram.client.intake import TurnIntake
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, RememberedTurn, SessionSummary
+from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn, check_turn
-from engram.errors import InvalidQuery, InvalidTurn, MemoryClosed
+from engram.domain.turns import Turn
+from engram.errors import InvalidQuery, MemoryClosed
 from engram.ports import Clock
 from engram.recall.models import RecallHit
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
-
-_TICK = timedelta(microseconds=1)
 
 
 class MemoryStore(
@@ -65,7 +62,7 @@ class MemoryStore(
         self._settings = settings
         self._clock = clock
         self._new_id = new_id
-        self._last_minted: datetime | None = None
+        self._intake = TurnIntake(clock, new_id, max_bytes=settings.max_turn_bytes)
         self._closed = False
         self._parent_is_closed = is_closed or (lambda: False)
 
@@ -124,7 +121,7 @@ class MemoryStore(
         self._check_open()
         check_identifier(session_id, "session id")
         call = EncodeCall(
-            turns=self._accept(_as_turns(turns)), extract_facts=extract_facts, is_test=is_test
+            turns=self._intake.accept(turns), extract_facts=extract_facts, is_test=is_test
         )
         return await self._engine.encode(self._scope, session_id, call)
 
@@ -324,54 +321,6 @@ class MemoryStore(
             raise MemoryClosed(
                 "This memory store is closed.", hint="Use it inside its `async with` block."
             )
-
-    def _accept(self, turns: Sequence[Turn]) -> tuple[AcceptedTurn, ...]:
-        """Check every turn before anything is sent; fill in what was left open."""
-        if not turns:
-            raise InvalidTurn("There is no turn to encode.", allowed="at least one turn")
-        now = self._clock()
-        for turn in turns:
-            check_turn(turn, now=now, max_bytes=self._settings.max_turn_bytes)
-        return tuple(
-            AcceptedTurn(
-                message_id=turn.message_id or self._new_id(),
-                role=turn.role,
-                content=turn.content,
-                speaker=turn.speaker,
-                timestamp=turn.timestamp or self._mint_timestamp(now),
-                metadata=turn.metadata,
-                tags=turn.tags,
-                importance=turn.importance,
-            )
-            for turn in turns
-        )
-
-    def _mint_timestamp(self, now: datetime) -> datetime:
-        """Now, but always after the last one, so that turns of one call keep their order."""
-        minted = now if self._last_minted is None else max(now, self._last_minted + _TICK)
-        self._last_minted = minted
-        return minted
-
-
-def _as_turns(turns: str | Turn | Sequence[str | Turn]) -> list[Turn]:
-    given: Iterable[str | Turn] = [turns] if isinstance(turns, str | Turn) else turns
-    return [turn if isinstance(turn, Turn) else _user_turn(turn) for turn in given]
-
-
-def _user_turn(content: object) -> Turn:
-    if not isinstance(content, str):
-        raise InvalidTurn(
-            f"A turn was given as {type(content).__name__}.",
-            allowed="a string, an engram.Turn, or a list of these",
-        )
-    try:
-        return Turn(content=content)
-    except ValidationError as error:
-        raise InvalidTurn(
-            "The content of a turn is not valid Unicode text.",
-            allowed="text that can be encoded as UTF-8",
-            hint="Decode the original bytes with errors='replace'.",
-        ) from error
 
 
 def _types(given: Iterable[MemoryType | str] | None) -> tuple[MemoryType, ...]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from engram.client.intake import TurnIntake
 from engram.client.models import MemoryPage, MemoryStats, Receipt
 from engram.client.operations import OPERATIONS, Operation, Question
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, RememberedTurn, SessionSummary
+from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
 from engram.domain.access import Access
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
-from engram.domain.turns import Turn, check_turn
+from engram.domain.turns import Turn
 from engram.http.guarded import takes
 from engram.http.parts import (
     MEMORY,
@@ -26,16 +27,12 @@ from engram.http.parts import (
     Ids,
     Limits,
     MemoryId,
-    NewId,
     Present,
     Session,
     Whose,
 )
 from engram.recall.models import RecallHit
 from engram.recall.request import RecallRequest
-from engram.settings import Settings
-
-_MOMENT: Final = timedelta(microseconds=1)
 
 IncludeTest = Annotated[bool, Query(description="Bring test memories too.")]
 
@@ -55,28 +52,6 @@ class EncodeBody(BaseModel):
     turns: tuple[Turn, ...] = Field(min_length=1)
     extract_facts: bool = True
     is_test: bool = False
-
-    def accepted(self, settings: Settings, now: datetime, new_id: NewId) -> EncodeCall:
-        """The turns, checked, with what was left open filled in.
-
-        Raises:
-            InvalidTurn: one of them cannot be kept.
-        """
-        for turn in self.turns:
-            check_turn(turn, now=now, max_bytes=settings.max_turn_bytes)
-        return EncodeCall(
-            turns=tuple(
-                AcceptedTurn(
-                    **turn.model_dump(exclude={"message_id", "timestamp"}),
-                    message_id=turn.message_id or new_id(),
-                    # A moment apart, so that they keep their order.
-                    timestamp=turn.timestamp or now + number * _MOMENT,
-                )
-                for number, turn in enumerate(self.turns)
-            ),
-            extract_facts=self.extract_facts,
-            is_test=self.is_test,
-        )
 
 
 class RecallBody(BaseModel):
@@ -111,7 +86,11 @@ async def encode(
     body: EncodeBody,
 ) -> Receipt:
     """Answers when they are stored and searchable; a message id that is known stores nothing."""
-    return await engine.encode(scope, session, body.accepted(limits, clock(), new_id))
+    intake = TurnIntake(clock, new_id, max_bytes=limits.max_turn_bytes)
+    call = EncodeCall(
+        turns=intake.accept(body.turns), extract_facts=body.extract_facts, is_test=body.is_test
+    )
+    return await engine.encode(scope, session, call)
 
 
 async def end_session(engine: Engine, scope: Whose, session: Session) -> SessionSummary | None:
