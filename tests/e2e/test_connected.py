@@ -5,23 +5,36 @@ A Qdrant server is used instead of the stand-in when ENGRAM_TEST_QDRANT_URL name
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
+import httpx
 import pytest
 from qdrant_client import AsyncQdrantClient
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode, WorkflowService
 
 import engram
 from engram.agents.models import make_model
+from engram.cli.serving import serve_api
+from engram.client import connect as connecting
 from engram.client import server_store
 from engram.client.server_store import open_server_repository
-from engram.client.system import new_id
+from engram.client.system import new_id, new_secret, system_clock
+from engram.client.temporal_connection import connect_temporal
+from engram.domain.access import Access
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidSettings, StorageUnavailable, TemporalUnavailable
+from engram.http.key_file import KeyFile
+from engram.http.keys import new_key
 from engram.settings import Settings
+from engram.storage.server import ServerRepository
 from tests.conftest import free_port
 from workflows.worker import running_workers
 
@@ -106,3 +119,66 @@ async def test_half_a_tls_identity_is_refused(settings: Settings) -> None:
     with pytest.raises(InvalidSettings, match="one half"):
         async with engram.connect(user_id="ada", settings=half):
             pass
+
+
+async def test_serving_over_servers(
+    temporal_client: Client,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`engram serve` waits for its servers, answers by key without doing the work, and ends."""
+    keys = KeyFile(tmp_path / "keys.json")
+    now = system_clock()
+    token, key = new_key(
+        new_secret(), name="k", access=Access.ADMIN, namespace="default", user_id=None, now=now
+    )
+    keys.add(key, now)
+    chosen = settings.model_copy(update={"keys_file": keys.path, "http_port": free_port()})
+    url = f"http://127.0.0.1:{chosen.http_port}"
+    refusals = [TemporalUnavailable("Not yet.")]
+
+    async def late(given: Settings) -> Client:
+        if refusals:
+            raise refusals.pop()
+        return await connect_temporal(given)
+
+    monkeypatch.setattr(connecting, "connect_temporal", late)
+    serving = asyncio.create_task(serve_api(chosen))
+    async with asyncio.timeout(60), httpx.AsyncClient(base_url=url) as web:
+        said = ""
+        while "Ctrl-C stops" not in said:
+            assert not serving.done()
+            await asyncio.sleep(0.05)
+            said += capsys.readouterr().out
+        assert "Waiting for Temporal and Qdrant: Not yet." in said
+        assert (await web.get("/v1/ready")).json()["temporal"] == "answers"
+        async with (
+            worker(temporal_client, chosen),
+            engram.connect(url, user_id="ada", api_key=token) as memory,
+        ):
+            await memory.encode("Mail ada@example.org.", session_id="s1")
+            assert (await memory.recall("email"))[0].memory.user_id == "ada"
+        os.kill(os.getpid(), signal.SIGTERM)
+        await serving
+        with pytest.raises(httpx.ConnectError):
+            await web.get("/v1/ready")
+
+
+async def test_readiness_of_real_servers(
+    temporal_address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine says which of its servers is away, and that they answer when they do."""
+    async with AsyncExitStack() as stack:
+        engine = await connecting.connected_engine(stack, settings)
+        await engine.check()
+        away = RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+        monkeypatch.setattr(
+            WorkflowService, "describe_namespace", AsyncMock(side_effect=away), raising=True
+        )
+        with pytest.raises(TemporalUnavailable):
+            await engine.check()
+        monkeypatch.setattr(ServerRepository, "info", AsyncMock(side_effect=StorageUnavailable("")))
+        with pytest.raises(StorageUnavailable):
+            await engine.check()
