@@ -25,7 +25,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (
         *("status", "energy", "promotions", "health", "validate", "repair", "usage"),
-        *("replay", "test"),
+        *("replay", "test", "compact"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "mcp", "worker"),

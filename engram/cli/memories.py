@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -95,6 +96,34 @@ def erase(
             f"Erased: {total} memories, {receipt.histories_deleted} histories; "
             f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
         )
+        _say_what_remains(receipt.may_remain)
     if not receipt.complete:
-        output.warn("something was written meanwhile: stop that, and erase again")
+        output.warn("not everything is gone: stop what writes for this user, and erase again")
         raise typer.Exit(exits.FAILED)
+
+
+@commands.command()
+def compact(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Rewrite the files of the data folder without what was deleted; exit code 1 if not all.
+
+    Forgetting leaves bytes in the files until then. Everybody goes on meanwhile.
+
+    Example: engram compact
+    """
+    # Whose memory is opened makes no difference.
+    receipt = asked(
+        lambda memory: memory.compact(), "operator", data_dir, False, doing="Rewriting files"
+    )
+    if as_json:
+        output.print_json(receipt)
+    else:
+        done = ", ".join(receipt.rewritten) or "nothing"
+        output.console.print(f"Rewritten: {done}; {receipt.memories} memories.")
+        _say_what_remains(receipt.may_remain)
+    if receipt.may_remain:
+        raise typer.Exit(exits.FAILED)
+
+
+def _say_what_remains(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        output.console.print(Text(f"May remain: {sentence}"))

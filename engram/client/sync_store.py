@@ -128,6 +128,7 @@ class SyncMemoryStore:
     working_memory = _waiting(MemoryStore.working_memory)
     forget = _waiting(MemoryStore.forget)
     erase = _waiting(MemoryStore.erase)
+    compact = _waiting(MemoryStore.compact)
 
     def close(self) -> None:
         """Refuse further use; what :func:`engram.open_sync` opened is closed, and waited for."""

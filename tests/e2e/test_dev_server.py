@@ -151,7 +151,7 @@ async def test_registers_attributes_on_an_older_folder(
 ) -> None:
     """A folder made without an attribute, by an earlier version, gets it at the next start."""
     with monkeypatch.context() as older:
-        for module in ("server", "namespace"):
+        for module in ("command", "namespace"):
             older.setattr(f"engram.embedded.{module}.SEARCH_ATTRIBUTES", ("EngramUser",))
         await (await TemporalDevServer.start(folder, QUIET)).stop()
     server = await TemporalDevServer.start(folder, QUIET)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engram.client.facade.base import StoreMethods
 from engram.client.operations import forgetting as operations
 from engram.client.operations.operation import AboutMemory
-from engram.contracts.erasure import ErasureReceipt
+from engram.contracts.erasure import CompactReceipt, ErasureReceipt
 from engram.contracts.forgetting import ForgetReceipt
 
 
@@ -32,7 +32,9 @@ class ForgettingMethods(StoreMethods):
         """Erase everything of this user: memories, running workflows, histories.
 
         Ends when every collection counts zero and the Temporal service lists no
-        workflow of the user any more. What is encoded meanwhile may survive: stop
+        workflow of the user any more. In the embedded mode all files are then
+        rewritten, so that none holds a word of the user; the receipt says so, and
+        what may remain elsewhere. What is encoded meanwhile may survive: stop
         writing for the user first.
 
         Raises:
@@ -40,3 +42,14 @@ class ForgettingMethods(StoreMethods):
                 started one goes on, and calling again waits for the same.
         """
         return await self._perform(operations.ERASE, operations.EraseUser())
+
+    async def compact(self) -> CompactReceipt:
+        """Rewrite the files of the data folder, whoever's memories they hold.
+
+        Deleting leaves bytes in the files; this does not. Everybody goes on
+        meanwhile, Temporal pauses for a moment. For operators, in the embedded mode.
+
+        Raises:
+            InvalidQuery: the files belong to servers.
+        """
+        return await self._perform(operations.COMPACT, operations.Compact())
