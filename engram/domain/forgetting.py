@@ -6,6 +6,7 @@ something else as well stays, without any trace of what is gone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from engram.domain.memories import (
@@ -26,6 +27,9 @@ RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
 # What another memory is made of: a summary of its members, a habit of what it was promoted from.
 _MADE_FROM = frozenset({LinkKind.BELONGS_TO, LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
 
+# Shorter ones are in everybody's mouth.
+_WORD = re.compile(r"\w{4,}")
+
 
 def is_digest(memory: DerivedMemory) -> bool:
     """Whether it is composed from memories, and is composed again from those that are left."""
@@ -40,12 +44,40 @@ def names_any(memory: DerivedMemory, gone: Collection[str]) -> bool:
 
 def is_made_from(memory: DerivedMemory, gone: Collection[str]) -> bool:
     """Whether its words come from one of these: a summary or a habit of it."""
-    composed = isinstance(memory, ProceduralMemory) or (
-        isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
-    )
-    return composed and any(
+    return _is_composed(memory) and any(
         link.target_id in gone and link.kind in _MADE_FROM for link in memory.links
     )
+
+
+def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[Episode]) -> bool:
+    """Whether it is a summary or a habit with words that only forgotten turns say.
+
+    Such wording goes; a later pass words anew what the other sources support.
+    """
+    if not _is_composed(memory):
+        return False
+    kept = {word for episode in left for word in _words(episode.content)}
+    lost = {word for episode in gone for word in _words(episode.content)}
+    said = memory.content
+    if isinstance(memory, ProceduralMemory):
+        said = f"{said} {memory.trigger_context}"
+    return not lost.isdisjoint(_words(said) - kept)
+
+
+def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory]) -> bool:
+    """Whether it was merged into one of these, and rests on nothing that this one does not."""
+    kept = gone.get(memory.duplicate_of or "") if isinstance(memory, SemanticMemory) else None
+    return kept is not None and set(memory.source_episode_ids) <= set(kept.source_episode_ids)
+
+
+def _is_composed(memory: DerivedMemory) -> bool:
+    return isinstance(memory, ProceduralMemory) or (
+        isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def without_sources(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engram.contracts.forgetting import ForgetPlan
@@ -12,7 +12,9 @@ from engram.domain.forgetting import (
     heirs_of,
     is_digest,
     is_made_from,
+    is_worded_by,
     names_any,
+    only_says_the_same,
     referred_to,
     without_references,
     without_sources,
@@ -22,6 +24,7 @@ from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
     Episode,
+    MemoryStatus,
     MemoryType,
     SemanticMemory,
 )
@@ -57,21 +60,24 @@ class Forgetter:
         amended: dict[str, DerivedMemory] = {}
         if isinstance(target, Episode):
             for drawn in await self._drawn_from(scope, target.id):
-                if is_digest(drawn) or await self._without(scope, drawn, {target.id}) is None:
+                if await self._goes_with(scope, drawn, target):
                     doomed.add(drawn)
                 else:
                     amended[drawn.id] = drawn
+        await self._merged_into(scope, doomed)
         await self._composed_of(scope, doomed)
         await self._digests_of(scope, doomed)
         amended = {key: memory for key, memory in amended.items() if key not in doomed.memories}
-        derived = [m for m in doomed.memories.values() if isinstance(m, DerivedMemory)]
+        derived = doomed.derived.values()
         return ForgetPlan(
             memory_id=memory_id,
             gone=doomed.by_type(),
             episodes=doomed.episodes,
             heirs=heirs_of(derived),
             amended=tuple(sorted(amended)),
-            referring=tuple(sorted(referred_to(derived) - doomed.memories.keys())),
+            referring=tuple(
+                sorted((referred_to(derived) | doomed.pointing) - doomed.memories.keys())
+            ),
             composed=tuple(sorted(doomed.composed - doomed.memories.keys())),
             boxed=tuple(sorted(doomed.boxed - doomed.memories.keys())),
             ended=tuple(sorted(doomed.ended)),
@@ -127,14 +133,17 @@ class Forgetter:
         found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
         drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
         episodes = frozenset(plan.episodes)
-        others = {e for m in drawn for e in m.source_episode_ids} - episodes
-        there = await self.repository.get(scope, others, (MemoryType.EPISODIC,), fresh=True)
+        sources = {e for m in drawn for e in m.source_episode_ids} | episodes
+        read = await self.repository.get(scope, sources, (MemoryType.EPISODIC,), fresh=True)
+        there = {key: e for key, e in read.items() if isinstance(e, Episode)}
+        forgotten = [there.pop(key) for key in episodes if key in there]
         return frozenset(
             m.id
             for m in drawn
             if not episodes.isdisjoint(m.source_episode_ids)
             and not there.keys().isdisjoint(m.source_episode_ids)
             and not is_made_from(m, plan.ids)
+            and not is_worded_by(m, forgotten, _among(there, m))
         )
 
     async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
@@ -164,12 +173,31 @@ class Forgetter:
             if memory.id not in basis and names_any(memory, basis):
                 doomed.add(memory)
 
-    async def _without(
-        self, scope: Scope, memory: DerivedMemory, gone: set[str]
-    ) -> DerivedMemory | None:
+    async def _goes_with(self, scope: Scope, memory: DerivedMemory, turn: Episode) -> bool:
+        """Whether a memory cannot stay without this turn among its sources."""
+        if is_digest(memory):
+            return True
         found = await self.repository.get(scope, memory.source_episode_ids, (MemoryType.EPISODIC,))
-        left = {k: e for k, e in found.items() if isinstance(e, Episode) and k not in gone}
-        return without_sources(memory, gone, left)
+        left = {k: e for k, e in found.items() if isinstance(e, Episode) and k != turn.id}
+        without = without_sources(memory, {turn.id}, left)
+        return without is None or is_worded_by(memory, [turn], left.values())
+
+    async def _merged_into(self, scope: Scope, doomed: _Doomed) -> None:
+        """What only says the same as a conclusion that goes, and what says the same as that."""
+        looked: set[str] = set()
+        while fresh := doomed.derived.keys() - looked:
+            # Whatever a conclusion was merged into has its sources; nothing else leads there.
+            sources = {e for key in fresh for e in doomed.derived[key].source_episode_ids}
+            where = (
+                AnyOf("source_episode_ids", tuple(sorted(sources))),
+                Equals("status", MemoryStatus.SUPERSEDED.value),
+            )
+            looked |= fresh
+            for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+                if only_says_the_same(memory, doomed.derived):
+                    doomed.add(memory)
+                elif memory.superseded_by in doomed.memories:
+                    doomed.pointing.add(memory.id)
 
     async def _sources(self, scope: Scope, ids: Iterable[str]) -> dict[str, Episode]:
         found = await self.repository.get(scope, ids, DERIVED_TYPES)
@@ -195,6 +223,10 @@ class Forgetter:
                 return found
 
 
+def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episode]:
+    return [episodes[key] for key in memory.source_episode_ids if key in episodes]
+
+
 @dataclass(slots=True)
 class _Doomed:
     """What goes, and what is to be composed again without it."""
@@ -204,6 +236,7 @@ class _Doomed:
     composed: set[str] = field(default_factory=set)
     boxed: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
+    pointing: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.add(self.target)
@@ -223,6 +256,11 @@ class _Doomed:
                 self.boxed |= set(box.episode_ids)
                 if box.sealed is SealReason.ENDED and box.session_id is not None:
                     self.ended.add(box.session_id)
+
+    @property
+    def derived(self) -> dict[str, DerivedMemory]:
+        """The conclusions among what goes."""
+        return {key: m for key, m in self.memories.items() if isinstance(m, DerivedMemory)}
 
     @property
     def episodes(self) -> tuple[str, ...]:

@@ -11,7 +11,14 @@ import pytest
 
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    MemoryStatus,
+    MemoryType,
+    ProceduralMemory,
+    SemanticMemory,
+)
 from engram.domain.plan import ConsolidationPlan, StoreNote, Supersession, UpdateNote
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
@@ -23,6 +30,7 @@ from tests.workflows.support import open_edge, worker_settings
 SCOPE = Scope.of("default", "ada")
 SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)
 EMBEDDER = make_embedder("wordllama")
+_ENDED = {"status": MemoryStatus.SUPERSEDED, "valid_to": SAID, "superseded_known_at": SAID}
 
 
 @pytest.fixture
@@ -71,7 +79,7 @@ def statement(content: str, *sources: Episode) -> SemanticMemory:
     )
 
 
-async def keep(repository: MemoryRepository, memories: Sequence[Episode | SemanticMemory]) -> None:
+async def keep(repository: MemoryRepository, memories: Sequence[AnyMemory]) -> None:
     """Store them."""
     vectors = await EMBEDDER.embed_documents([memory.content for memory in memories])
     pairs = zip(memories, vectors, strict=True)
@@ -129,6 +137,55 @@ async def test_a_plan_written_after_forgetting_brings_nothing_back(
     found = await repository.get(SCOPE, [before.id, after.id])
     assert found.keys() == {before.id}
     assert found[before.id].status is MemoryStatus.ACTIVE
+
+
+async def test_what_was_merged_into_a_forgotten_conclusion_goes_with_it(
+    repository: MemoryRepository,
+) -> None:
+    """Doubles of it say the same words, and doubles of those; what it replaced holds again."""
+    one, two, three = turn("one"), turn("two"), turn("three")
+    kept = statement("The user has asthma.", one, two, three)
+    double = statement("The user suffers from asthma.", two)
+    again = statement("Asthma troubles the user.", three)
+    before = statement("The user is well.", one)
+    merged = [
+        memory.model_copy(update={"duplicate_of": into, "superseded_by": into, **_ENDED})
+        for memory, into in ((double, kept.id), (again, double.id))
+    ]
+    # Merged into what was merged: the sources are those of the last in the row.
+    merged[0] = merged[0].model_copy(update={"source_episode_ids": (two.id, three.id)})
+    replaced = before.model_copy(update={"superseded_by": kept.id, **_ENDED})
+    await keep(repository, [one, two, three, kept, *merged, replaced])
+    forgetter = Forgetter(repository, new_write_id)
+    await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, kept.id))
+    left = await repository.get(SCOPE, [kept.id, double.id, again.id, before.id])
+    assert left.keys() == {before.id}
+    assert left[before.id].status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(("said", "goes"), [("I said one.", False), ("Only on Sundays.", True)])
+async def test_a_habit_with_words_of_the_forgotten_turn_goes(
+    repository: MemoryRepository, said: str, goes: bool
+) -> None:
+    """One of two sources is forgotten: the habit stays only if the other one says all of it."""
+    one, two = turn("one"), turn("two")
+    one = one.model_copy(update={"content": f"I row on Sundays. {said}"})
+    two = two.model_copy(update={"content": "Sundays I row." if not goes else "I row at dawn."})
+    basis = statement("The user rows.", one, two)
+    fields = basis.model_dump(include=set(ProceduralMemory.model_fields), exclude={"type"})
+    habit = ProceduralMemory.model_validate(
+        fields
+        | {
+            "id": derived_id(SCOPE, MemoryType.PROCEDURAL, "rows", 0),
+            "content": "The user rows on Sundays.",
+            "trigger_context": "",
+        }
+    )
+    await keep(repository, [one, two, basis, habit])
+    forgetter = Forgetter(repository, new_write_id)
+    await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, one.id))
+    left = await repository.get(SCOPE, [basis.id, habit.id])
+    assert left.keys() == ({basis.id} if goes else {basis.id, habit.id})
 
 
 def _writer(repository: MemoryRepository) -> PlanWriter:
