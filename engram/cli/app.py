@@ -7,22 +7,25 @@ from typing import Annotated
 import typer
 
 from engram import __version__
-from engram.cli import knowledge, looking, memories, schedules, starting, telling
+from engram.cli import (
+    keys,
+    knowledge,
+    lifecycle,
+    looking,
+    memories,
+    migrate,
+    operations,
+    passes,
+    schedules,
+    starting,
+    telling,
+    transfer,
+    trials,
+)
 from engram.cli.config import commands as config
 from engram.cli.doctor import commands as doctor
 from engram.cli.group import EngramGroup
-from engram.cli.options import Connected, DataDir, Json, User
-from engram.cli.running import (
-    given_url,
-    memory_of,
-    moment,
-    over_http,
-    run,
-    settings_from,
-)
-
-# Command modules take these from here.
-__all__ = ["Connected", "DataDir", "Json", "User", "app", "over_http"]
+from engram.cli.running import given_url
 
 app = typer.Typer(
     name="engram",
@@ -32,8 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_run, _settings, _memory, _moment = run, settings_from, memory_of, moment
 
 
 @app.callback(invoke_without_command=True)
@@ -52,14 +53,8 @@ def _root(
         raise typer.Exit
 
 
-for _module in (starting, telling, looking, knowledge, memories, schedules, config, doctor):
+for _module in (
+    *(starting, telling, looking, knowledge, memories, lifecycle, passes, schedules),
+    *(operations, trials, migrate, transfer, keys, config, doctor),
+):
     app.add_typer(_module.commands)
-
-
-from engram.cli import keys as keys  # noqa: E402, PLC0414 - adds its commands to the app
-from engram.cli import lifecycle as lifecycle  # noqa: E402, PLC0414 - same
-from engram.cli import migrate as migrate  # noqa: E402, PLC0414 - same
-from engram.cli import operations as operations  # noqa: E402, PLC0414 - same
-from engram.cli import passes as passes  # noqa: E402, PLC0414 - same
-from engram.cli import transfer as transfer  # noqa: E402, PLC0414 - same
-from engram.cli import trials as trials  # noqa: E402, PLC0414 - same

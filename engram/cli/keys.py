@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import output
-from engram.cli.app import DataDir, Json, _run, _settings, app
+from engram.cli.options import DataDir, Json
+from engram.cli.running import run, settings_from
 from engram.domain.access import Access
 
 if TYPE_CHECKING:
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
     from engram.http.keys import ApiKey
     from engram.settings import Settings
 
+commands = typer.Typer()
 keys = typer.Typer(
     name="keys",
     help="API keys of the HTTP API and of MCP over HTTP. A running server knows changes at once.",
     no_args_is_help=True,
 )
-app.add_typer(keys)
+commands.add_typer(keys)
 
 
-@app.command()
+@commands.command()
 def serve() -> None:
     """Serve the HTTP API over the Temporal and Qdrant servers that the settings name.
 
@@ -36,8 +38,8 @@ def serve() -> None:
     """
     from engram.cli.serving import serve_api  # noqa: PLC0415 - only what is used loads
 
-    settings = _settings()
-    _run(lambda: serve_api(settings))
+    settings = settings_from()
+    run(lambda: serve_api(settings))
 
 
 @keys.command()
@@ -136,7 +138,7 @@ def revoke(
 def _opened(data_dir: Path | None) -> tuple[Settings, KeyFile]:
     from engram.http.key_file import KeyFile  # noqa: PLC0415 - only what is used loads
 
-    settings = _settings(data_dir)
+    settings = settings_from(data_dir)
     return settings, KeyFile(settings.keys_path)
 
 

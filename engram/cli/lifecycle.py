@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.cli.options import Connected, DataDir, DryRun, Json, MemoryId, OnlyTests, User
+from engram.cli.running import asked
 
 if TYPE_CHECKING:
     from engram.client.operations.lifecycle import Acted
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what would change.")]
-TestOnly = Annotated[
-    bool, typer.Option("--test-only", help="Test memories only; without it, all others.")
-]
-OnlyTests = Annotated[
-    bool, typer.Option("--test-only", help="Refuse it for what is no test memory.")
-]
-MemoryId = Annotated[str, typer.Argument(help="The memory's id.")]
+commands = typer.Typer()
 
 
-@app.command("force-promote")
+@commands.command("force-promote")
 def force_promote(
     memory_id: MemoryId,
     user: User,
@@ -38,11 +30,17 @@ def force_promote(
 
     Example: engram force-promote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    tried = (dry_run, test_only)
-    _act("force_promote", memory_id, user, tried, data_dir, connected, as_json)
+    acted = asked(
+        lambda memory: memory.force_promote(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+        doing="Writing",
+    )
+    _print_acted(acted, dry_run, as_json)
 
 
-@app.command()
+@commands.command()
 def confirm(
     memory_id: MemoryId,
     user: User,
@@ -52,12 +50,21 @@ def confirm(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Say that a conclusion is right; it counts for more, and comes back if it had left."""
-    tried = (dry_run, test_only)
-    _act("confirm", memory_id, user, tried, data_dir, connected, as_json)
+    """Say that a conclusion is right; it counts for more, and comes back if it had left.
+
+    Example: engram confirm 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    acted = asked(
+        lambda memory: memory.confirm(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+        doing="Writing",
+    )
+    _print_acted(acted, dry_run, as_json)
 
 
-@app.command()
+@commands.command()
 def dispute(
     memory_id: MemoryId,
     user: User,
@@ -67,12 +74,21 @@ def dispute(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Say that a conclusion is wrong; it counts for less, and stays readable."""
-    tried = (dry_run, test_only)
-    _act("dispute", memory_id, user, tried, data_dir, connected, as_json)
+    """Say that a conclusion is wrong; it counts for less, and stays readable.
+
+    Example: engram dispute 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    acted = asked(
+        lambda memory: memory.dispute(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+        doing="Writing",
+    )
+    _print_acted(acted, dry_run, as_json)
 
 
-@app.command()
+@commands.command()
 def protect(
     memory_id: MemoryId,
     user: User,
@@ -82,12 +98,21 @@ def protect(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Keep a memory: no rule may take it away any more."""
-    tried = (dry_run, test_only)
-    _act("protect", memory_id, user, tried, data_dir, connected, as_json)
+    """Keep a memory: no rule may take it away any more.
+
+    Example: engram protect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    acted = asked(
+        lambda memory: memory.protect(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+        doing="Writing",
+    )
+    _print_acted(acted, dry_run, as_json)
 
 
-@app.command()
+@commands.command()
 def unprotect(
     memory_id: MemoryId,
     user: User,
@@ -97,12 +122,21 @@ def unprotect(
     connected: Connected = False,
     as_json: Json = False,
 ) -> None:
-    """Let rules apply to a memory again."""
-    tried = (dry_run, test_only)
-    _act("unprotect", memory_id, user, tried, data_dir, connected, as_json)
+    """Let rules apply to a memory again.
+
+    Example: engram unprotect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    acted = asked(
+        lambda memory: memory.unprotect(memory_id, dry_run=dry_run, test_only=test_only),
+        user,
+        data_dir,
+        connected,
+        doing="Writing",
+    )
+    _print_acted(acted, dry_run, as_json)
 
 
-@app.command()
+@commands.command()
 def briefing(
     user: User,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 10,
@@ -114,41 +148,20 @@ def briefing(
 
     Example: engram briefing -u ada -n 5
     """
-
-    async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.briefing(limit=limit)
-
-    found = _run(work)
+    found = asked(lambda memory: memory.briefing(limit=limit), user, data_dir, connected)
     if as_json:
         output.print_json(found)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("score", justify="right", style="dim")
-    table.add_column("memory", overflow="fold")
-    for one in found:
-        table.add_row(f"{one.score:.2f}", output.memory_text(one.memory))
-    output.console.print(table)
+    output.print_table(
+        ("score", "memory"),
+        [(f"{one.score:.2f}", output.memory_text(one.memory)) for one in found],
+        empty="Nothing is known yet that matters.",
+        right=("score",),
+        dim=("score",),
+    )
 
 
-def _act(
-    name: str,
-    memory_id: str,
-    user: str,
-    tried: tuple[bool, bool],
-    data_dir: Path | None,
-    connected: bool,
-    as_json: bool,
-) -> None:
-    dry_run, test_only = tried
-
-    async def work() -> Acted:
-        async with _memory(user, data_dir, connected) as memory:
-            act = getattr(memory, name)
-            acted: Acted = await act(memory_id, dry_run=dry_run, test_only=test_only)
-            return acted
-
-    acted = _run(work)
+def _print_acted(acted: Acted, dry_run: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(acted)
         return

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.progress import Progress
 
 from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
-from engram.cli.lifecycle import DryRun
+from engram.cli.options import Connected, DataDir, DryRun, Json, User
+from engram.cli.running import memory_of, run
 from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
 _PORTION = 200
 
 
-@app.command()
+commands = typer.Typer()
+
+
+@commands.command()
 def migrate(
     file: Annotated[Path, typer.Argument(help="One JSON object a line; - reads standard input.")],
     user: User,
@@ -48,7 +50,7 @@ def migrate(
         from engram.writing.imports import ImportReport  # noqa: PLC0415 - only what is used loads
 
         report = ImportReport()
-        async with _memory(user, data_dir, connected) as memory:
+        async with memory_of(user, data_dir, connected) as memory:
             with Progress(console=output.errors, transient=True) as progress:
                 task = progress.add_task("Importing", total=len(items))
                 for start in range(0, len(items), _PORTION):
@@ -57,7 +59,7 @@ def migrate(
                     progress.advance(task, len(part))
         return report
 
-    report = _run(work)
+    report = run(work)
     if as_json:
         output.print_json(report)
     else:
@@ -65,7 +67,9 @@ def migrate(
 
 
 def _read(file: Path) -> list[ImportedMemory]:
-    from engram.writing.imports import ImportedMemory  # noqa: PLC0415 - only what is used loads
+    from pydantic import ValidationError  # noqa: PLC0415 - slow; no help text needs it
+
+    from engram.writing.imports import ImportedMemory  # noqa: PLC0415 - same
 
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")

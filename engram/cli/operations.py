@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.table import Table
 
-from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
-from engram.cli.lifecycle import DryRun, MemoryId, OnlyTests, TestOnly
+from engram.cli import exits, output
+from engram.cli.options import (
+    Connected,
+    DataDir,
+    DryRun,
+    Json,
+    MemoryId,
+    OnlyTests,
+    TestOnly,
+    User,
+)
+from engram.cli.running import asked
 
 if TYPE_CHECKING:
-    from engram.client.store import MemoryStore
     from engram.domain.checks import Finding
 
-Found = TypeVar("Found")
+commands = typer.Typer()
 
 
-@app.command()
+@commands.command()
 def status(
     user: User,
     test_only: TestOnly = False,
@@ -32,7 +38,7 @@ def status(
 
     Example: engram status -u ada
     """
-    found = _asked(lambda m: m.status(test_only=test_only), user, data_dir, connected)
+    found = asked(lambda m: m.status(test_only=test_only), user, data_dir, connected)
     if as_json:
         output.print_json(found)
         return
@@ -40,14 +46,14 @@ def status(
         (kind.value, str(one.memories), _listed(one.by_status), str(one.due))
         for kind, one in found.types.items()
     ]
-    _print_rows(("type", "memories", "by status", "due"), rows)
+    output.print_table(("type", "memories", "by status", "due"), rows)
     output.console.print(
         f"{found.policy} policy; {found.waiting} turns wait for consolidation, "
         f"{found.to_consider} memories for promotion; {found.test_memories} test memories beside."
     )
 
 
-@app.command()
+@commands.command()
 def energy(
     user: User,
     test_only: TestOnly = False,
@@ -59,18 +65,18 @@ def energy(
 
     Example: engram energy -u ada
     """
-    found = _asked(lambda m: m.energy(test_only=test_only), user, data_dir, connected)
+    found = asked(lambda m: m.energy(test_only=test_only), user, data_dir, connected)
     if as_json:
         output.print_json(found)
         return
-    _print_rows(
+    output.print_table(
         ("tier", "memories", "lowest", "mean", "highest"),
         [
             (t.tier, str(t.memories), f"{t.lowest:.3f}", f"{t.mean:.3f}", f"{t.highest:.3f}")
             for t in found.tiers
         ],
     )
-    _print_rows(
+    output.print_table(
         ("faintest first", "type", "energy", "decay", "leaves"),
         [
             (
@@ -85,7 +91,7 @@ def energy(
     )
 
 
-@app.command()
+@commands.command()
 def promotions(
     user: User,
     test_only: TestOnly = False,
@@ -97,24 +103,24 @@ def promotions(
 
     Example: engram promotions -u ada
     """
-    found = _asked(lambda m: m.promotions(test_only=test_only), user, data_dir, connected)
+    found = asked(lambda m: m.promotions(test_only=test_only), user, data_dir, connected)
     if as_json:
         output.print_json(found)
         return
-    _print_rows(
+    output.print_table(
         ("habit", "made of", "status", "when"),
         [
             (h.habit_id, h.source_id or "-", h.status.value, f"{h.promoted_at:%Y-%m-%d}")
             for h in found.promoted
         ],
     )
-    _print_rows(
+    output.print_table(
         ("candidate", "lacks"),
         [(c.memory_id, ", ".join(c.missing) or "nothing: ready") for c in found.candidates],
     )
 
 
-@app.command()
+@commands.command()
 def health(
     user: User,
     test_only: TestOnly = False,
@@ -129,7 +135,7 @@ def health(
 
     Example: engram health -u ada
     """
-    found = _asked(lambda m: m.health(test_only=test_only), user, data_dir, connected)
+    found = asked(lambda m: m.health(test_only=test_only), user, data_dir, connected)
     if as_json:
         output.print_json(found)
     elif not found.diagnoses:
@@ -141,10 +147,10 @@ def health(
             for example in one.examples:
                 output.console.print(f"  {example}", style="dim")
     if found.diagnoses:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
 
 
-@app.command()
+@commands.command()
 def inspect(
     memory_id: MemoryId,
     user: User,
@@ -156,13 +162,13 @@ def inspect(
 
     Example: engram inspect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    found = _asked(lambda m: m.inspect(memory_id), user, data_dir, connected)
+    found = asked(lambda m: m.inspect(memory_id), user, data_dir, connected)
     if as_json:
         output.print_json(found)
         return
     output.print_memories([found.memory])
-    _print_rows(("state", "value"), list(found.states.items()))
-    _print_rows(("number", "now"), [(k, f"{v:.3f}") for k, v in found.values.items()])
+    output.print_table(("state", "value"), list(found.states.items()))
+    output.print_table(("number", "now"), [(k, f"{v:.3f}") for k, v in found.values.items()])
     for sentence in found.explanations:
         output.console.print(sentence)
     if found.leaves_at is not None:
@@ -170,14 +176,14 @@ def inspect(
     if found.next_step is not None:
         step = found.next_step
         output.console.print(f"Due: {step.rule}: {step.source} -> {step.target}")
-    _print_rows(
+    output.print_table(
         ("link", "to", "conf", "there"),
         [(x.kind, x.target_id, f"{x.confidence:.2f}", str(x.exists)) for x in found.links],
     )
     _print_findings(found.problems)
 
 
-@app.command()
+@commands.command()
 def validate(
     user: User,
     test_only: TestOnly = False,
@@ -189,7 +195,7 @@ def validate(
 
     Example: engram validate -u ada
     """
-    found = _asked(lambda m: m.validate(test_only=test_only), user, data_dir, connected)
+    found = asked(lambda m: m.validate(test_only=test_only), user, data_dir, connected)
     if as_json:
         output.print_json(found)
     elif not found.counts:
@@ -199,10 +205,10 @@ def validate(
         _print_findings(found.findings)
         output.console.print("engram repair ID mends one.", style="dim")
     if found.counts:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
 
 
-@app.command()
+@commands.command()
 def repair(
     memory_id: MemoryId,
     user: User,
@@ -216,7 +222,7 @@ def repair(
 
     Example: engram repair 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --dry-run
     """
-    found = _asked(
+    found = asked(
         lambda m: m.repair(memory_id, dry_run=dry_run, test_only=test_only),
         user,
         data_dir,
@@ -231,34 +237,9 @@ def repair(
         output.console.print(f"{len(found.mended)} mended, {left} left.")
 
 
-def _asked(
-    question: Callable[[MemoryStore], Awaitable[Found]],
-    user: str,
-    data_dir: Path | None,
-    connected: bool,
-) -> Found:
-    async def work() -> Found:
-        async with _memory(user, data_dir, connected) as memory:
-            with output.errors.status("Looking"):
-                return await question(memory)
-
-    return _run(work)
-
-
-def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if not rows:
-        return
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name)
-    for row in rows:
-        table.add_row(*row)
-    output.console.print(table)
-
-
 def _print_findings(findings: Iterable[Finding]) -> None:
     rows = [(f.problem.value, f.memory_id, f.other_id or "-", f.what) for f in findings]
-    _print_rows(("problem", "memory", "other", "what"), rows)
+    output.print_table(("problem", "memory", "other", "what"), rows)
 
 
 def _listed(counts: Any) -> str:

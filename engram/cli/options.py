@@ -64,3 +64,10 @@ MemoryTypes = Annotated[
         metavar="TYPE",
     ),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what would change.")]
+TestOnly = Annotated[
+    bool, typer.Option("--test-only", help="Test memories only; without it, all others.")
+]
+OnlyTests = Annotated[
+    bool, typer.Option("--test-only", help="Refuse it for what is no test memory.")
+]

@@ -85,7 +85,7 @@ def print_table(
 
     Args:
         columns: Their names, the first line of what is printed.
-        rows: As many cells each as there are columns.
+        rows: As many cells each as there are columns; in a pipe, perhaps more.
         empty: What is said instead of a table without rows; nothing if None.
         title: A line before the table, on terminals.
         right: Columns of numbers, by name.
@@ -113,11 +113,11 @@ def print_table(
 
 
 def print_fields(title: str, model: BaseModel) -> None:
-    """A model's fields, one a line; empty ones are left out."""
+    """A model's fields, one a line; what is empty, zero or false is left out."""
     rows = [
-        (name.replace("_", " "), plain(value))
+        (name.replace("_", " "), harmless(plain(value)))
         for name, value in model.model_dump(mode="json").items()
-        if value not in (None, [], {}, "")
+        if value
     ]
     console.print(Text(title, style="italic"))
     width = max((len(name) for name, _ in rows), default=0)
@@ -134,17 +134,14 @@ def print_answer(title: str, answer: BaseModel | None, as_json: bool) -> None:
 
 
 def print_hits(hits: Sequence[RecallHit], *, ids: bool = False) -> None:
-    """Answers, best first."""
-    rows = [
-        (
-            *((hit.memory.id,) if ids else ()),
-            f"{hit.score:.2f}",
-            str(hit.memory.type),
-            f"{hit.memory.known_at:%Y-%m-%d}",
-            _told(hit),
-        )
-        for hit in hits
-    ]
+    """Answers, best first; in a pipe, sources and explanations are further cells."""
+    rows = []
+    for hit in hits:
+        words, *behind = _told(hit)
+        row: list[str | Text] = [hit.memory.id] if ids else []
+        row += [f"{hit.score:.2f}", str(hit.memory.type), f"{hit.memory.known_at:%Y-%m-%d}"]
+        in_lines = Text("\n  ").join([words, *behind])
+        rows.append([*row, in_lines] if console.is_terminal else [*row, words, *behind])
     print_table(
         (*(("id",) if ids else ()), "score", "type", "known", "memory"),
         rows,
@@ -184,16 +181,16 @@ def memory_text(memory: AnyMemory) -> Text:
     return text
 
 
-def _told(hit: RecallHit) -> Text:
-    text = memory_text(hit.memory)
+def _told(hit: RecallHit) -> list[Text]:
+    """The words of an answer, and what is behind it."""
+    words = memory_text(hit.memory)
     if hit.negated_by:
-        text.append("  (denied later)", style="yellow")
-    for source in hit.sources:
-        text.append("\n  from ", style="dim")
-        text.append(memory_text(source))
+        words.append("  (denied later)", style="yellow")
+    told = [words]
+    told += [Text.assemble(("from ", "dim"), memory_text(source)) for source in hit.sources]
     if hit.explanation is not None:
-        text.append(f"\n  {hit.explanation}", style="dim")
-    return text
+        told += [Text(line, style="dim") for line in str(hit.explanation).splitlines()]
+    return told
 
 
 def _one_line(cell: str | Text) -> str:
@@ -209,7 +206,8 @@ def harmless(text: str) -> str:
 def plain(value: Any) -> str:
     """A value of a field in words."""
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
+        nested = any(isinstance(item, dict) for item in value)
+        return ("; " if nested else ", ").join(plain(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key} {item}" for key, item in value.items())
+        return ", ".join(f"{key} {plain(item)}" for key, item in value.items() if item)
     return str(value)

@@ -6,27 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, _memory, _moment, _run, app
-from engram.cli.lifecycle import DryRun, TestOnly
-from engram.contracts.lifecycle import DecayReport, PassReport, Population, PromotionReport
-from engram.contracts.maintenance import MaintenanceReport, PassKind
+from engram.cli.options import Connected, DataDir, DryRun, Json, SomeUser, TestOnly
+from engram.cli.running import asked, moment, run
 from engram.errors import InvalidQuery
 
 if TYPE_CHECKING:
-    from engram.contracts.consolidation import ConsolidationReport
+    from engram.contracts.lifecycle import PassReport
+    from engram.contracts.maintenance import MaintenanceReport
 
-SomeUser = Annotated[
-    str | None, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.")
-]
+commands = typer.Typer()
+
 Everybody = Annotated[bool, typer.Option("--all", help="All users, whoever has something due.")]
 _MOST_SHOWN = 20
 
 
-@app.command()
+@commands.command()
 def consolidate(
     user: SomeUser = None,
     everybody: Everybody = False,
@@ -40,19 +36,20 @@ def consolidate(
 
     Test turns are read only with --test-only, and then nothing else is.
 
-    Example: engram consolidate -u ada, or: engram consolidate --all
+    Example: engram consolidate -u ada
+
+    Example: engram consolidate --all --dry-run
     """
-
-    async def work(whose: str) -> ConsolidationReport:
-        async with _memory(whose, data_dir, connected) as memory:
-            return await memory.consolidate(test_only=test_only, dry_run=dry_run)
-
     if everybody:
-        _over_everybody(PassKind.CONSOLIDATION, dry_run, test_only, data_dir, connected, as_json)
+        _over_everybody("consolidation", dry_run, test_only, data_dir, connected, as_json)
         return
-    whose = one_user(user)
-    with output.errors.status("Consolidating"):
-        report = _run(lambda: work(whose))
+    report = asked(
+        lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),
+        _one_user(user),
+        data_dir,
+        connected,
+        doing="Consolidating",
+    )
     if as_json:
         output.print_json(report)
         return
@@ -63,7 +60,7 @@ def consolidate(
         output.print_fields(f"Consolidated{tests} turns", report)
 
 
-@app.command()
+@commands.command()
 def decay(
     user: SomeUser = None,
     everybody: Everybody = False,
@@ -81,22 +78,21 @@ def decay(
 
     Example: engram decay -u ada --dry-run --at 2027-01-01T00:00:00Z
     """
-    moment = _moment(at, InvalidQuery)
-
-    async def work(whose: str) -> DecayReport:
-        async with _memory(whose, data_dir, connected) as memory:
-            return await memory.decay(dry_run=dry_run, test_only=test_only, at=moment)
-
+    when = moment(at, InvalidQuery)
     if everybody:
-        _over_everybody(PassKind.DECAY, dry_run, test_only, data_dir, connected, as_json)
-    else:
-        whose = one_user(user)
-        with output.errors.status("Reviewing what is due"):
-            report = _run(lambda: work(whose))
-        print_pass("Decay", report, as_json)
+        _over_everybody("decay", dry_run, test_only, data_dir, connected, as_json)
+        return
+    report = asked(
+        lambda memory: memory.decay(dry_run=dry_run, test_only=test_only, at=when),
+        _one_user(user),
+        data_dir,
+        connected,
+        doing="Reviewing what is due",
+    )
+    _print_pass("Decay", report, as_json)
 
 
-@app.command()
+@commands.command()
 def promote(
     user: SomeUser = None,
     everybody: Everybody = False,
@@ -110,47 +106,51 @@ def promote(
 
     Example: engram promote -u ada --dry-run
     """
-
-    async def work(whose: str) -> PromotionReport:
-        async with _memory(whose, data_dir, connected) as memory:
-            return await memory.promote(dry_run=dry_run, test_only=test_only)
-
     if everybody:
-        _over_everybody(PassKind.PROMOTION, dry_run, test_only, data_dir, connected, as_json)
-    else:
-        whose = one_user(user)
-        with output.errors.status("Promoting what is ready"):
-            report = _run(lambda: work(whose))
-        print_pass("Promotion", report, as_json)
+        _over_everybody("promotion", dry_run, test_only, data_dir, connected, as_json)
+        return
+    report = asked(
+        lambda memory: memory.promote(dry_run=dry_run, test_only=test_only),
+        _one_user(user),
+        data_dir,
+        connected,
+        doing="Promoting what is ready",
+    )
+    _print_pass("Promotion", report, as_json)
 
 
-def one_user(user: str | None) -> str:
-    """The user that was named."""
+def _one_user(user: str | None) -> str:
     if user is None:
         raise typer.BadParameter("name a user with --user, or take --all")
     return user
 
 
-def over_everybody(
-    kind: PassKind, dry_run: bool, test_only: bool, data_dir: Path | None, connected: bool
-) -> MaintenanceReport:
-    """Run a pass over all users, and wait for it."""
+def _over_everybody(
+    kind: str,
+    dry_run: bool,
+    test_only: bool,
+    data_dir: Path | None,
+    connected: bool,
+    as_json: bool,
+) -> None:
     from engram.cli.temporal import temporal  # noqa: PLC0415 - only what is used loads
     from engram.client.passes import PassRunner  # noqa: PLC0415 - same
+    from engram.contracts.lifecycle import Population  # noqa: PLC0415 - same
+    from engram.contracts.maintenance import PassKind  # noqa: PLC0415 - same
 
     population = Population.TEST if test_only else Population.REAL
 
     async def work() -> MaintenanceReport:
         async with temporal(data_dir, connected) as (client, settings):
             runner = PassRunner(client, settings)
-            return await runner.maintain(kind, population=population, dry_run=dry_run)
+            return await runner.maintain(PassKind(kind), population=population, dry_run=dry_run)
 
-    with output.errors.status(f"Passing over all users: {kind.value}"):
-        return _run(work)
+    with output.errors.status(f"Passing over all users: {kind}"):
+        report = run(work)
+    _print_maintenance(report, as_json)
 
 
-def print_maintenance(report: MaintenanceReport, as_json: bool) -> None:
-    """A pass over all users."""
+def _print_maintenance(report: MaintenanceReport, as_json: bool) -> None:
     if as_json:
         output.print_json(report)
         return
@@ -159,8 +159,7 @@ def print_maintenance(report: MaintenanceReport, as_json: bool) -> None:
     _print_steps(report)
 
 
-def print_pass(title: str, report: PassReport, as_json: bool) -> None:
-    """A pass over one user's memories."""
+def _print_pass(title: str, report: PassReport, as_json: bool) -> None:
     if as_json:
         output.print_json(report)
         return
@@ -168,41 +167,33 @@ def print_pass(title: str, report: PassReport, as_json: bool) -> None:
     output.print_fields(_titled(title, report), shown)
     _print_steps(report)
     if report.dry_run and report.changes:
-        table = Table(title="Would change", title_justify="left", box=None, pad_edge=False)
-        for name in ("memory", "rule", "from", "to"):
-            table.add_column(name)
-        for change in report.changes[:_MOST_SHOWN]:
-            table.add_row(change.memory_id, change.rule, change.source, change.target)
-        output.console.print(table)
+        output.print_table(
+            ("memory", "rule", "from", "to"),
+            [
+                (change.memory_id, change.rule, change.source, change.target)
+                for change in report.changes[:_MOST_SHOWN]
+            ],
+            title="Would change",
+        )
         left = report.changed - min(len(report.changes), _MOST_SHOWN)
         if left > 0:
             output.console.print(f"and {left} more; --json quotes the first 200", style="dim")
-
-
-def _over_everybody(
-    kind: PassKind,
-    dry_run: bool,
-    test_only: bool,
-    data_dir: Path | None,
-    connected: bool,
-    as_json: bool,
-) -> None:
-    print_maintenance(over_everybody(kind, dry_run, test_only, data_dir, connected), as_json)
 
 
 def _print_steps(report: PassReport | MaintenanceReport) -> None:
     if not report.transitions:
         output.console.print("No state changed.", style="dim")
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("rule", "from", "to"):
-        table.add_column(name)
-    table.add_column("memories", justify="right")
-    for count in report.transitions:
-        table.add_row(count.rule, count.source, count.target, Text(str(count.memories)))
-    output.console.print(table)
+    output.print_table(
+        ("rule", "from", "to", "memories"),
+        [
+            (count.rule, count.source, count.target, str(count.memories))
+            for count in report.transitions
+        ],
+        right=("memories",),
+    )
 
 
 def _titled(title: str, report: PassReport | MaintenanceReport) -> str:
-    tests = " of test memories" if report.population is Population.TEST else ""
+    tests = " of test memories" if report.population == "test" else ""
     return f"{title}{tests}{' (dry run)' if report.dry_run else ''}"

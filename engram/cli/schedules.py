@@ -123,7 +123,7 @@ def backfill(
 def delete(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
     """Remove a schedule. A worker that starts makes it again, unless ENGRAM_SCHEDULES is off.
 
-    Example: engram schedules delete promotion
+    Example: engram schedules delete consolidation
     """
     gone: list[bool] = []
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram.cli.app import _settings, over_http
+from engram.cli.running import over_http, settings_from
 from engram.errors import InvalidSettings, TemporalUnavailable
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ async def temporal(
         InvalidSettings: the memory is reached over HTTP, which does not lead to Temporal.
         TemporalUnavailable: no server can be reached.
     """
-    settings = _settings(data_dir)
+    settings = settings_from(data_dir)
     if over_http(settings, data_dir, connected):
         raise InvalidSettings(
             "This command is about everybody's memory and needs Temporal itself, which an HTTP "

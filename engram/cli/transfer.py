@@ -15,7 +15,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
+from engram.cli.options import Connected, DataDir, Json, User
+from engram.cli.running import memory_of, run
 from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ _SAY_SO = 10.0
 _FORMATS = "chatgpt, claude, jsonl, transcript, locomo or engram"
 
 
-@app.command("import")
+commands = typer.Typer()
+
+
+@commands.command("import")
 def import_(
     file: Annotated[
         Path,
@@ -98,7 +102,7 @@ def _import(
     where = _zone(zone)
 
     async def work() -> ImportSummary:
-        async with _memory(user, data_dir, connected) as memory:
+        async with memory_of(user, data_dir, connected) as memory:
             # Once through before anything is stored: what is broken is refused whole, and
             # one knows how much there is.
             checked = await memory.import_file(
@@ -120,10 +124,10 @@ def _import(
                     on_progress=show,
                 )
 
-    return _run(work)
+    return run(work)
 
 
-@app.command()
+@commands.command()
 def export(
     file: Annotated[Path, typer.Argument(help="Where to; - writes to standard output.")],
     user: User,
@@ -139,7 +143,7 @@ def export(
     """
 
     async def work() -> int:
-        async with _memory(user, data_dir, connected) as memory:
+        async with memory_of(user, data_dir, connected) as memory:
             if str(file) != "-":
                 return await memory.export_file(file, include_test=include_test)
             lines = 0
@@ -148,7 +152,7 @@ def export(
                 lines += 1
             return lines - 2
 
-    count = _run(work)
+    count = run(work)
     output.errors.print(f"{count} memories exported.", style="dim")
 
 

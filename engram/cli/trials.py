@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engram.cli import output
-from engram.cli.app import Connected, DataDir, Json, User, _memory, _run, app
-from engram.cli.lifecycle import DryRun
+from engram.cli import exits, output
+from engram.cli.options import Connected, DataDir, DryRun, Json, User
+from engram.cli.running import asked
 
+if TYPE_CHECKING:
+    from engram.domain.memories import AnyMemory
+
+# The names of scenarios, which load too much for completion; a test compares them.
+SCENARIOS = ("fade", "stay", "use", "habit", "apart")
+
+commands = typer.Typer()
 test = typer.Typer(
     name="test",
     help="Test memories, to try out what would happen to real ones.",
     no_args_is_help=True,
 )
-app.add_typer(test)
+commands.add_typer(test)
 
 
 @test.command()
@@ -33,14 +41,19 @@ def create(
 
     Example: engram test create "I like tea." -u ada --age-days 60
     """
-
-    async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.create_test(
-                content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+    _show_memories(
+        [
+            asked(
+                lambda memory: memory.create_test(
+                    content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+                ),
+                user,
+                data_dir,
+                connected,
             )
-
-    _show_memories([_run(work)], as_json)
+        ],
+        as_json,
+    )
 
 
 @test.command()
@@ -57,25 +70,28 @@ def boost(
 
     Example: engram test boost 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada -n 5
     """
-
-    async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.boost_test(memory_id, recalls=recalls, dry_run=dry_run)
-
-    _show_memories([_run(work)], as_json)
+    _show_memories(
+        [
+            asked(
+                lambda memory: memory.boost_test(memory_id, recalls=recalls, dry_run=dry_run),
+                user,
+                data_dir,
+                connected,
+            )
+        ],
+        as_json,
+    )
 
 
 @test.command("list")
 def list_tests(
     user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
 ) -> None:
-    """The test memories of a user, 200 at most."""
+    """The test memories of a user, 200 at most.
 
-    async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.list_tests()
-
-    _show_memories(_run(work), as_json)
+    Example: engram test list -u ada
+    """
+    _show_memories(asked(lambda memory: memory.list_tests(), user, data_dir, connected), as_json)
 
 
 @test.command()
@@ -93,12 +109,12 @@ def delete(
 
     Example: engram test delete -u ada
     """
-
-    async def work() -> int:
-        async with _memory(user, data_dir, connected) as memory:
-            return await memory.delete_tests(memory_ids or None, dry_run=dry_run)
-
-    number = _run(work)
+    number = asked(
+        lambda memory: memory.delete_tests(memory_ids or None, dry_run=dry_run),
+        user,
+        data_dir,
+        connected,
+    )
     if as_json:
         output.print_json({"removed": 0 if dry_run else number, "found": number})
     else:
@@ -107,7 +123,12 @@ def delete(
 
 @test.command()
 def scenario(
-    name: Annotated[str, typer.Argument(help="fade, stay, use, habit or apart.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(SCENARIOS)}.", autocompletion=lambda: list(SCENARIOS)
+        ),
+    ],
     user: User,
     dry_run: DryRun = False,
     data_dir: DataDir = None,
@@ -118,13 +139,13 @@ def scenario(
 
     Example: engram test scenario fade -u ada
     """
-
-    async def work() -> Any:
-        async with _memory(user, data_dir, connected) as memory:
-            with output.errors.status(f"Playing {name}"):
-                return await memory.play_scenario(name, dry_run=dry_run)
-
-    played = _run(work)
+    played = asked(
+        lambda memory: memory.play_scenario(name, dry_run=dry_run),
+        user,
+        data_dir,
+        connected,
+        doing=f"Playing {name}",
+    )
     if as_json:
         output.print_json(played)
     else:
@@ -135,10 +156,10 @@ def scenario(
             return
         output.console.print("As expected." if played.passed else "Not as expected.")
     if not played.passed:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FAILED)
 
 
-def _show_memories(memories: Any, as_json: bool) -> None:
+def _show_memories(memories: Sequence[AnyMemory], as_json: bool) -> None:
     if as_json:
         output.print_json(memories)
         return

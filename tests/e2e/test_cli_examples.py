@@ -1,0 +1,119 @@
+"""The examples of the commands' help are run, one after the other, beside `engram up`."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.test_cli import Up, running_up
+from tests.unit.cli import support
+from tests.unit.cli.test_whole import COMMANDS, examples
+
+# They stay until they are ended, or wait long for the server; other tests run them, and the
+# examples of all commands are parsed beside the tests of the whole command line.
+LASTING = {"demo", "up", "worker", "serve", "mcp", "erase"}
+AN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+EXAMPLES = [
+    (path, example)
+    for path, command in COMMANDS.items()
+    if path not in LASTING
+    for example in examples(command)
+]
+# What an example says of an installation without servers is that they are missing.
+CODES = {"engram doctor --connected --ask-model": 1}
+
+
+@dataclass
+class Known:
+    """A memory with something in it, and the ids of some of that.
+
+    Attributes:
+        up: The running Engram.
+        conclusion: A semantic memory.
+        commitment: One that can be resolved.
+        trial: A test memory.
+        folder: With the files that examples read.
+    """
+
+    up: Up
+    conclusion: str
+    commitment: str
+    trial: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
+    """`engram up`, some turns and conclusions, and files to read."""
+    folder = tmp_path_factory.mktemp("examples")
+    line = {"content": "I play the oboe.", "timestamp": "2020-05-01T10:00:00Z"}
+    (folder / "memories.jsonl").write_text(json.dumps(line) + "\n")
+    (folder / "conversations.zip").write_bytes(archive())
+    with running_up(folder) as up:
+
+        def told(*arguments: str) -> str:
+            done = run(up, *arguments, "-u", "ada", "--json")
+            assert done.code == 0, done.stderr
+            return done.stdout
+
+        told("encode", "I live in Porto. My colleague Sam Okafor works at Acme.", "-s", "s1")
+        told("encode", "I will send the report to Sam Okafor on Friday.", "-s", "monday")
+        told("consolidate")
+        semantic = json.loads(told("list", "-t", "semantic"))["memories"]
+        promises = [one["id"] for one in semantic if one["category"] == "commitment"]
+        (trial,) = json.loads(told("test", "create", "I like xylophones."))
+        run(up, "keys", "create", "phone", "--access", "read")
+        yield Known(up, semantic[0]["id"], promises[0], trial["id"], folder)
+
+
+def archive() -> bytes:
+    """A small export of ChatGPT's."""
+    written = io.BytesIO()
+    message = {
+        "id": "m1",
+        "author": {"role": "user"},
+        "create_time": 1700000000,
+        "content": {"content_type": "text", "parts": ["I keep bees."]},
+    }
+    conversation = {
+        "title": "Bees",
+        "create_time": 1700000000,
+        "current_node": "m1",
+        "mapping": {"m1": {"id": "m1", "message": message, "parent": None, "children": []}},
+    }
+    with zipfile.ZipFile(written, "w") as file:
+        file.writestr("conversations.json", json.dumps([conversation]))
+    return written.getvalue()
+
+
+def run(up: Up, *arguments: str, stdin: str | None = None) -> support.Said:
+    """A command in this process, on the running folder."""
+    return support.engram(*arguments, "-d", str(up.folder), stdin=stdin)
+
+
+@pytest.mark.parametrize(("path", "example"), EXAMPLES, ids=[e for _, e in EXAMPLES])
+def test_example(path: str, example: str, known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example does what its command is for, as it stands but for ids."""
+    monkeypatch.chdir(known.folder)
+    takes = {"resolve": known.commitment, "test boost": known.trial}
+    words = shlex.split(AN_ID.sub(takes.get(path, known.conclusion), example))
+    if path == "forget":
+        stored = run(known.up, "encode", "Forget this.", "-u", "ada", "--json")
+        words[2] = json.loads(stored.stdout)["episode_ids"][0]
+    if path == "keys revoke":
+        words[words.index("laptop")] = "phone"
+    stdin = None
+    if "<" in words:
+        words, stdin = words[: words.index("<")], "I water the plants on Mondays."
+    done = run(known.up, *words[1:], stdin=stdin)
+    assert done.code == CODES.get(example, 0), done.stderr
+    if "--json" in words:
+        json.loads(done.stdout)
