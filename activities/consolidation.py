@@ -146,10 +146,16 @@ class ConsolidationStoreActivities:
 
     @activity.defn(name=names.MARK_CONSOLIDATED_ACTIVITY)
     async def mark_consolidated(self, request: MarkConsolidatedInput) -> MarkConsolidatedOutput:
-        """Note on episodes that they were consolidated."""
+        """Note on episodes that they were consolidated; an attempt that is repeated counts all."""
+        before: set[str] = set()
 
         def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode) or memory.consolidated_at is not None:
+            if not isinstance(memory, Episode):
+                return None
+            if memory.consolidated_at is not None:
+                # The moment is the workflow's: an earlier attempt of this very call wrote it.
+                if memory.consolidated_at == request.now:
+                    before.add(memory.id)
                 return None
             return memory.model_copy(update={"consolidated_at": request.now})
 
@@ -162,7 +168,7 @@ class ConsolidationStoreActivities:
                 new_write_id=self._new_write_id,
                 types=_EPISODIC,
             )
-        return MarkConsolidatedOutput(marked=len(updated.changed))
+        return MarkConsolidatedOutput(marked=len(updated.changed | before))
 
 
 class ConsolidationModelActivities:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
+from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidationReport,
     ConsolidationState,
@@ -28,6 +29,8 @@ from workflows.spending import spent, spent_in_vain, with_models
 _LINK_CHUNK = 20
 # Past this many, linking does not wait for a full count of extractions.
 _MOST_UNLINKED = 400
+_ASK_MODELS = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
+_IN_SPITE_OF_MODELS = "digests-in-spite-of-models"
 
 
 class ConsolidationPass:
@@ -83,6 +86,7 @@ class ConsolidationPass:
             self._count(ConsolidationReport(failures=(failure,), remaining=True))
             self._describe(f"Stopped: {failure.message}")
             workflow.logger.warning("consolidation pass stopped: %s", failure.code)
+            await self._digest_in_spite_of(error)
         else:
             refused = self._report.refused
             self._describe(f"{refused} turns were refused." if refused else "Nothing more is due.")
@@ -264,6 +268,18 @@ class ConsolidationPass:
             self._count(ConsolidationReport(digest_failures=1, failures=(failure,)))
         number = self.state.digests + 1
         self.state = self.state.model_copy(update={"undigested": Undigested(), "digests": number})
+
+    async def _digest_in_spite_of(self, stopped_by: ActivityError) -> None:
+        """A model that stays away keeps nothing from being composed of what is stored."""
+        # Asked in this order: whether there is a digest stage has a marker of its own.
+        if not (stopped_by.activity_type in _ASK_MODELS and workflow.patched(_IN_SPITE_OF_MODELS)):
+            return
+        try:
+            await self._digest()
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._count(ConsolidationReport(digest_failures=1, failures=(failure_of(error),)))
 
     def _touched(self, undigested: Undigested) -> None:
         self.state = with_undigested(self.state, undigested)

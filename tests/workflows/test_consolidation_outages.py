@@ -12,9 +12,10 @@ from pydantic_ai.exceptions import ModelHTTPError
 from temporalio.testing import WorkflowEnvironment
 
 from engram.contracts import names
+from engram.domain.memories import MemoryType
 from engram.errors import ModelUnavailable
 from engram.settings import Settings
-from tests.workflows.consolidation_support import Memory, Picky, consolidating, day
+from tests.workflows.consolidation_support import Faults, Memory, Picky, consolidating, day
 from tests.workflows.support import open_edge, time_skipping, worker_settings
 from workflows.retries import after_outage
 
@@ -108,6 +109,40 @@ async def test_an_outage_that_does_not_end_is_given_up_after_a_day(
         model.words.clear()
         again = await memory.request("session ended")
         assert (await again.result()).stored == 1
+
+
+async def test_what_is_stored_is_composed_though_the_model_stays_away(
+    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+) -> None:
+    """A pass gives up after a day; profiles of what it stored before are there all the same."""
+    model = Picky({"Bombs": ModelHTTPError(503, "picky")})
+    one_by_one = settings.model_copy(update={"extraction_batch_turns": 1})
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, one_by_one, model=model) as memory,
+    ):
+        await memory.say(("I live in Lisbon.", day(1)), ("I use Bombs.", day(2)))
+        report = await (await memory.request("session ended")).result()
+        assert (report.passes, report.episodes, report.remaining) == (12, 1, True)
+        assert (report.profiles, report.digest_failures) == (2, 0)
+        page = await repository.scroll(memory.scope, MemoryType.SEMANTIC)
+        told = {m.content for m in page.memories if getattr(m, "form", "") == "profile"}
+        assert any("Lisbon" in words for words in told)
+
+
+async def test_a_repeated_mark_counts_every_turn(
+    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+) -> None:
+    """What an attempt marked before it was lost is in the report, and no turn twice."""
+    faults = Faults(after={names.MARK_CONSOLIDATED_ACTIVITY})
+    async with (
+        open_edge(tmp_path, settings) as repository,
+        consolidating(environment.client, repository, settings, faults=faults) as memory,
+    ):
+        await memory.say(("I live in Lisbon.", day(1)), ("I use Trello.", day(2)))
+        report = await (await memory.request("session ended")).result()
+        assert faults.calls.count(names.MARK_CONSOLIDATED_ACTIVITY) == 2
+        assert report.episodes == 2
 
 
 def test_waits_are_bounded() -> None:
