@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from packaging.requirements import Requirement
 from temporalio import activity, workflow
@@ -23,8 +24,12 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from engram import __version__
+from engram.cli.app import app
+from engram.client.direct import _CLOSING_PATIENCE
 from engram.contracts import names
 from engram.embedded.namespace import SEARCH_ATTRIBUTES
+from engram.http.admission import OPEN_PATHS
+from engram.http.serve import _GRACE_SECONDS
 from engram.settings import Settings
 from engram.storage.server_client import OLDEST_SERVER
 from workflows.worker import _GRACE
@@ -60,6 +65,12 @@ def deployment() -> dict[str, Any]:
     """The Kubernetes Deployment of the worker."""
     parsed: dict[str, Any] = yaml.safe_load(read("kubernetes/worker.yaml"))
     return parsed
+
+
+@pytest.fixture(scope="module")
+def api() -> dict[str, Any]:
+    """The Kubernetes Deployment and Service of the HTTP API, by kind."""
+    return {part["kind"]: part for part in yaml.safe_load_all(read("kubernetes/api.yaml"))}
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +274,75 @@ def test_probes_run_what_the_image_holds(
     assert services["worker"]["healthcheck"]["test"] == ["CMD", "python", copied[1]]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["readinessProbe"]["exec"]["command"] == ["python", copied[1]]
+
+
+def test_the_api_is_reached_where_it_listens(
+    services: dict[str, dict[str, Any]], api: dict[str, Any]
+) -> None:
+    """The default port is published, probed and led to; probes ask what needs no key."""
+    port = Settings.model_fields["http_port"].default
+    assert services["api"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    asked = re.findall(r"http://127\.0\.0\.1:(\d+)(/\S+?)'", str(services["api"]["healthcheck"]))
+    assert [(int(found), path in OPEN_PATHS) for found, path in asked] == [(port, True)]
+    pod = api["Deployment"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert container["ports"] == [{"name": "http", "containerPort": port}]
+    probes = [container[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness", "startup")]
+    assert [probe["port"] for probe in probes] == ["http"] * 3
+    assert {probe["path"] for probe in probes} <= OPEN_PATHS
+    service = api["Service"]["spec"]
+    assert service["ports"][0]["targetPort"] == "http"
+    assert service["selector"] == pod["metadata"]["labels"]
+
+
+def test_the_api_has_its_keys_from_outside(
+    services: dict[str, dict[str, Any]], api: dict[str, Any]
+) -> None:
+    """The file of keys lies in a volume that the image's user can use, and others cannot write."""
+    environment = services["api"]["environment"]
+    assert environment["ENGRAM_HTTP_HOST"] == "0.0.0.0"  # noqa: S104 - inside a container
+    folder = str(Path(environment["ENGRAM_KEYS_FILE"]).parent)
+    assert services["api"]["volumes"] == [f"keys:{folder}"]
+    assert re.search(rf"install --directory --owner engram .* {folder}$", read("Dockerfile"), re.M)
+    pod = api["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    settings = {one["name"]: one["value"] for one in container["env"]}
+    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+    assert Path(settings["ENGRAM_KEYS_FILE"]).parent == Path(mount["mountPath"])
+    assert mount["name"] == volume["name"]
+    assert volume["secret"]["defaultMode"] == 0o440
+    assert f"generic {volume['secret']['secretName']} --from-file" in read("README.md")
+    (group,) = set(re.findall(r"--gid (\d+)", read("Dockerfile")))
+    assert pod["securityContext"]["fsGroup"] == int(group)
+
+
+def test_the_image_runs_commands_that_exist(
+    services: dict[str, dict[str, Any]], api: dict[str, Any]
+) -> None:
+    """The image's command, and those that are given to it, are commands of the program."""
+    (container,) = api["Deployment"]["spec"]["template"]["spec"]["containers"]
+    (default,) = re.findall(r'^CMD \["(\w+)"\]$', read("Dockerfile"), re.M)
+    assert 'ENTRYPOINT ["engram"]' in read("Dockerfile")
+    asked = {default, *services["api"]["command"], *container["args"]}
+    assert asked == {"worker", "serve"}
+    assert asked <= typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined] # a group
+
+
+def test_the_api_is_as_safe_as_a_worker(
+    services: dict[str, dict[str, Any]], deployment: dict[str, Any], api: dict[str, Any]
+) -> None:
+    """The same image, settings and restrictions, and time for what runs when it ends."""
+    (worker,) = deployment["spec"]["template"]["spec"]["containers"]
+    pod = api["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    for same in ("image", "envFrom", "securityContext"):
+        assert container[same] == worker[same]
+    assert services["api"]["image"] == services["worker"]["image"] == container["image"]
+    asked = services["worker"]["environment"].items() & services["api"]["environment"].items()
+    assert len(asked) >= 6
+    needed = _GRACE_SECONDS + _CLOSING_PATIENCE + 10
+    assert pod["terminationGracePeriodSeconds"] >= needed
+    assert int(services["api"]["stop_grace_period"].removesuffix("s")) >= needed
 
 
 def test_kubernetes_names_meet(deployment: dict[str, Any]) -> None:
