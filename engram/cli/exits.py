@@ -19,7 +19,7 @@ UNREAD: Final = 141
 
 MEANINGS: Final = {
     DONE: "done",
-    FAILED: "a typed error, or a check found something wrong",
+    FAILED: "a typed error; a check found something wrong; a question was answered with no",
     USAGE: "wrong usage: unknown command or option, missing or malformed argument",
     NOT_FOUND: "no memory with this id belongs to this user",
     TRY_AGAIN: "something is away, starting or busy: the same command can succeed later",

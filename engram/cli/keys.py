@@ -38,7 +38,7 @@ def serve() -> None:
     """
     from engram.cli.serving import serve_api  # noqa: PLC0415 - only what is used loads
 
-    settings = settings_from()
+    settings = settings_from(stays=True)
     run(lambda: serve_api(settings))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +14,7 @@ from engram.cli.running import asked
 
 if TYPE_CHECKING:
     from engram.client.operations.lifecycle import Acted
+    from engram.client.store import MemoryStore
 
 commands = typer.Typer()
 
@@ -30,14 +33,12 @@ def force_promote(
 
     Example: engram force-promote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    acted = asked(
+    _act(
         lambda memory: memory.force_promote(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
-        doing="Writing",
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
     )
-    _print_acted(acted, dry_run, as_json)
 
 
 @commands.command()
@@ -54,14 +55,12 @@ def confirm(
 
     Example: engram confirm 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    acted = asked(
+    _act(
         lambda memory: memory.confirm(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
-        doing="Writing",
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
     )
-    _print_acted(acted, dry_run, as_json)
 
 
 @commands.command()
@@ -78,14 +77,12 @@ def dispute(
 
     Example: engram dispute 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    acted = asked(
+    _act(
         lambda memory: memory.dispute(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
-        doing="Writing",
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
     )
-    _print_acted(acted, dry_run, as_json)
 
 
 @commands.command()
@@ -102,14 +99,12 @@ def protect(
 
     Example: engram protect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    acted = asked(
+    _act(
         lambda memory: memory.protect(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
-        doing="Writing",
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
     )
-    _print_acted(acted, dry_run, as_json)
 
 
 @commands.command()
@@ -126,14 +121,12 @@ def unprotect(
 
     Example: engram unprotect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    acted = asked(
+    _act(
         lambda memory: memory.unprotect(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
-        doing="Writing",
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
     )
-    _print_acted(acted, dry_run, as_json)
 
 
 @commands.command()
@@ -161,7 +154,13 @@ def briefing(
     )
 
 
-def _print_acted(acted: Acted, dry_run: bool, as_json: bool) -> None:
+def _act(
+    act: Callable[[MemoryStore], Awaitable[Acted]],
+    where: tuple[str, Path | None, bool],
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    acted = asked(act, *where, doing="Writing")
     if as_json:
         output.print_json(acted)
         return

@@ -32,8 +32,13 @@ def run(work: Callable[[], Awaitable[Found]]) -> Found:
     return asyncio.run(main())
 
 
-def settings_from(data_dir: Path | None = None) -> Settings:
+def settings_from(data_dir: Path | None = None, *, stays: bool = False) -> Settings:
     """The settings of the environment, and logging as they say.
+
+    Args:
+        data_dir: Overrides the data folder.
+        stays: Whether the command serves others: then its log is what it says. One that
+            answers and ends logs warnings only, unless ENGRAM_LOG_LEVEL says otherwise.
 
     Raises:
         InvalidSettings: one of them cannot be used.
@@ -45,7 +50,9 @@ def settings_from(data_dir: Path | None = None) -> Settings:
     settings = Settings.load(
         **{name: given for name, given in options.items() if given is not None}
     )
-    configure_logging(level=settings.log_level, style=settings.log_format)
+    quiet = not stays and "log_level" not in settings.model_fields_set
+    level = "warning" if quiet else settings.log_level
+    configure_logging(level=level, style=settings.log_format)
     return settings
 
 

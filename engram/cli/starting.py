@@ -45,7 +45,7 @@ def up(data_dir: DataDir = None) -> None:
     """
     from engram.cli.serving import serve_embedded  # noqa: PLC0415 - only what is used loads
 
-    settings = settings_from(data_dir)
+    settings = settings_from(data_dir, stays=True)
     run(lambda: serve_embedded(settings))
 
 
@@ -57,7 +57,7 @@ def worker() -> None:
     """
     from engram.cli.serving import serve_worker  # noqa: PLC0415 - only what is used loads
 
-    settings = settings_from()
+    settings = settings_from(stays=True)
     run(lambda: serve_worker(settings))
 
 

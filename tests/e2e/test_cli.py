@@ -103,6 +103,9 @@ def test_output_for_people_is_readable(up: Up) -> None:
     done = up.engram("recall", "bicycle")
     assert "user: My bicycle is green." in done.stdout
     assert "episodic" in done.stdout
+    # Progress is for terminals, and a pipe gets a line for each row.
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0] == "score\ttype\tknown\tmemory"
     empty = up.engram("recall", "zeppelin timetable", "-t", "procedural")
     assert "Nothing that answers this is remembered." in empty.stderr
     assert empty.stdout == ""

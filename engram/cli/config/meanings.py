@@ -74,7 +74,8 @@ MEANINGS = {
     "model, or none.",
     "rerank_candidates": "How many answers the reranker is shown.",
     "recall_max_limit": "Largest `limit` that recall accepts.",
-    "log_level": "From which level on lines are written.",
+    "log_level": "From which level on lines are written. Unset, commands that answer and end "
+    "write warnings and errors only.",
     "log_format": "console for people, json for machines; both on standard error.",
     "confidence_weights.extraction": "Weight of how it was extracted. The four sum to 1.",
     "confidence_weights.corroboration": "Weight of how many episodes say so.",
