@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
@@ -18,6 +19,7 @@ CLOCK_SKEW_ALLOWED = timedelta(days=1)
 MAX_NAME_CHARACTERS = 256
 MAX_TAGS = 64
 MAX_METADATA_BYTES = 8 * 1024
+MAX_METADATA_DEPTH = 32
 
 
 class Turn(BaseModel):
@@ -131,26 +133,50 @@ def _check_labels(turn: Turn) -> None:
 
 
 def _check_metadata(metadata: Mapping[str, Any]) -> None:
-    pending: list[Any] = [metadata]
+    pending: list[tuple[Any, int]] = [(metadata, 0)]
     size = 0
     while pending:
-        value = pending.pop()
-        if isinstance(value, Mapping):
-            pending.extend(value.keys())
-            pending.extend(value.values())
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            pending.extend(value)
-        elif isinstance(value, str):
-            _check_text(value, "metadata")
-            size += len(value.encode())
-        elif value is not None and not isinstance(value, bool | int | float):
-            raise InvalidTurn(
-                f"The metadata of a turn holds a {type(value).__name__}.",
-                allowed="plain JSON values: text, numbers, booleans, null, lists and objects",
-            )
-        size += 8
+        value, depth = pending.pop()
+        size += 8 + (0 if _holds_others(value) else _plain_size(value))
         if size > MAX_METADATA_BYTES:
             raise InvalidTurn(
                 "The metadata of a turn is too large.",
                 allowed=f"about {MAX_METADATA_BYTES} bytes",
             )
+        if depth > MAX_METADATA_DEPTH:
+            raise InvalidTurn(
+                "The metadata of a turn is nested too deeply.",
+                allowed=f"lists and objects in each other up to {MAX_METADATA_DEPTH} levels",
+            )
+        pending.extend((inner, depth + 1) for inner in _inside(value))
+
+
+def _holds_others(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+    )
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    return value if _holds_others(value) else ()
+
+
+def _plain_size(value: Any) -> int:
+    """Roughly the bytes of one value that holds no others; refuses what JSON has no form for."""
+    if isinstance(value, str):
+        _check_text(value, "metadata")
+        return len(value.encode())
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidTurn(
+            "The metadata of a turn holds a number that is not finite.",
+            allowed="plain JSON values, which infinity and NaN are not",
+        )
+    if value is not None and not isinstance(value, bool | int | float):
+        raise InvalidTurn(
+            f"The metadata of a turn holds a {type(value).__name__}.",
+            allowed="plain JSON values: text, numbers, booleans, null, lists and objects",
+        )
+    # An integer may have thousands of digits.
+    return value.bit_length() // 8 if isinstance(value, int) else 0

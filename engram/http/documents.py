@@ -36,7 +36,7 @@ _WITH_KEY: Final = {
     401: "No API key was given, or one that is unknown, revoked or expired.",
     403: "The API key does not allow this, or a page of another site asks.",
     404: "There is no such memory or address, or the API key does not reach it.",
-    409: "A message id was used before with other content.",
+    409: "A message id was used before with other content, or a part of an import is out of step.",
     421: "The host that the request names is not served here.",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import traceback
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from engram.errors import (
     ConflictingMessage,
     EngramError,
     HostRefused,
+    ImportOutOfStep,
     InvalidInput,
     KeyRefused,
     MemoryNotFound,
@@ -39,12 +41,15 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (MemoryNotFound, 404),
     (NoSuchAddress, 404),
     (ConflictingMessage, 409),
+    (ImportOutOfStep, 409),
     (HostRefused, 421),
     (SessionBusy, 429),
     (TooManyRequests, 429),
 )
 _NO_SUCH_PLACE = 404
 _NOT_ALLOWED = 405
+_MOST_NAMED = 10
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
 
 
 def status_of(error: EngramError) -> int:
@@ -91,11 +96,17 @@ async def on_engram_error(_: Request, error: Exception) -> Response:
 async def on_invalid_request(_: Request, error: Exception) -> Response:
     """Answer a request that does not have the right form, without repeating what it held."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
-    wrong = "; ".join(
-        f"{'.'.join(str(part) for part in found['loc'])}: {found['type']}"
-        for found in error.errors()
+    found = error.errors()
+    wrong = "; ".join(f"{_place(one['loc'])}: {one['type']}" for one in found[:_MOST_NAMED])
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return problem(InvalidInput(f"The request cannot be used: {wrong}{more}."))
+
+
+def _place(parts: Sequence[int | str]) -> str:
+    """Where something is wrong. Names of fields are the sender's: anything may stand there."""
+    return ".".join(
+        str(part) if isinstance(part, int) or _NAME.match(part) else "(a name)" for part in parts
     )
-    return problem(InvalidInput(f"The request cannot be used: {wrong}."))
 
 
 async def on_http_exception(_: Request, error: Exception) -> Response:

@@ -203,6 +203,21 @@ def _check_value(kind: FieldKind, field: str, value: object) -> None:
     # bool is an int to Python, and is not to engines.
     if not fits or (kind is FieldKind.INTEGER and isinstance(value, bool)):
         raise _unfit(kind, field, f"is compared with a {type(value).__name__}")
+    if isinstance(value, str) and not _is_text(value):
+        raise InvalidQuery(
+            f"What the field {field!r} is compared with is not valid Unicode.",
+            allowed="text that can be encoded as UTF-8",
+            details={"field": field},
+        )
+
+
+def _is_text(value: str) -> bool:
+    """Whether engines can read it: a lone surrogate they cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _bound(kind: FieldKind, field: str, value: datetime | float | None) -> float | str | None:

@@ -30,11 +30,17 @@ def format_time(moment: datetime) -> str:
     """The one form of a time in the store, such as ``2024-05-01T10:00:00.000000Z``.
 
     Raises:
-        InvalidInput: the time has no timezone.
+        InvalidInput: the time has no timezone, or lies outside the calendar in UTC.
     """
     if moment.utcoffset() is None:
         raise InvalidInput("A time without timezone cannot be stored.", allowed="aware datetimes")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    try:
+        universal = moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(
+            "A time lies outside the calendar.", allowed="the years 1 to 9999, in UTC"
+        ) from None
+    return universal.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def is_memory_id(value: str) -> bool:

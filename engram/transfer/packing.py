@@ -19,6 +19,8 @@ E = TypeVar("E", bound=BaseModel)
 _LEVEL: Final = 1
 # Of what one batch may unpack to: clients send half a megabyte, a single memory may have more.
 MOST_UNPACKED: Final = 16 * 1024 * 1024
+# Temporal takes 2 MB in all, and more than that would hold the importing workflow up.
+MOST_PACKED: Final = 1_900_000
 
 TURNS: Final = TypeAdapter(tuple[ImportedTurn, ...])
 MEMORIES: Final = TypeAdapter(tuple[ExportedMemory, ...])
@@ -30,12 +32,27 @@ def pack(entries: Sequence[str]) -> str:
     return base64.b64encode(zlib.compress(data, _LEVEL)).decode("ascii")
 
 
+def check_packed(batch: ImportBatch) -> None:
+    """Refuse a batch that could not cross Temporal, before it is sent there.
+
+    Raises:
+        InvalidInput: it is too large, or was not packed by :func:`pack`.
+    """
+    if not batch.packed.isascii():
+        raise InvalidInput("A batch of an import is not packed.", allowed="what pack() gives")
+    if len(batch.packed) > MOST_PACKED:
+        raise InvalidInput(
+            "A batch of an import is too large.", allowed=f"{MOST_PACKED} bytes packed"
+        )
+
+
 def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, ...]:
     """The entries of a batch.
 
     Raises:
         InvalidInput: it was not packed by :func:`pack`, is too large, or holds something else.
     """
+    check_packed(batch)
     try:
         unzip = zlib.decompressobj()
         data = unzip.decompress(base64.b64decode(batch.packed, validate=True), MOST_UNPACKED)

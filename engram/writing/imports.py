@@ -15,7 +15,7 @@ from engram.domain.lifecycle.migration import migrated
 from engram.domain.memories import AnyMemory, Category, Episode, MemoryType, SemanticMemory
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn, check_turn
+from engram.domain.turns import Turn, check_timestamp, check_turn
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.writing.updates import NewWriteId
 
@@ -128,6 +128,8 @@ class Importer:
             importance=item.importance,
         )
         check_turn(turn, now=now, max_bytes=self.max_turn_bytes)
+        if item.last_accessed_at is not None:
+            check_timestamp(item.last_accessed_at, now=now, what="time of the last access")
 
 
 def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemory]:

@@ -25,7 +25,7 @@ from engram.domain.digests.details import (
 from engram.domain.digests.drafts import USER_KEY
 from engram.domain.digests.names import name_key, names_in
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
-from engram.domain.scope import Scope
+from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
 
@@ -241,7 +241,13 @@ class DigestHandlers:
         return tuple(sorted(found, key=lambda t: (-len(t.member_ids), t.name)))
 
     async def boxes(self, scope: Scope, asked: AboutBoxes) -> tuple[MemoryBox, ...]:
-        """Sealed boxes, in order of time."""
+        """Sealed boxes, in order of time.
+
+        Raises:
+            InvalidScope: the session id has a form that is refused.
+        """
+        if asked.session_id is not None:
+            check_identifier(asked.session_id, "session id")
         keys = None if asked.session_id is None else [f"session:{asked.session_id}"]
         found = [
             MemoryBox(memory_id=m.id, **m.detail.model_dump(exclude={"about", "keys", "terms"}))

@@ -15,6 +15,8 @@ from engram.domain.access import Access
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.ports import Scrubber
+from engram.storage.payload import is_memory_id
+from engram.writing.lookup import no_memory
 
 
 class EraseUser(Question):
@@ -77,6 +79,9 @@ class ForgettingHandlers:
         Raises:
             MemoryNotFound: no such memory of this user.
         """
+        # The id names a workflow, which must not take a name that is none of ours.
+        if not is_memory_id(asked.memory_id):
+            raise no_memory(asked.memory_id)
         return await self._gateway.forget(scope, asked.memory_id)
 
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic import Field
@@ -22,6 +22,7 @@ from engram.domain.lifecycle.promotion import promotable, promoted
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import AnyMemory, SemanticMemory
 from engram.domain.scope import Scope
+from engram.domain.turns import EARLIEST_TIMESTAMP
 from engram.errors import InvalidQuery
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.briefing import Briefed, Briefing
@@ -31,6 +32,7 @@ from engram.writing.updates import NewWriteId, update_memories
 from engram.writing.walks import underneath
 
 MOST_BRIEFED: Final = 200
+_LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
 _Action = Callable[[AnyMemory, datetime, LifecycleRules], Changed]
 
 
@@ -80,6 +82,10 @@ PROTECT: Final = Operation(
 UNPROTECT: Final = Operation(
     "unprotect", ActOn, Acted, "Rules apply to it again.", access=Access.WRITE
 )
+DEMOTE: Final = Operation(
+    "demote", ActOn, Acted, "Put a memory aside: it leaves the answers, and stays readable.",
+    access=Access.WRITE,
+)  # fmt: skip
 FORCE_PROMOTE: Final = Operation(
     "force-promote",
     ActOn,
@@ -106,6 +112,7 @@ LIFECYCLE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     DISPUTE,
     PROTECT,
     UNPROTECT,
+    DEMOTE,
     FORCE_PROMOTE,
     DECAY,
     PROMOTE,
@@ -116,6 +123,7 @@ _ACTIONS: Final[dict[str, _Action]] = {
     DISPUTE.name: actions.dispute,
     PROTECT.name: actions.protect,
     UNPROTECT.name: actions.unprotect,
+    DEMOTE.name: actions.demote,
 }
 
 
@@ -152,7 +160,7 @@ class LifecycleHandlers:
 
     def register(self, handlers: Handlers) -> None:
         """Add every operation of this module."""
-        for operation in (CONFIRM, DISPUTE, PROTECT, UNPROTECT):
+        for operation in (CONFIRM, DISPUTE, PROTECT, UNPROTECT, DEMOTE):
             handlers.add(operation, self._acting(_ACTIONS[operation.name]))
         handlers.add(FORCE_PROMOTE, self.force_promote)
         handlers.add(DECAY, self.decay)
@@ -163,15 +171,16 @@ class LifecycleHandlers:
         """Run a decay pass.
 
         Raises:
-            InvalidQuery: a moment is given without a dry run, or without timezone.
+            InvalidQuery: a moment is given without a dry run, without timezone, or out
+                of range.
         """
         if asked.at is not None and not asked.dry_run:
             raise InvalidQuery(
                 "A pass that writes is judged by the present.",
                 allowed="a moment together with dry_run",
             )
-        if asked.at is not None and asked.at.utcoffset() is None:
-            raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
+        if asked.at is not None:
+            _check_moment(asked.at)
         return await self._passes.decay(
             scope, population=asked.population, dry_run=asked.dry_run, at=asked.at
         )
@@ -250,6 +259,14 @@ def habit_of(memory: AnyMemory) -> str | None:
         return None
     kinds = {"promoted_to", "crystallized_into"}
     return next((link.target_id for link in memory.links if link.kind.value in kinds), None)
+
+
+def _check_moment(at: datetime) -> None:
+    """Refuse moments that lives cannot be followed to."""
+    if at.utcoffset() is None:
+        raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
+    if not EARLIEST_TIMESTAMP <= at <= _LATEST:
+        raise InvalidQuery("The moment is out of range.", allowed="the years 1900 to 2999")
 
 
 def _same(before: AnyMemory, after: AnyMemory) -> bool:

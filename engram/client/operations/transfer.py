@@ -16,6 +16,7 @@ from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.ports import Clock, Embedder, Equals, MemoryRepository, Not
 from engram.transfer.exporting import EXPORT_VERSION, ExportHeader
+from engram.transfer.packing import check_packed
 
 _IMPORT_ID: Final = r"^[0-9a-f]{8,64}$"
 
@@ -166,6 +167,7 @@ class TransferHandlers:
             )
 
         async def send(scope: Scope, asked: Send) -> ImportProgress:
+            check_packed(asked.batch)
             return await self._gateway.send(scope, name(asked), asked.batch)
 
         async def finish(scope: Scope, asked: Finish) -> ImportProgress:

@@ -23,6 +23,7 @@ from engram.domain.memories import (
     MemoryType,
 )
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn, check_turn
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.writing.imports import ImportedMemory, Importer, ImportReport
 from engram.writing.lookup import one_memory
@@ -119,7 +120,7 @@ class TrialHandlers:
         rules: By which memories live.
         clock: The present.
         new_write_id: Makes a fresh value for each write.
-        max_turn_bytes: Longest content of an imported memory.
+        max_turn_bytes: Longest content of a memory.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class TrialHandlers:
         self._rules = rules
         self._clock = clock
         self._new_write_id = new_write_id
+        self._max_turn_bytes = max_turn_bytes
         self._player = ScenarioPlayer(
             repository, passes, rules, clock, new_write_id, self._store, self._recall
         )
@@ -156,8 +158,14 @@ class TrialHandlers:
         return await self._importer.store(scope, asked.memories, self._clock())
 
     async def create(self, scope: Scope, asked: CreateTest) -> Acted:
-        """Store a test memory; the same words of the same age are the same memory."""
-        born = self._clock() - timedelta(days=asked.age_days)
+        """Store a test memory; the same words of the same age are the same memory.
+
+        Raises:
+            InvalidTurn: its content cannot be kept as that of a turn.
+        """
+        now = self._clock()
+        check_turn(Turn(content=asked.content), now=now, max_bytes=self._max_turn_bytes)
+        born = now - timedelta(days=asked.age_days)
         turn = trial_turn(scope, asked.content, born)
         made: AnyMemory = turn
         if asked.conclusion:

@@ -1,0 +1,155 @@
+"""Requests that a fuzzer once broke something with: each is refused with its reason."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from engram.domain.access import Access
+from tests.http.living import Living, living
+
+BASE = "/v1/namespaces/default/users/ada"
+IMPORT = "0123456789ab"
+BEYOND = "9999-12-31T23:59:59-12:00"
+BEFORE = "0001-01-01T00:00:00+12:00"
+LONE = "\ud800"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
+    """A whole Engram."""
+    with living(tmp_path_factory.mktemp("odd") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def web(here: Living) -> Iterator[httpx.Client]:
+    """With a key for everything; Ada has one memory."""
+    headers = {"Authorization": f"Bearer {here.key('odd', Access.ADMIN)}"}
+    with httpx.Client(base_url=here.url, headers=headers, timeout=30) as client:
+        body = {"turns": [{"content": "I live in Porto.", "message_id": "m1"}]}
+        assert client.post(f"{BASE}/sessions/s1/turns", json=body).status_code == 200
+        assert client.post(f"{BASE}/import-begin", json={"import_id": IMPORT}).status_code == 200
+        yield client
+
+
+def post(web: httpx.Client, path: str, body: Any) -> httpx.Response:
+    """A body as Python writes it: with lone surrogates and NaN, if it has some."""
+    headers = {"Content-Type": "application/json"}
+    return web.post(f"{BASE}/{path}", content=json.dumps(body), headers=headers)
+
+
+def turn(**more: Any) -> dict[str, Any]:
+    """A body with one turn."""
+    return {"turns": [{"content": "x", **more}]}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Objects in each other."""
+    return {"a": nested(levels - 1)} if levels else {}
+
+
+def batch(packed: str, first: int = 0) -> dict[str, Any]:
+    """A part of an import."""
+    return {"import_id": IMPORT, "batch": {"first": first, "count": 1, "packed": packed}}
+
+
+def pack(text: str) -> str:
+    """As clients pack."""
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("sessions/s2/turns", turn(metadata=nested(33)), 422, "invalid_turn"),
+        ("sessions/s2/turns", turn(metadata=nested(200)), 422, "invalid_turn"),
+        ("sessions/s2/turns", turn(metadata=nested(300)), 422, "invalid_turn"),
+        ("sessions/s2/turns", turn(metadata={"k": float("nan")}), 422, "invalid_turn"),
+        ("sessions/s2/turns", turn(metadata={"k": [float("-inf")]}), 422, "invalid_turn"),
+        ("recall", {"query": "Porto", "as_of": BEYOND}, 422, "invalid_input"),
+        ("recall", {"query": "Porto", "valid_at": BEFORE}, 422, "invalid_input"),
+        ("recall", {"query": "Porto", "tags": [LONE]}, 422, "invalid_query"),
+        ("profile", {"name": LONE}, 422, "invalid_query"),
+        ("profile", {"as_of": BEYOND}, 422, "invalid_input"),
+        ("boxes", {"session_id": LONE}, 422, "invalid_scope"),
+        ("decay", {"at": BEYOND, "dry_run": True}, 422, "invalid_query"),
+        ("decay", {"at": "0001-01-01T00:00:00Z", "dry_run": True}, 422, "invalid_query"),
+        ("forget", {"memory_id": LONE}, 404, "memory_not_found"),
+        ("forget", {"memory_id": "x" * 100_000}, 404, "memory_not_found"),
+        ("forget", {"memory_id": "../ada"}, 404, "memory_not_found"),
+        ("test-create", {"content": "\x00"}, 422, "invalid_turn"),
+        ("test-create", {"content": "  "}, 422, "invalid_turn"),
+        ("import-turns", batch("é"), 422, "invalid_input"),
+        ("import-turns", batch(LONE), 422, "invalid_input"),
+        ("import-turns", batch("AAAA"), 422, "invalid_input"),
+        ("import-turns", batch("A" * 3_000_000), 422, "invalid_input"),
+        ("import-turns", batch(pack("[" * 100_000)), 422, "invalid_input"),
+        ("import-turns", batch("AAAA", first=10**30), 409, "import_out_of_step"),
+        ("import-finish", {"import_id": IMPORT, "total": 7}, 409, "import_out_of_step"),
+        ("import-finish", {"import_id": "f" * 12, "total": 0}, 409, "import_out_of_step"),
+    ],
+)
+def test_what_the_sender_gets_wrong_is_no_fault_of_the_server(
+    web: httpx.Client, path: str, body: Any, status: int, code: str
+) -> None:
+    """Refused at once and for a reason; once these were 500, or were tried again for ever."""
+    answer = post(web, path, body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert len(answer.content) < 2000
+    assert web.get(f"{BASE}/stats").json()["counts"]["episodic"] == 1
+
+
+@pytest.mark.parametrize("last", [BEYOND, BEFORE, "3000-01-01T00:00:00Z"])
+def test_a_last_access_that_cannot_be_is_refused(web: httpx.Client, last: str) -> None:
+    """An imported memory was last used between 1900 and now."""
+    one = {"content": "x", "timestamp": "2026-01-01T00:00:00Z", "last_accessed_at": last}
+    answer = post(web, "import", {"memories": [one]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_turn")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "[" * 20_000,
+        '[1,"episodic","known_at",false,"2026-W01","{id}"]',
+        '[1,"episodic","known_at",false,"2026-01-01","{id}"]',
+        f'[1,"episodic","known_at",false,"{BEYOND}","{{id}}"]',
+        '[1,"episodic","known_at",false,1,1]',
+        "{}",
+    ],
+)
+def test_a_forged_cursor_is_refused(web: httpx.Client, inside: str) -> None:
+    """Whatever it holds, it is none that a listing gave."""
+    (known,) = web.get(f"{BASE}/memories").json()["memories"]
+    text = inside.replace("{id}", known["id"])
+    cursor = "episodic:" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    answer = web.get(f"{BASE}/memories", params={"cursor": cursor})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_query")
+
+
+def test_a_refusal_does_not_repeat_what_stood_in_place_of_a_name(web: httpx.Client) -> None:
+    """Names of fields are said, unless words stand there; many are not all said."""
+    answer = post(web, "recall", {"query": "x", "I live in Porto": 1, "qeury": 2})
+    assert answer.status_code == 422
+    assert "Porto" not in answer.text
+    assert "body.qeury: extra_forbidden" in answer.json()["detail"]
+    many = post(web, "recall", {"query": "x"} | {f"k{number}": 1 for number in range(5000)})
+    assert len(many.content) < 2000
+    assert "and 4990 more" in many.json()["detail"]
+
+
+def test_metadata_comes_back_as_it_was_given(web: httpx.Client) -> None:
+    """At the deepest that is taken, and with integers that no machine word holds."""
+    metadata = {"big": 2**70, "deep": nested(30), "": [None, True, 1.5, "ß"]}
+    kept = post(web, "sessions/s9/turns", turn(metadata=metadata, message_id="deep"))
+    (memory_id,) = kept.json()["episode_ids"]
+    found = web.get(f"{BASE}/memories/{memory_id}")
+    assert json.loads(found.content)["metadata"] == metadata
+    assert post(web, "forget", {"memory_id": memory_id}).status_code == 200
