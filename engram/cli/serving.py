@@ -14,6 +14,7 @@ import stamina
 
 from engram.cli.output import console
 from engram.client.engine import MemoryEngine
+from engram.client.system import system_clock
 from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable
 from engram.extras import needs_extra
 from engram.settings import Settings
@@ -56,9 +57,18 @@ async def serve_embedded(settings: Settings) -> None:
         console.print(f"Engram is up. Data: {running.folder}")
         console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
         console.print(f"HTTP: {url or 'off'}")
+        if url is not None and not _has_key(settings):
+            console.print("No API key opens it yet: engram keys create NAME --access write")
         console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
         await stop.wait()
         console.print("Stopping.")
+
+
+def _has_key(settings: Settings) -> bool:
+    from engram.http.key_file import KeyFile  # noqa: PLC0415 - only what is used loads
+
+    now = system_clock()
+    return any(key.state(now) == "valid" for key in KeyFile(settings.keys_path).read())
 
 
 def _listener(settings: Settings) -> AbstractContextManager[socket]:

@@ -105,6 +105,8 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         if "Ctrl-C stops" in line:
             break
     assert f"HTTP: http://127.0.0.1:{port}\n" in said
+    # Nobody gets in yet, and it says how somebody does.
+    assert any("engram keys create" in line for line in said)
     yield Up(home, port, process, log)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
