@@ -99,6 +99,7 @@ class SyncMemoryStore:
     dispute = _waiting(MemoryStore.dispute)
     protect = _waiting(MemoryStore.protect)
     unprotect = _waiting(MemoryStore.unprotect)
+    demote = _waiting(MemoryStore.demote)
     force_promote = _waiting(MemoryStore.force_promote)
     resolve = _waiting(MemoryStore.resolve)
     decay = _waiting(MemoryStore.decay)

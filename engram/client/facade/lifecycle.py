@@ -61,6 +61,19 @@ class LifecycleMethods(StoreMethods):
         """
         return await self._perform(operations.UNPROTECT, _on(memory_id, dry_run, test_only))
 
+    async def demote(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """Put it aside: archived, it answers only where archived memories are asked for.
+
+        Nothing happens to what is protected or has left. :meth:`confirm` brings a
+        conclusion back, :meth:`protect` anything.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._perform(operations.DEMOTE, _on(memory_id, dry_run, test_only))
+
     async def force_promote(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:

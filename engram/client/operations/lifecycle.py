@@ -83,9 +83,12 @@ UNPROTECT: Final = Operation(
     "unprotect", ActOn, Acted, "Rules apply to it again.", access=Access.WRITE
 )
 DEMOTE: Final = Operation(
-    "demote", ActOn, Acted, "Put a memory aside: it leaves the answers, and stays readable.",
+    "demote",
+    ActOn,
+    Acted,
+    "Put a memory aside: it leaves the answers, and stays readable.",
     access=Access.WRITE,
-)  # fmt: skip
+)
 FORCE_PROMOTE: Final = Operation(
     "force-promote",
     ActOn,

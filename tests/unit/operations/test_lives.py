@@ -82,6 +82,24 @@ async def test_turns_are_neither_confirmed_nor_disputed(bench: Bench) -> None:
         await bench.ask(ops.CONFIRM, about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
 
 
+async def test_putting_aside_and_bringing_back(bench: Bench) -> None:
+    """Archived by hand once; a dry run only says so; what is protected stays (row D4)."""
+    told = knowledge(ADA, "The user likes tea", ago(1))
+    kept = knowledge(ADA, "The user likes milk", ago(1), policy_class=PolicyClass.PROTECTED)
+    await bench.keep(told, kept)
+    tried = await bench.ask(ops.DEMOTE, about(told.id, dry_run=True))
+    assert (tried.dry_run, tried.memory.status) == (True, MemoryStatus.ARCHIVED)
+    assert (await bench.now_is(told)).revision == 0
+    acted = await bench.ask(ops.DEMOTE, about(told.id))
+    assert acted.memory.status is MemoryStatus.ARCHIVED
+    assert "demoted_archived" in {change.rule for change in acted.changes}
+    assert (await bench.ask(ops.DEMOTE, about(told.id))).changes == ()
+    assert (await bench.ask(ops.DEMOTE, about(kept.id))).memory.status is MemoryStatus.ACTIVE
+    assert (await bench.ask(ops.CONFIRM, about(told.id))).memory.status is MemoryStatus.ACTIVE
+    with pytest.raises(InvalidInput, match="no test memory"):
+        await bench.ask(ops.DEMOTE, about(told.id, test_only=True))
+
+
 async def test_promoting_by_hand_makes_one_habit(bench: Bench) -> None:
     """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
     told = knowledge(ADA, HABIT, ago(1))
