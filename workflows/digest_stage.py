@@ -14,6 +14,7 @@ from engram.contracts.common import Population
 from engram.contracts.consolidation import ConsolidationReport, ConsolidationState
 from engram.contracts.digests import DigestInput, DigestOutput, LearnInput, Undigested
 from engram.contracts.sessions import ConsolidationRequest
+from engram.domain.batches import portions
 from engram.domain.digests.policy import DigestPolicy
 from engram.domain.identity import operation_id
 from workflows.activity_calls import ActivityCalls
@@ -65,15 +66,15 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
     undigested = state.undigested
     done = DigestOutput()
     for memories, episodes in zip_longest(
-        _chunks(undigested.memory_ids, _CHUNK),
-        _chunks(undigested.episode_ids, _CHUNK),
+        portions(undigested.memory_ids, _CHUNK),
+        portions(undigested.episode_ids, _CHUNK),
         fillvalue=(),
     ):
         request = _input(calls, policy, memory_ids=memories, episode_ids=episodes)
         about = f"profiles and topics of {len(memories)} memories"
         done = done.plus(await calls.digest(names.DIGEST_KNOWLEDGE_ACTIVITY, request, about))
     ended = undigested.ended
-    for episodes in _chunks(undigested.episode_ids, _SESSION_CHUNK) or ((),):
+    for episodes in portions(undigested.episode_ids, _SESSION_CHUNK) or ((),):
         if episodes or ended:
             request = _input(calls, policy, episode_ids=episodes, ended=ended)
             about = f"boxes of {len(episodes)} turns, {len(ended)} sessions ended"
@@ -144,7 +145,3 @@ def _input(
         workflow_id=info.workflow_id,
         run_id=info.run_id,
     )
-
-
-def _chunks(ids: tuple[str, ...], size: int) -> tuple[tuple[str, ...], ...]:
-    return tuple(ids[start : start + size] for start in range(0, len(ids), size))

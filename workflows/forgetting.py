@@ -17,6 +17,7 @@ from engram.contracts.forgetting import (
     ForgetReceipt,
     PlanForgettingInput,
 )
+from engram.domain.batches import portions
 from workflows.retries import STORE_LONG
 
 M = TypeVar("M", bound=Message)
@@ -68,7 +69,7 @@ class ForgettingWorkflow:
         done = DigestOutput()
         if not asked.digests.enabled:
             return 0
-        for part in _chunks(plan.composed, _CHUNK):
+        for part in portions(plan.composed, _CHUNK):
             # Some of these ids are turns, the others memories; each reader takes its own.
             work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
             done = done.plus(
@@ -92,7 +93,3 @@ class ForgettingWorkflow:
             summary=f"forget {asked.memory_id}",
         )
         return done
-
-
-def _chunks(ids: tuple[str, ...], size: int) -> tuple[tuple[str, ...], ...]:
-    return tuple(ids[start : start + size] for start in range(0, len(ids), size))

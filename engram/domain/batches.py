@@ -1,4 +1,4 @@
-"""Cutting due episodes into extractions: by session, in order, bounded both ways."""
+"""Cutting work into bounded pieces: due episodes by session, in order; ids by number."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def batches(
             sorted(members, key=lambda e: (e.timestamp, e.sequence, e.id)), max_turns, max_bytes
         )
     ]
+
+
+def portions(ids: tuple[str, ...], size: int) -> tuple[tuple[str, ...], ...]:
+    """The ids in order, so many at a time; none of none."""
+    return tuple(ids[start : start + size] for start in range(0, len(ids), size))
 
 
 def _cut(

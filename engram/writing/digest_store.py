@@ -19,6 +19,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
+from engram.writing.reads import every_page
 from engram.writing.updates import NewWriteId, update_memories
 from engram.writing.walks import of_population
 
@@ -85,21 +86,18 @@ class DigestStore:
     async def semantic(self, scope: Scope, where: Filter, *, limit: int) -> list[SemanticMemory]:
         """The latest known memories that match, at most ``limit``."""
         found: list[SemanticMemory] = []
-        cursor: str | None = None
-        while len(found) < limit:
-            page = await self.repository.scroll(
-                scope,
-                MemoryType.SEMANTIC,
-                where=where,
-                descending=True,
-                limit=min(_PAGE, limit - len(found)),
-                cursor=cursor,
-            )
-            found += [m for m in page.memories if isinstance(m, SemanticMemory)]
-            cursor = page.cursor
-            if cursor is None:
+        async for page in every_page(
+            self.repository,
+            scope,
+            MemoryType.SEMANTIC,
+            where=where,
+            descending=True,
+            at_once=min(_PAGE, limit),
+        ):
+            found += [m for m in page if isinstance(m, SemanticMemory)]
+            if len(found) >= limit:
                 break
-        return found
+        return found[:limit]
 
     async def by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, SemanticMemory]:
         """Those of the ids that exist."""

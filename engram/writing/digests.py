@@ -9,7 +9,7 @@ from engram.domain.digests.guidelines import Deed
 from engram.domain.digests.policy import DigestPolicy
 from engram.domain.digests.profiles import DIGESTED
 from engram.domain.digests.versions import Composer
-from engram.domain.memories import Episode, MemoryForm, MemoryType
+from engram.domain.memories import Episode, MemoryForm
 from engram.domain.scope import Scope
 from engram.ports import Embedder, MemoryRepository
 from engram.writing.digest_boxes import BoxWriter
@@ -18,6 +18,7 @@ from engram.writing.digest_profiles import ProfileWriter, Touched
 from engram.writing.digest_store import DigestStore, Put
 from engram.writing.digest_topics import TopicWriter
 from engram.writing.plans import PlanWriter
+from engram.writing.reads import episodes_by_id
 from engram.writing.updates import NewWriteId
 
 __all__ = ["Digested", "Digests"]
@@ -121,11 +122,7 @@ class Digests:
         return await current_guidance(self._repository, scope)
 
     async def _episodes(self, scope: Scope, ids: Iterable[str]) -> list[Episode]:
-        wanted = list(dict.fromkeys(ids))
-        if not wanted:
-            return []
-        found = await self._repository.get(scope, wanted, (MemoryType.EPISODIC,))
-        return [m for m in found.values() if isinstance(m, Episode)]
+        return list((await episodes_by_id(self._repository, scope, ids)).values())
 
 
 def _count(put: Put, form: MemoryForm) -> int:

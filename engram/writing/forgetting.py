@@ -31,9 +31,9 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.ports import AnyOf, Equals, Filter, MemoryRepository
 from engram.writing.lookup import one_memory
+from engram.writing.reads import episodes_by_id, every_page
 from engram.writing.updates import NewWriteId, update_memories
 
-_PAGE = 500
 _DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
 
 
@@ -134,8 +134,7 @@ class Forgetter:
         drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
         episodes = frozenset(plan.episodes)
         sources = {e for m in drawn for e in m.source_episode_ids} | episodes
-        read = await self.repository.get(scope, sources, (MemoryType.EPISODIC,), fresh=True)
-        there = {key: e for key, e in read.items() if isinstance(e, Episode)}
+        there = await episodes_by_id(self.repository, scope, sources, fresh=True)
         forgotten = [there.pop(key) for key in episodes if key in there]
         return frozenset(
             m.id
@@ -177,8 +176,8 @@ class Forgetter:
         """Whether a memory cannot stay without this turn among its sources."""
         if is_digest(memory):
             return True
-        found = await self.repository.get(scope, memory.source_episode_ids, (MemoryType.EPISODIC,))
-        left = {k: e for k, e in found.items() if isinstance(e, Episode) and k != turn.id}
+        left = await episodes_by_id(self.repository, scope, memory.source_episode_ids)
+        left.pop(turn.id, None)
         without = without_sources(memory, {turn.id}, left)
         return without is None or is_worded_by(memory, [turn], left.values())
 
@@ -207,20 +206,15 @@ class Forgetter:
             if isinstance(memory, DerivedMemory)
             for source in memory.source_episode_ids
         }
-        episodes = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,))
-        return {key: e for key, e in episodes.items() if isinstance(e, Episode)}
+        return await episodes_by_id(self.repository, scope, wanted)
 
     async def _all(self, scope: Scope, kind: MemoryType, where: Filter) -> list[DerivedMemory]:
-        found: list[DerivedMemory] = []
-        cursor: str | None = None
-        while True:
-            page = await self.repository.scroll(
-                scope, kind, where=where, limit=_PAGE, cursor=cursor
-            )
-            found += [m for m in page.memories if isinstance(m, DerivedMemory)]
-            cursor = page.cursor
-            if cursor is None:
-                return found
+        return [
+            memory
+            async for page in every_page(self.repository, scope, kind, where=where)
+            for memory in page
+            if isinstance(memory, DerivedMemory)
+        ]
 
 
 def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episode]:

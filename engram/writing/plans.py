@@ -25,6 +25,7 @@ from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.writing.habits import follow_sources
+from engram.writing.reads import episodes_by_id
 from engram.writing.updates import NewWriteId, update_memories
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
@@ -150,10 +151,7 @@ class PlanWriter:
 
     async def _episodes(self, scope: Scope, updates: Iterable[UpdateNote]) -> dict[str, Episode]:
         wanted = {source for update in updates for source in update.add_sources}
-        if not wanted:
-            return {}
-        found = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,))
-        return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+        return await episodes_by_id(self.repository, scope, wanted)
 
     async def _link(
         self, scope: Scope, links: tuple[LinkGraph, ...], now: datetime

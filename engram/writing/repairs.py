@@ -23,6 +23,7 @@ from engram.domain.memories import AnyMemory, DerivedMemory
 from engram.domain.scope import Scope
 from engram.ports import Equals, MemoryRepository
 from engram.writing.lookup import one_memory
+from engram.writing.reads import every_page
 from engram.writing.updates import NewWriteId, update_memories
 
 
@@ -109,18 +110,12 @@ class Repairer:
         said = same_as(memory)
         if said is None:
             return None
-        cursor: str | None = None
         where = (Equals("status", memory.status.value), Equals("is_test", memory.is_test))
-        while True:
-            page = await self.repository.scroll(
-                scope, memory.type, where=where, limit=500, cursor=cursor
-            )
-            for other in page.memories:
+        async for page in every_page(self.repository, scope, memory.type, where=where):
+            for other in page:
                 if other.id != memory.id and same_as(other) == said:
                     return other if isinstance(other, DerivedMemory) else None
-            cursor = page.cursor
-            if cursor is None:
-                return None
+        return None
 
     async def _update(
         self, scope: Scope, memory: AnyMemory, change: Callable[[AnyMemory], AnyMemory | None]

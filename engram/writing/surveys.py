@@ -12,6 +12,7 @@ from engram.domain.lifecycle.decisions import Rulebook
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.ports import Filter, MemoryRepository
+from engram.writing.reads import every_page
 from engram.writing.walks import of_population
 
 _PAGE = 200
@@ -27,16 +28,10 @@ async def pages(
     """All memories, type by type, in the order in which they became known."""
     conditions = (*where, of_population(population))
     for memory_type in types:
-        cursor: str | None = None
-        while True:
-            page = await repository.scroll(
-                scope, memory_type, where=conditions, limit=_PAGE, cursor=cursor
-            )
-            if page.memories:
-                yield page.memories
-            cursor = page.cursor
-            if cursor is None:
-                break
+        async for page in every_page(
+            repository, scope, memory_type, where=conditions, at_once=_PAGE
+        ):
+            yield page
 
 
 async def known_to(

@@ -7,11 +7,12 @@ from typing import Any, Final
 from engram.client.operations.handlers import Handlers
 from engram.client.operations.operation import AboutMemory, Operation
 from engram.domain.access import Access
-from engram.domain.memories import DerivedMemory, Episode, MemoryType
+from engram.domain.memories import DerivedMemory
 from engram.domain.scope import Scope
 from engram.domain.verifying import Verification, verify
 from engram.ports import MemoryRepository
 from engram.writing.lookup import one_memory
+from engram.writing.reads import episodes_by_id
 
 VERIFY: Final = Operation(
     "verify",
@@ -46,6 +47,4 @@ class KnowledgeHandlers:
         """
         memory = await one_memory(self._repository, scope, asked.memory_id)
         sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
-        found = await self._repository.get(scope, sources, (MemoryType.EPISODIC,))
-        episodes = {key: one for key, one in found.items() if isinstance(one, Episode)}
-        return verify(memory, episodes)
+        return verify(memory, await episodes_by_id(self._repository, scope, sources))

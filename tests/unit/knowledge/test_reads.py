@@ -1,0 +1,36 @@
+"""Reads that many parts share: nothing missed, nothing twice, nothing that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from engram.domain.memories import MemoryType
+from engram.ports import Equals, MemoryRepository
+from engram.writing.reads import episodes_by_id, every_page
+from tests.unit.knowledge.test_forgetting_races import SCOPE, keep, statement, turn
+from tests.workflows.support import open_edge, worker_settings
+
+
+@pytest.fixture
+async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+    """A fresh store."""
+    async with open_edge(tmp_path, worker_settings()) as opened:
+        yield opened
+
+
+async def test_episodes_by_id_and_listings_to_their_end(repository: MemoryRepository) -> None:
+    """Ids of other memories and of nobody are left out; pages are full but for the last."""
+    turns = [turn(f"number {number}") for number in range(7)]
+    known = statement("The user counts.", turns[0])
+    await keep(repository, [*turns, known])
+    ids = [turns[3].id, known.id, "nobody", turns[1].id, turns[3].id]
+    assert list(await episodes_by_id(repository, SCOPE, ids)) == [turns[3].id, turns[1].id]
+    assert await episodes_by_id(repository, SCOPE, []) == {}
+    pages = [p async for p in every_page(repository, SCOPE, MemoryType.EPISODIC, at_once=3)]
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert sorted(m.id for page in pages for m in page) == sorted(one.id for one in turns)
+    where = (Equals("session_id", "none"),)
+    assert [p async for p in every_page(repository, SCOPE, MemoryType.EPISODIC, where=where)] == []
