@@ -62,7 +62,7 @@ class ByKey:
         self._limit = RateLimit(settings.http_requests_per_second)
         hosts = {host.lower() for host in settings.http_allowed_hosts}
         self._any_host = not hosts and not is_loopback(settings.http_host)
-        self._hosts = hosts | _LOOPBACK_NAMES | {settings.http_host}
+        self._hosts = hosts | _LOOPBACK_NAMES | {settings.http_host.lower()}
 
     async def admit(self, scope: AsgiScope) -> Caller:
         """Who asks.
@@ -82,6 +82,8 @@ class ByKey:
         if is_open and given is None:
             return ANYBODY
         caller = Caller.of(self._keys.holder(_bearer(given)))
+        # Before the limit, so that the log says whose request was one too many.
+        introduce(scope, caller)
         await self._limit.check(caller.key_id or "")
         return caller
 

@@ -104,11 +104,13 @@ async def test_a_key_that_asks_too_often_waits(
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost"
     ) as web:
-        answers = [await web.get(f"{USER}/stats", headers=bearer(quick)) for _ in range(30)]
+        with capture_logs() as lines:
+            answers = [await web.get(f"{USER}/stats", headers=bearer(quick)) for _ in range(30)]
         beside = await web.get(f"{USER}/stats", headers=bearer(other))
         unlocked = await web.get("/v1/health")
     refused = [answer for answer in answers if answer.status_code == 429]
     assert 30 - len(refused) >= 5
+    assert {line["key"] for line in lines if line["event"] == "answered"} == {"quick"}
     assert refused
     for answer in refused:
         assert answer.json()["code"] == "too_many_requests"
