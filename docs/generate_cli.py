@@ -45,7 +45,7 @@ reads standard input.
 
 **Errors** say what was wrong, what is allowed and what to do. With `--json`, standard output also
 gets `{"error": {"code": ..., "message": ..., "allowed": ..., "hint": ..., "details": ...,
-"retryable": ...}}`.
+"retryable": ...}}`; wrong usage is told on standard error alone.
 
 | Exit code | Meaning |
 |---|---|

@@ -169,6 +169,16 @@ def test_memory_content_stays_out_of_the_logs(up: Up) -> None:
     assert "marmalade" not in up.log.read_text("utf-8")
 
 
+def test_doctor_finds_who_runs(up: Up) -> None:
+    """Beside a running Engram all is well: owner, server and store are told and fit."""
+    told = up.json("doctor")
+    assert isinstance(told, dict)
+    found = {each["check"]: each["found"] for each in told["checks"]}
+    assert found["owner"] == f"process {up.process.pid} runs on the folder and answers"
+    assert "answers at 127.0.0.1:" in found["temporal server"]
+    assert "wordllama" in found["store"]
+
+
 def test_a_second_up_says_that_one_runs(up: Up) -> None:
     """Starting on a folder that is served is no error, and changes nothing."""
     done = up.engram("up")
