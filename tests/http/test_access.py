@@ -26,7 +26,7 @@ READS = {
 }
 WRITES = {
     *("encode", "end_session", "resolve", "forget"),
-    *("confirm", "dispute", "protect", "unprotect"),
+    *("confirm", "dispute", "protect", "unprotect", "demote"),
     *("import-begin", "import-turns", "import-finish"),
 }
 # Everything that is not named above is for admins: what is new is closed until it is named here.
