@@ -111,7 +111,11 @@ def _all_lines() -> Iterator[list[str]]:
 def living(folder: Path, **changes: Any) -> Iterator[Living]:
     """Everything that `engram up` starts, in a thread with a loop of its own."""
     settings = Settings.load(
-        data_dir=folder, keys_file=folder / "keys.json", http_port=free_port(), **changes
+        data_dir=folder,
+        keys_file=folder / "keys.json",
+        http_port=free_port(),
+        temporal_ui=False,
+        **changes,
     )
     started: Future[tuple[Living, asyncio.Event]] = Future()
     with _all_lines() as lines:
