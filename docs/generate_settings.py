@@ -29,8 +29,8 @@ HEAD = """# Settings
 
 Every number and address that can be set. A program reads them once, when it starts: from the
 environment, or from arguments to `engram.Settings.load(...)`, which win. A value out of range ends
-the start with an error that names the variable. `engram config` shows what is set and where it comes
-from, and points out variables that are no settings.
+the start with an error that names the variable. `engram config` shows what is set and where it
+comes from, and points out variables that are no settings.
 
 - Durations are plain seconds (`300`), ISO 8601 (`PT30S`, `PT5M`, `P90D`) or `hh:mm:ss`
   (`00:05:00`).
