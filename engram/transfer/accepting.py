@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
@@ -143,41 +143,50 @@ class Acceptor:
         content = repaired(found.content)
         when, dated = self._when(found, session)
         message_id = found.message_id or _derived(session.name, position, found)
-        turn = replace(found, content=content, timestamp=when, message_id=message_id)
         limit = self._how.max_turn_bytes
         parts = split(content, limit) if len(content) * 4 > limit else [content]
         try:
-            whole = Turn(
-                role=turn.role,
-                content=parts[0] if parts else "",
-                speaker=turn.speaker,
+            # Not validated a second time: what matters is checked below.
+            whole = Turn.model_construct(
+                role=found.role,
+                content=parts[0],
+                speaker=found.speaker,
                 timestamp=when,
                 message_id=message_id,
-                metadata=turn.metadata,
-                tags=turn.tags,
-                importance=turn.importance,
+                metadata=found.metadata,
+                tags=found.tags,
+                importance=found.importance,
             )
             check_turn(whole, now=self._how.now, max_bytes=limit)
         except InvalidTurn as error:
             # A number in it would make a reason of its own.
             self._skip(_DIGITS.sub("N", error.message.rstrip(".")), found.place)
             return
-        self._count(turn, when, dated=dated, changed=content != found.content, parts=len(parts))
+        self._count(when, dated=dated, changed=content != found.content, parts=len(parts))
         for number, words in enumerate(parts, start=1):
-            yield self._ready(turn, session, when, words, number, len(parts))
+            part = message_id if len(parts) == 1 else f"{message_id}#{number}"
+            yield self._ready(found, session, when, words, part, number, len(parts))
 
     def _ready(
-        self, turn: FoundTurn, session: _Session, when: datetime, words: str, number: int, of: int
+        self,
+        turn: FoundTurn,
+        session: _Session,
+        when: datetime,
+        words: str,
+        message_id: str,
+        number: int,
+        of: int,
     ) -> ImportedTurn:
         several = {"part": number, "parts": of} if of > 1 else {}
-        made = ImportedTurn(
+        # Each field was checked already, and there are many turns.
+        made = ImportedTurn.model_construct(
             session_id=session.name,
-            message_id=f"{turn.message_id}#{number}" if several else str(turn.message_id),
+            message_id=message_id,
             role=turn.role,
             content=words,
             speaker=turn.speaker,
-            timestamp=when + (number - 1) * _TICK,
-            metadata={**turn.metadata, **several},
+            timestamp=when + (number - 1) * _TICK if several else when,
+            metadata={**turn.metadata, **several} if several else turn.metadata,
             tags=turn.tags,
             importance=turn.importance,
             sequence=session.stored,
@@ -213,9 +222,7 @@ class Acceptor:
             last = self._how.undated_at + self._counts.undated * _TICK
         return (last or self._how.undated_at) + _TICK, False
 
-    def _count(
-        self, turn: FoundTurn, when: datetime, *, dated: bool, changed: bool, parts: int
-    ) -> None:
+    def _count(self, when: datetime, *, dated: bool, changed: bool, parts: int) -> None:
         counts = self._counts
         counts.turns += parts
         counts.split += parts > 1

@@ -17,6 +17,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
 import structlog
@@ -25,14 +26,16 @@ from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.ports import Embedder
 from engram.settings import Settings
-from engram.transfer.preparing import HerePreparer, Prepared, Preparer, Work
+from engram.transfer.preparing import HerePreparer, Prepared, Preparer, Work, packed, unpacked
 
 _HEAD: Final = struct.Struct(">I")
+_HELLO: Final = b"ready"
 # Seconds without work after which the process is let go: it holds some 150 MB.
 _IDLE: Final = 30.0
 _MOST_FAILURES: Final = 3
 _LEAST_CORES: Final = 2
 _OFFLINE: Final = "wordllama"
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _log = structlog.get_logger("engram.transfer")
 
 
@@ -55,13 +58,19 @@ class Aside:
         self._reading: asyncio.Task[None] | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._failures = 0
+        self._ready = False
 
     async def prepare(self, work: Sequence[Work]) -> Prepared:
         """See :meth:`engram.transfer.preparing.Preparer.prepare`."""
         if self._failures >= _MOST_FAILURES:
             return await self._here.prepare(work)
         try:
-            return await self._ask(list(work))
+            async with self._starting:
+                process = self._process or await self._start()
+            # Loading takes a second or two, in which this process can do as much.
+            if not self._ready:
+                return await self._here.prepare(work)
+            return await self._ask(process, list(work))
         except (OSError, EOFError) as error:
             self._failures += 1
             _log.warning(
@@ -70,9 +79,7 @@ class Aside:
             )
             return await self._here.prepare(work)
 
-    async def _ask(self, work: list[Work]) -> Prepared:
-        async with self._starting:
-            process = self._process or await self._start()
+    async def _ask(self, process: asyncio.subprocess.Process, work: list[Work]) -> Prepared:
         if self._idle is not None:
             self._idle.cancel()
         pipe = process.stdin
@@ -99,7 +106,7 @@ class Aside:
         data = pickle.dumps(self._asked)
         if process.stdin is not None:
             process.stdin.write(_HEAD.pack(len(data)) + data)
-        self._process = process
+        self._process, self._ready = process, False
         self._reading = asyncio.create_task(self._read(process))
         return process
 
@@ -107,6 +114,9 @@ class Aside:
         """Hand answers to those who wait, in the order in which they asked."""
         answers = process.stdout
         try:
+            if answers is not None:
+                await answers.readexactly(len(_HELLO))
+                self._ready = True
             while answers is not None:
                 (size,) = _HEAD.unpack(await answers.readexactly(_HEAD.size))
                 # What comes back was pickled by our own child from our own types.
@@ -114,14 +124,15 @@ class Aside:
                 waiting = self._waiting.popleft()
                 if waiting.done():
                     continue
-                if isinstance(found, Prepared):
-                    waiting.set_result(found)
+                if isinstance(found, tuple):
+                    waiting.set_result(unpacked(*found))
                 else:
                     waiting.set_exception(OSError("the other process could not do it"))
         except (asyncio.IncompleteReadError, OSError, pickle.UnpicklingError):
             self._lost()
         finally:
-            self._process = None if self._process is process else self._process
+            if self._process is process:
+                self._process, self._ready = None, False
 
     def _lost(self) -> None:
         while self._waiting:
@@ -190,9 +201,14 @@ async def _serve(source: BinaryIO, answers: BinaryIO) -> None:
     preparer = HerePreparer(
         make_embedder(spec) if spec else None, Extractor(Settings.load(phone_region=phone_region))
     )
+    if spec:
+        # Loads the model.
+        await preparer.prepare([Work("Hello.", None, "Hello.", "user", None, _ANY_TIME)])
+    answers.write(_HELLO)
+    answers.flush()
     for work in frames:
         try:
-            answer: Prepared | str = await preparer.prepare(work)
+            answer: tuple[Any, ...] | str = packed(await preparer.prepare(work))
         except Exception as error:  # noqa: BLE001 - the other side does it again, and types it
             answer = type(error).__name__
         data = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)

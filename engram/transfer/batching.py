@@ -9,7 +9,7 @@ from engram.contracts.importing import ImportBatch, ImportedTurn
 from engram.transfer.packing import pack
 
 MOST_BYTES: Final = 512 * 1024
-MOST_ENTRIES: Final = 400
+MOST_ENTRIES: Final = 800
 
 
 def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[ImportBatch]:

@@ -6,13 +6,16 @@ another process (:mod:`engram.transfer.aside`).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from engram.extraction.models import Extraction
-from engram.ports import Embedder, TextVectors, TurnExtractor
+from engram.ports import Embedder, SparseVector, TextVectors, TurnExtractor
+
+_Flat: TypeAlias = tuple[bytes, tuple[int, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +96,33 @@ async def with_vectors(
     texts = list(dict.fromkeys((*facts, *negations)))
     found = dict(zip(texts, await embedder.embed_documents(texts), strict=True)) if texts else {}
     return Prepared(tuple(by_number.get(n) for n in range(len(work))), extractions, found)
+
+
+def packed(prepared: Prepared) -> tuple[Any, ...]:
+    """``prepared`` as few plain values: objects are slow to take across processes."""
+    return (
+        [None if one is None else _flat(one) for one in prepared.vectors],
+        prepared.extractions,
+        {text: _flat(one) for text, one in prepared.found.items()},
+    )
+
+
+def unpacked(
+    vectors: Sequence[_Flat | None], extractions: tuple[Extraction, ...], found: dict[str, _Flat]
+) -> Prepared:
+    """What :func:`packed` made it from, to the last bit."""
+    return Prepared(
+        tuple(None if one is None else _vectors(one) for one in vectors),
+        extractions,
+        {text: _vectors(one) for text, one in found.items()},
+    )
+
+
+def _flat(vectors: TextVectors) -> _Flat:
+    dense = array("d", vectors.dense).tobytes()
+    return dense, vectors.sparse.indices, vectors.sparse.values
+
+
+def _vectors(flat: _Flat) -> TextVectors:
+    dense, indices, values = flat
+    return TextVectors(tuple(array("d", dense)), SparseVector(indices, values))

@@ -22,6 +22,9 @@ from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
 from engram.writing.findings import FindingsStore
 
 DEFAULT_IMPORTANCE: Final = 0.5
+_PART: Final = 128
+"""Turns that are prepared and stored together."""
+_AHEAD: Final = 3
 
 
 @dataclass(slots=True)
@@ -55,7 +58,7 @@ class TurnImporter:
         self._embedder = embedder
         self._preparer = preparer
         self._new_write_id = new_write_id
-        # While one batch is stored here, the next is prepared elsewhere.
+        # Batches of one import are stored in the order in which they came.
         self._writing = asyncio.Lock()
 
     async def store(self, request: StoreBatchInput) -> ImportTally:
@@ -67,25 +70,53 @@ class TurnImporter:
         """
         entries = self._entries(request, unpack(request.batch, TURNS))
         entries, conflicts = await self._beside_stored(request, entries)
-        prepared = await self._prepare(entries)
-        async with self._writing:
-            await self._insert(request, entries, prepared)
-            findings = FindingsStore(
-                self._repository,
-                _Known(self._embedder, prepared.found),
-                self._new_write_id,
-                seed=SEED_IMPORTED,
-            )
-            found = zip((one.episode for one in entries), prepared.extractions, strict=True)
-            ids = await findings.store(request, list(found))
+        parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
+        prepared: list[Prepared] = []
+        # While one part is stored here, the next ones are prepared elsewhere.
+        waiting = [asyncio.ensure_future(self._prepare(part)) for part in parts[:_AHEAD]]
+        try:
+            for number, part in enumerate(parts):
+                prepared.append(await waiting.pop(0))
+                if number + _AHEAD < len(parts):
+                    coming = self._prepare(parts[number + _AHEAD])
+                    waiting.append(asyncio.ensure_future(coming))
+                async with self._writing:
+                    await self._insert(request, part, prepared[-1])
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        facts, negations = await self._store_findings(request, entries, prepared)
         known = sum(one.known for one in entries)
         return ImportTally(
             stored=len(entries) - known,
             known=known,
-            facts=len({key for facts, _ in ids for key in facts}),
-            negations=len({key for _, negations in ids for key in negations}),
+            facts=facts,
+            negations=negations,
             conflicts=len(conflicts),
             conflict_places=tuple(one.place for one in conflicts),
+        )
+
+    async def _store_findings(
+        self, request: StoreBatchInput, entries: Sequence[_Entry], prepared: Sequence[Prepared]
+    ) -> tuple[int, int]:
+        """Store what the whole batch states, each thing once; how many facts and negations."""
+        vectors = {text: one for part in prepared for text, one in part.found.items()}
+        findings = FindingsStore(
+            self._repository,
+            _Known(self._embedder, vectors),
+            self._new_write_id,
+            seed=SEED_IMPORTED,
+        )
+        extractions = (one for part in prepared for one in part.extractions)
+        found = zip((one.episode for one in entries), extractions, strict=True)
+        async with self._writing:
+            ids = await findings.store(
+                request, [(e, one) for e, one in found if one.facts or one.negations]
+            )
+        return (
+            len({key for facts, _ in ids for key in facts}),
+            len({key for _, negations in ids for key in negations}),
         )
 
     def _entries(self, request: StoreBatchInput, turns: Sequence[ImportedTurn]) -> list[_Entry]:
@@ -102,7 +133,8 @@ class TurnImporter:
     def _episode(
         self, request: StoreBatchInput, turn: ImportedTurn, provenance: Provenance
     ) -> Episode:
-        return Episode(
+        # Each field was checked when the batch was read; there are many turns.
+        return Episode.model_construct(
             id=episode_id(request.scope, turn.session_id, turn.message_id),
             namespace=request.scope.namespace,
             user_id=request.scope.user_id,

@@ -91,7 +91,9 @@ async def acknowledged(folder: Path) -> int:
     query = f"WorkflowType = '{names.IMPORT_WORKFLOW}'"
     async for run in client.list_workflows(query):
         handle = client.get_workflow_handle(run.id)
-        told = await handle.query(names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress)
+        told: ImportProgress = await handle.query(
+            names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress
+        )
         return told.position
     return 0
 
