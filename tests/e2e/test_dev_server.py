@@ -353,11 +353,11 @@ async def test_a_lost_port_is_replaced(folder: DataFolder, monkeypatch: pytest.M
                 return next(answers, (free.getsockname()[1], 1))[:count]
 
         with monkeypatch.context() as races:
-            races.setattr("engram.embedded.server.free_ports", lost_twice)
+            races.setattr("engram.embedded.command.free_ports", lost_twice)
             server = await TemporalDevServer.start(folder, QUIET)
         assert server.address != f"127.0.0.1:{port}"
         await server.stop()
-        monkeypatch.setattr("engram.embedded.server.require_free", lambda *_: None)
+        monkeypatch.setattr("engram.embedded.command.require_free", lambda *_: None)
         with pytest.raises(PortInUse, match="ENGRAM_TEMPORAL_PORT"):
             await TemporalDevServer.start(
                 folder, Settings.load(temporal_ui=False, temporal_port=port)
