@@ -11,7 +11,7 @@ from engram.client.assembly import direct_engine
 from engram.client.erasing import list_workflows
 from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
-from engram.contracts.erasure import ErasureReceipt
+from engram.contracts.erasure import SERVERS_MAY_KEEP, ErasureReceipt
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
@@ -53,6 +53,8 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert receipt.histories_deleted == 3
         assert receipt.histories_kept == 0
         assert receipt.complete
+        # Nobody here owns the files: what may be in them is said.
+        assert (receipt.rewritten, receipt.may_remain) == ((), SERVERS_MAY_KEEP)
         assert "Lisbon" not in receipt.model_dump_json()
         counts = [await repository.count(scope, kind) for kind in STORED_TYPES]
         assert counts == [0] * len(STORED_TYPES)
