@@ -20,7 +20,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
     "Sessions": ("working-memory", "end-session"),
     "Look at memories": ("list", "show", "history", "verify", "inspect"),
     "Say what is right": (
-        *("confirm", "dispute", "protect", "unprotect", "resolve", "forget", "erase"),
+        *("confirm", "dispute", "protect", "unprotect", "demote", "resolve", "forget", "erase"),
     ),
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (

@@ -130,6 +130,28 @@ def unprotect(
 
 
 @commands.command()
+def demote(
+    memory_id: MemoryId,
+    user: User,
+    dry_run: DryRun = False,
+    test_only: OnlyTests = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Put a memory aside: it answers only where archived memories are asked for.
+
+    Example: engram demote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
+    """
+    _act(
+        lambda memory: memory.demote(memory_id, dry_run=dry_run, test_only=test_only),
+        (user, data_dir, connected),
+        dry_run,
+        as_json,
+    )
+
+
+@commands.command()
 def briefing(
     user: User,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 10,

@@ -21,6 +21,7 @@ from engram.embedded.namespace import prepare_namespace
 from engram.embedded.ports import LOOPBACK, held, port_in_use
 from engram.embedded.processes import find_process
 from engram.embedded.records import ServerRecord
+from engram.embedded.sdk_log import runtime
 from engram.errors import EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.settings import Settings
 
@@ -180,6 +181,7 @@ class TemporalDevServer:
             self.address,
             namespace=self._settings.temporal_namespace,
             data_converter=pydantic_data_converter,
+            runtime=runtime(),
         )
 
     async def _launch(self) -> None:

@@ -24,6 +24,7 @@ from engram.embedded.folder import DataFolder, FileLock
 from engram.embedded.launch import end_leftover, marker
 from engram.embedded.processes import find_by_marker, find_process
 from engram.embedded.records import ServerRecord
+from engram.embedded.sdk_log import runtime
 from engram.embedded.server import TemporalDevServer
 from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
@@ -32,6 +33,7 @@ QUIET = Settings.load(temporal_ui=False)
 OWNER = """
 import asyncio, sys
 from engram.embedded.folder import DataFolder
+from engram.embedded.sdk_log import runtime
 from engram.embedded.server import TemporalDevServer
 from engram.settings import Settings
 
@@ -391,3 +393,13 @@ async def test_needs_the_lock(tmp_path: Path) -> None:
     """Starting a server on a folder that is not ours is refused."""
     with pytest.raises(RuntimeError, match="lock the data folder"):
         await TemporalDevServer.start(DataFolder(tmp_path), QUIET)
+
+
+async def test_warnings_of_the_sdk_stay_out_of_the_output(folder: DataFolder) -> None:
+    """Clients of the embedded server run where the SDK writes errors only to standard output."""
+    server = await TemporalDevServer.start(folder, QUIET)
+    try:
+        client = await server.connect()
+        assert client.service_client.config.runtime is runtime()
+    finally:
+        await server.stop()

@@ -83,7 +83,7 @@ def test_passes_by_hand(up: Up) -> None:
 
 
 _PASSES = ("consolidate", "decay", "promote")
-_ON_ONE = ("force-promote", "confirm", "dispute", "protect", "unprotect", "repair")
+_ON_ONE = ("force-promote", "confirm", "dispute", "protect", "unprotect", "demote", "repair")
 _ON_TESTS = ("test create", "test boost", "test delete", "test scenario")
 _LOOKS = ("status", "energy", "promotions", "health", "validate")
 _ASKED = {
