@@ -36,7 +36,7 @@ class Requests:
     def __init__(self, app: ASGIApp, new_id: Callable[[], str], quietly: bool) -> None:
         self._app = app
         self._new_id = new_id
-        self._say = _log.debug if quietly else _log.info
+        self._quietly = quietly
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -63,7 +63,9 @@ class Requests:
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         caller: Caller | None = known_caller(scope)
-        self._say(
+        # Looked up with every line: a program may set its logging up later than this.
+        say = _log.debug if self._quietly else _log.info
+        say(
             "answered",
             method=scope["method"],
             route=_route(scope),

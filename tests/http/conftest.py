@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import httpx
 import pytest
+import structlog
 from fastapi import FastAPI
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from engram.domain.access import Access
 from engram.http.key_file import KeyFile
@@ -129,6 +133,18 @@ async def web(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8745"
     ) as client:
         yield client
+
+
+@pytest.fixture
+def lines() -> Iterator[list[EventDict]]:
+    """What is logged at info and above, whatever other tests have set up."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
+    try:
+        with capture_logs(processors=[structlog.contextvars.merge_contextvars]) as found:
+            yield found
+    finally:
+        structlog.configure(**before)
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ import pytest
 import trustme
 import uvicorn
 from fastapi import FastAPI
-from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 import engram
 from engram.client.remote import remote_engine
@@ -274,13 +274,12 @@ async def test_certificates_are_verified(
             assert (await memory.stats()).waiting == 0
 
 
-async def test_a_key_that_travels_in_the_open_is_warned_of() -> None:
+async def test_a_key_that_travels_in_the_open_is_warned_of(lines: list[EventDict]) -> None:
     """Plain http to another machine: a line in the log names the host, not the key."""
-    with capture_logs() as lines:
-        engine = remote_engine("http://memory.example.org", "engram_secret")
-        await engine.close()
-        await remote_engine("https://memory.example.org", "engram_secret").close()
-        await remote_engine("http://127.0.0.1:8745", "engram_secret").close()
+    engine = remote_engine("http://memory.example.org", "engram_secret")
+    await engine.close()
+    await remote_engine("https://memory.example.org", "engram_secret").close()
+    await remote_engine("http://127.0.0.1:8745", "engram_secret").close()
     (line,) = [line for line in lines if line["log_level"] == "warning"]
     assert line["host"] == "memory.example.org"
     assert "secret" not in str(lines)
