@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from types import TracebackType
@@ -118,6 +118,9 @@ class SyncMemoryStore:
     delete_tests = _waiting(MemoryStore.delete_tests)
     play_scenario = _waiting(MemoryStore.play_scenario)
     import_memories = _waiting(MemoryStore.import_memories)
+    import_file = _waiting(MemoryStore.import_file)
+    import_turns = _waiting(MemoryStore.import_turns)
+    export_file = _waiting(MemoryStore.export_file)
     profile = _waiting(MemoryStore.profile)
     profiles = _waiting(MemoryStore.profiles)
     topics = _waiting(MemoryStore.topics)
@@ -130,6 +133,16 @@ class SyncMemoryStore:
     forget = _waiting(MemoryStore.forget)
     erase = _waiting(MemoryStore.erase)
     compact = _waiting(MemoryStore.compact)
+
+    def export_lines(self, *, include_test: bool = False) -> Iterator[str]:
+        """Everything of this user as lines of JSON; see :meth:`MemoryStore.export_lines`."""
+        lines = self._memory.export_lines(include_test=include_test)
+
+        async def following() -> str | None:
+            return await anext(lines, None)
+
+        while (line := self._thread.run(following())) is not None:
+            yield line
 
     def close(self) -> None:
         """Refuse further use; what :func:`engram.open_sync` opened is closed, and waited for."""
