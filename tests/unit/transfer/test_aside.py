@@ -1,0 +1,44 @@
+"""The process beside this one: the same to the last bit, and no harm when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+
+from engram.embedding.embedder import make_embedder
+from engram.extraction.extractor import Extractor
+from engram.settings import Settings
+from engram.transfer.aside import Aside
+from engram.transfer.preparing import HerePreparer, Work
+from tests.conftest import NOW
+
+WORK = [
+    Work("user: Mail ada@example.org.", None, "Mail ada@example.org.", "user", None, NOW),
+    Work(None, None, "I don't use Mongo any more.", "user", "Ada", NOW),
+    Work("assistant: Ünïcödé 😀.", "Mail me.", "Ünïcödé 😀.", "assistant", None, NOW),
+]
+
+
+async def test_it_prepares_as_this_process_does_and_may_die() -> None:
+    """Before it is ready, through it, and after it was killed: one and the same answer."""
+    settings = Settings.load()
+    here = HerePreparer(make_embedder("wordllama"), Extractor(settings))
+    expected = await here.prepare(WORK)
+    assert expected.found
+    aside = Aside("wordllama", settings.phone_region, here)
+    try:
+        assert await aside.prepare(WORK) == expected
+        async with asyncio.timeout(90):
+            while not aside._ready:  # noqa: ASYNC110 - another process says so
+                await asyncio.sleep(0.02)
+        answers = await asyncio.gather(*(aside.prepare(WORK[n % 3 :]) for n in range(6)))
+        assert [answer == expected for answer in answers] == [True, False, False] * 2
+        assert answers[1].extractions == expected.extractions[1:]
+        process = aside._process
+        assert process is not None
+        asked = asyncio.create_task(aside.prepare(WORK))
+        process.kill()
+        assert await asked == expected
+        await process.wait()
+        assert await aside.prepare(WORK) == expected
+    finally:
+        await aside.close()

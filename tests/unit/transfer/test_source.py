@@ -1,0 +1,68 @@
+"""Files that are imported: their format, what archives may hold, and where they are broken."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from engram.errors import UnreadableSource
+from engram.transfer.source import SourceFile, SourceFormat, looks_like
+
+HEADS = {
+    SourceFormat.CHATGPT: b' [{"title": "x", "mapping": {"a": {}}}]',
+    SourceFormat.CLAUDE: b'\xef\xbb\xbf[{"uuid": "x",\n "chat_messages": []}]',
+    SourceFormat.LOCOMO: b'[{"qa": [], "conversation": {"session_1_date_time": "x"}}]',
+    SourceFormat.JSONL: b'{"content": "I like \\"mapping\\": {."}\n{"content": "x"}',
+    SourceFormat.ENGRAM: b'{"engram_export": 1}\n',
+    SourceFormat.TRANSCRIPT: b"[2024-05-01 10:00] Ada: hi",
+}
+
+
+@pytest.mark.parametrize("wanted", HEADS)
+def test_formats_are_told_by_how_they_begin(wanted: SourceFormat) -> None:
+    """Each format is recognised; JSON of no known one is refused."""
+    assert looks_like(HEADS[wanted]) is wanted
+    with pytest.raises(UnreadableSource, match="no known format"):
+        looks_like(b'[{"secret": 1}]')
+
+
+def zipped(path: Path, **members: bytes) -> Path:
+    """An archive."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(f"folder/{name}.json", data)
+    return path
+
+
+def test_all_parts_of_an_archive_are_read(tmp_path: Path) -> None:
+    """Conversations in several files come in order; a broken one is named."""
+    talk = {"uuid": "u", "chat_messages": [{"sender": "human", "text": "Hi.", "uuid": "m"}]}
+    data = json.dumps([talk]).encode()
+    path = zipped(tmp_path / "a.zip", **{"conversations-001": data, "conversations-000": data})
+    source = SourceFile(path)
+    assert source.format is SourceFormat.CLAUDE
+    assert len(list(source.found())) == 2
+    assert source.fingerprint() == SourceFile(path).fingerprint()
+    broken = {"conversations-000": data, "conversations-001": data[:-3]}
+    with pytest.raises(UnreadableSource, match=r"File 2 .*conversation 1"):
+        list(SourceFile(zipped(tmp_path / "b.zip", **broken)).found())
+
+
+def test_archives_that_cannot_be_meant(tmp_path: Path) -> None:
+    """Without conversations, cut off, or unpacking to far more than it can hold: typed."""
+    with pytest.raises(UnreadableSource, match="no conversations"):
+        SourceFile(zipped(tmp_path / "a.zip", other=b"[]"))
+    cut = tmp_path / "cut.zip"
+    whole = zipped(tmp_path / "whole.zip", conversations=b"[]" * 999).read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UnreadableSource, match="cannot be unpacked"):
+        SourceFile(cut)
+    bomb = zipped(tmp_path / "bomb.zip", conversations=b'[{"mapping": {' + b" " * 200_000_000)
+    assert bomb.stat().st_size < 1_000_000
+    with pytest.raises(UnreadableSource, match="far more"):
+        list(SourceFile(bomb).found())
+    with pytest.raises(UnreadableSource, match="cannot be read"):
+        SourceFile(tmp_path / "none.json")
