@@ -6,19 +6,18 @@ import asyncio
 import hashlib
 import json
 from abc import abstractmethod
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
 from engram.client.facade.base import StoreMethods
+from engram.client.facade.sending import Counted, OnProgress, Sending
 from engram.client.models import MemoryPage
 from engram.client.operations import transfer as operations
-from engram.client.operations.operation import Operation
-from engram.contracts.importing import ImportBatch, ImportedTurn, ImportProgress, ImportTally
+from engram.contracts.importing import ImportTally
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
@@ -31,13 +30,8 @@ from engram.transfer.exported import ExportedFile
 from engram.transfer.exporting import ExportHeader, header_line, last_line, memory_line
 from engram.transfer.source import SourceFile, SourceFormat
 
-_IN_FLIGHT: Final = 3
-"""Batches that are on their way at once: one is prepared while another is stored."""
 _PAGE: Final = 500
 _PREFIXES: Final = {SourceFormat.CHATGPT: "chatgpt-", SourceFormat.CLAUDE: "claude-"}
-
-Perform = Callable[[Operation[Any, ImportProgress], Any], Awaitable[ImportProgress]]
-OnProgress = Callable[[ImportProgress], None]
 
 
 class ImportSummary(BaseModel):
@@ -232,12 +226,12 @@ class TransferMethods(StoreMethods):
         on_progress: OnProgress | None,
     ) -> ImportSummary:
         acceptor = Acceptor(how)
-        counted = _Counted(acceptor.turns(found()))
+        counted = Counted(acceptor.turns(found()))
         if dry_run:
             await asyncio.to_thread(counted.exhaust)
             read = acceptor.report(format_name)
             return ImportSummary(format=format_name, read=read, total=counted.count)
-        sending = _Sending(self._perform, operations.IMPORTING, import_id, on_progress)
+        sending = Sending(self._perform, operations.IMPORTING, import_id, on_progress)
         begun = await sending.begin(consolidate=consolidate is not False)
         await sending.send(turn_batches(counted, begun.position))
         done = await sending.finish(counted.count, consolidate)
@@ -263,7 +257,7 @@ class TransferMethods(StoreMethods):
             return ImportSummary(format=str(source.format), total=len(export))
         fingerprint = await asyncio.to_thread(source.fingerprint)
         import_id = hashlib.sha256(f"engram {fingerprint}".encode()).hexdigest()[:32]
-        sending = _Sending(self._perform, operations.RESTORING, import_id, on_progress)
+        sending = Sending(self._perform, operations.RESTORING, import_id, on_progress)
         begun = await sending.begin(consolidate=consolidate)
         await sending.send(export.batches(begun.position))
         done = await sending.finish(len(export), consolidate)
@@ -275,71 +269,6 @@ class TransferMethods(StoreMethods):
             total=len(export),
             workflow_id=done.workflow_id,
         )
-
-
-class _Counted:
-    """The turns, counted as they go by."""
-
-    def __init__(self, turns: Iterable[ImportedTurn]) -> None:
-        self._turns = turns
-        self.count = 0
-
-    def __iter__(self) -> Iterator[ImportedTurn]:
-        for turn in self._turns:
-            self.count += 1
-            yield turn
-
-    def exhaust(self) -> None:
-        """Go through all of them."""
-        deque(self, maxlen=0)
-
-
-class _Sending:
-    """Sends batches, a few at a time."""
-
-    def __init__(
-        self,
-        perform: Perform,
-        stages: operations.ImportStages,
-        import_id: str,
-        on_progress: OnProgress | None,
-    ) -> None:
-        self._perform = perform
-        self._stages = stages
-        self._import_id = import_id
-        self._on_progress = on_progress
-
-    async def begin(self, *, consolidate: bool) -> ImportProgress:
-        asked = operations.Begin(import_id=self._import_id, consolidate=consolidate)
-        return self._told(await self._perform(self._stages.begin, asked))
-
-    async def send(self, batches: Iterator[ImportBatch]) -> None:
-        """Send all; when one fails, those on their way are waited for, and no more are sent."""
-        waiting: deque[asyncio.Task[ImportProgress]] = deque()
-        try:
-            # Reading takes its time, and the event loop has other things to do.
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-                if len(waiting) >= _IN_FLIGHT:
-                    self._told(await waiting.popleft())
-                waiting.append(asyncio.create_task(self._send(batch)))
-            while waiting:
-                self._told(await waiting.popleft())
-        except BaseException:
-            await asyncio.gather(*waiting, return_exceptions=True)
-            raise
-
-    async def finish(self, total: int, consolidate: bool | None) -> ImportProgress:
-        asked = operations.Finish(import_id=self._import_id, total=total, consolidate=consolidate)
-        return self._told(await self._perform(self._stages.finish, asked))
-
-    async def _send(self, batch: ImportBatch) -> ImportProgress:
-        asked = operations.Send(import_id=self._import_id, batch=batch)
-        return await self._perform(self._stages.send, asked)
-
-    def _told(self, progress: ImportProgress) -> ImportProgress:
-        if self._on_progress is not None:
-            self._on_progress(progress)
-        return progress
 
 
 def _format(given: SourceFormat | str | None) -> SourceFormat | None:
