@@ -1,7 +1,7 @@
 """Thousands of odd requests: nothing breaks, nothing leaks, nothing is written but what is said.
 
 `uv run pytest -m slow tests/http/test_fuzz.py -s` sends 20,000 of them and prints the figures;
-ENGRAM_FUZZ_SEED draws others.
+FUZZ_SEED draws others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engram.domain.access import Access
 from tests.http.living import Living, living
 from tests.http.oddities import Odd, Oddities
 
-SEED = int(os.environ.get("ENGRAM_FUZZ_SEED", "20260311"))
+SEED = int(os.environ.get("FUZZ_SEED", "20260311"))
 DOCUMENTED = {200, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 503}
 OF_MCP = {202, 406, 415}
 ADA, BOB = "marzipanum", "quincebush"

@@ -1,6 +1,6 @@
 """The OpenAPI document is true: Schemathesis asks every address for what it says, and otherwise.
 
-`ENGRAM_SCHEMATHESIS=300 uv run pytest -n 0 tests/http/test_schemathesis.py` asks each address that
+`SCHEMATHESIS_TIMES=300 uv run pytest -n 0 tests/http/test_schemathesis.py` asks each address that
 often instead of a few times; the same requests come with every run.
 """
 
@@ -26,7 +26,7 @@ from engram.http.parts import USER
 from engram.http.routes import OFFERS
 from tests.http.living import Living, living
 
-TIMES = int(os.environ.get("ENGRAM_SCHEMATHESIS", "5"))
+TIMES = int(os.environ.get("SCHEMATHESIS_TIMES", "5"))
 ADDRESSES = [
     ("GET", "/v1/health"),
     ("GET", "/v1/ready"),
