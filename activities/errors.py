@@ -8,27 +8,40 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import (
     ActivityInboundInterceptor,
     ExecuteActivityInput,
     Interceptor,
 )
 
-from engram.errors import EngramError, ModelUnavailable, UnforeseenFailure
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    InvalidInput,
+    MemoryNotFound,
+    ModelUnavailable,
+    UnforeseenFailure,
+)
 
 _log = structlog.get_logger("engram.activities")
+# What was asked was wrong, not the work on it: no warning with a traceback in a log.
+_OF_THE_ASKER = (InvalidInput, MemoryNotFound, ConflictingMessage)
 
 
 def to_application_error(error: EngramError) -> ApplicationError:
     """The Temporal failure for a typed error: its code as type, its data as details."""
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
+    benign = isinstance(error, _OF_THE_ASKER)
     return ApplicationError(
         str(error),
         error.as_dict(),
         type=error.code,
         non_retryable=not error.retryable,
         next_retry_delay=timedelta(seconds=wait) if wait is not None else None,
+        category=ApplicationErrorCategory.BENIGN
+        if benign
+        else ApplicationErrorCategory.UNSPECIFIED,
     )
 
 
