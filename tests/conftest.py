@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from engram.contracts import names
 from engram.domain.scope import Scope
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
+# A shell that starts the suite in the background has it, and every process that tests
+# start, ignore Ctrl-C; tests are about what it does.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 
