@@ -31,7 +31,7 @@ class Up:
             [sys.executable, "-m", "engram.cli", *arguments, "-d", str(self.folder)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             input=stdin,
             env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": "ada"},

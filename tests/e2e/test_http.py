@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- run -->\n```bash\n(.*?)```", re.DOTALL)
 CONTENT = "the marmalade is hidden behind the blue teapot"
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Up:
             env={**self.environment, **more},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

@@ -60,7 +60,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert "I moved to Lisbon" in first
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_the_shell_commands_run(tmp_path: Path) -> None:
     """Each line of the shell block succeeds, in order, beside `engram up`."""
     first, *others = block("sh").splitlines()
@@ -79,7 +79,7 @@ def test_the_shell_commands_run(tmp_path: Path) -> None:
                 env=environment(tmp_path),
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=120,
                 check=False,
             )
             assert done.returncode == 0, done.stderr
