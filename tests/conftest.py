@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pydantic_ai.models
 import pytest
+import structlog
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
@@ -27,6 +28,14 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Commands that run in this process set up logging; the next test finds it as before."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture

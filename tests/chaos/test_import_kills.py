@@ -149,6 +149,7 @@ async def test_everything_killed(source: Path, tmp_path: Path) -> None:
     await assert_all_once(folder, settings)
 
 
+@pytest.mark.slow
 async def test_client_killed_then_server_killed(source: Path, tmp_path: Path) -> None:
     """The client dies, then whoever it talked to: each time the next command goes on."""
     folder = tmp_path / "data"

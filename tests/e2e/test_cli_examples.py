@@ -17,6 +17,9 @@ from tests.e2e.test_cli import Up, running_up
 from tests.unit.cli import support
 from tests.unit.cli.test_whole import COMMANDS, examples
 
+# Two minutes; that every example parses is shown beside the tests of the whole command line.
+pytestmark = pytest.mark.slow
+
 # They stay until they are ended, or wait long for the server; other tests run them, and the
 # examples of all commands are parsed beside the tests of the whole command line.
 LASTING = {"demo", "up", "worker", "serve", "mcp", "erase", "compact"}

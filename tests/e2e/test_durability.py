@@ -190,7 +190,12 @@ async def ends_of(folder: Path, session: str) -> Counter[WorkflowExecutionStatus
     ("settings", "wait", "between"),
     [
         ({"updates_per_run": 2}, "no", WorkflowExecutionStatus.CONTINUED_AS_NEW),
-        ({"session_idle_minutes": 0.01}, "idle", WorkflowExecutionStatus.COMPLETED),
+        pytest.param(
+            {"session_idle_minutes": 0.01},
+            "idle",
+            WorkflowExecutionStatus.COMPLETED,
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["continue-as-new", "idle end"],
 )
@@ -244,6 +249,7 @@ async def test_five_thousand_encodes_through_one_session(
         print(f"\n5,000 encodes through one session: {5000 / took:.0f} turns/s")  # noqa: T201 - the figure is what it is run for
 
 
+@pytest.mark.slow
 async def test_a_hundred_turns_of_the_largest_size_in_one_call(tmp_path: Path) -> None:
     """100 turns of 32 KB through the socket, some grow sixfold on the wire: verbatim, in order."""
     size = Settings.load().max_turn_bytes
@@ -290,6 +296,7 @@ def _holds(trace: Path, line: str) -> bool:
     return line in trace.read_text()
 
 
+@pytest.mark.slow
 async def test_two_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
     """One becomes the owner, one attaches, both encode; one server; both end well."""
     folder, trace = tmp_path / "data", tmp_path / "trace"

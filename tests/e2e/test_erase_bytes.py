@@ -93,6 +93,7 @@ def test_deleting_alone_leaves_every_word(interrupted: Path) -> None:
     assert (interrupted / "scrub.json").exists()
 
 
+@pytest.mark.slow
 async def test_files_are_rewritten_while_others_go_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,13 @@ asyncio.run(main())
 
 @pytest.mark.parametrize(
     "step",
-    ["flush:before", "sync_files:before", "rename:0", "rename:1", "drop_replaced:before"],
+    [
+        "rename:0",
+        *(
+            pytest.param(step, marks=pytest.mark.slow)
+            for step in ("flush:before", "sync_files:before", "rename:1", "drop_replaced:before")
+        ),
+    ],
 )
 async def test_a_rebuild_killed_at_any_step_is_finished_or_undone(folder: Path, step: str) -> None:
     """After kill -9 at each step everything is there, and the next rebuild leaves no word."""
