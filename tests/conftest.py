@@ -33,9 +33,12 @@ NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
     """Commands that run in this process set up logging; the next test finds it as before."""
-    before = structlog.get_config()
+    before = structlog.get_config() if structlog.is_configured() else None
     yield
-    structlog.configure(**before)
+    if before is None:
+        structlog.reset_defaults()
+    else:
+        structlog.configure(**before)
 
 
 @pytest.fixture
