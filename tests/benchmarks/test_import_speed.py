@@ -29,6 +29,7 @@ def assert_fast(speed: Speed) -> None:
         assert speed.rate >= LEAST * speed.bare
 
 
+@pytest.mark.slow
 async def test_some_thousand_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Four thousand turns, from a file to searchable, cost little more than the bare work."""
     speed = await measure(4_000, tmp_path)

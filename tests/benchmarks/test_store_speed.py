@@ -111,6 +111,7 @@ async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
     return time.perf_counter() - started
 
 
+@pytest.mark.slow
 async def test_search_costs_at_most_three_raw_queries(repository: EdgeRepository) -> None:
     """Search among one user's 10,000 of 100,000: p50 within 3x of the engine's hybrid query."""
     source = Source()
@@ -142,6 +143,7 @@ async def test_search_costs_at_most_three_raw_queries(repository: EdgeRepository
     assert ratio <= BAR
 
 
+@pytest.mark.slow
 async def test_large_inserts_leave_the_loop_alive(repository: EdgeRepository) -> None:
     """While 5,000 memories are inserted, the event loop is rarely held for over 20 ms."""
     source = Source()

@@ -24,7 +24,7 @@ from engram.domain.memories import DerivedMemory
 from tests.chaos.checks import episodes
 from tests.chaos.programs import SMALL, Program, servers_of, started, until
 
-TURNS = 8000
+TURNS = 4800
 USER = "ada"
 BEGAN = datetime(2020, 5, 1, tzinfo=UTC)
 # Far more than it takes: a machine may be busy.

@@ -161,6 +161,7 @@ async def test_a_real_memory_over_http(up: Up) -> None:
         assert await memory.for_user("bob").recall("Where does the user live?") == []
 
 
+@pytest.mark.slow
 def test_commands_work_over_http(up: Up) -> None:
     """`--url` and ENGRAM_URL lead commands through the API; those about everybody say no."""
     key = up.key("shell", "--access", "write", "--user", "ada")

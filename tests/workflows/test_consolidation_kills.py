@@ -131,6 +131,7 @@ async def _consolidated(memory: Memory) -> dict[str, Any]:
     return await points(memory)
 
 
+@pytest.mark.slow
 async def test_killed_at_every_step_it_leaves_the_same_memory(
     temporal_client: Client, repository: MemoryRepository, settings: Settings
 ) -> None:

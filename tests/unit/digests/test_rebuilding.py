@@ -306,6 +306,7 @@ async def _disturbed(folder: Path, fails_at: int) -> tuple[list[tuple[Any, ...]]
         return await kept.picture(), kept.store.writes
 
 
+@pytest.mark.slow
 async def test_a_crash_between_any_two_writes_repeats_harmlessly(tmp_path: Path) -> None:
     """Failing at each write in turn, then doing it again, leads to the same digests."""
     undisturbed, writes = await _disturbed(_folder(tmp_path, 0), 0)
