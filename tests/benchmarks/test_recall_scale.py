@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks.recall_scale import WAYS, measure
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -61,6 +61,7 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
     assert list(tmp_path.glob("engram-demo-*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 def test_the_demo_reads_back_what_it_was_told(tmp_path: Path) -> None:
     """With other names, cities and wording the answers are the others': nothing is canned."""

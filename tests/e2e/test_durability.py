@@ -37,7 +37,8 @@ from workflows.worker import running_workers
 
 PATIENCE = 90.0
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+# Kills in small are in tests/chaos; these take three minutes.
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 class Outage:
@@ -190,12 +191,7 @@ async def ends_of(folder: Path, session: str) -> Counter[WorkflowExecutionStatus
     ("settings", "wait", "between"),
     [
         ({"updates_per_run": 2}, "no", WorkflowExecutionStatus.CONTINUED_AS_NEW),
-        pytest.param(
-            {"session_idle_minutes": 0.01},
-            "idle",
-            WorkflowExecutionStatus.COMPLETED,
-            marks=pytest.mark.slow,
-        ),
+        ({"session_idle_minutes": 0.01}, "idle", WorkflowExecutionStatus.COMPLETED),
     ],
     ids=["continue-as-new", "idle end"],
 )
@@ -230,7 +226,6 @@ async def test_four_processes_talk_into_one_session(tmp_path: Path) -> None:
         assert len({episode.sequence for episode in kept}) == len(kept) == 80
 
 
-@pytest.mark.slow
 async def test_five_thousand_encodes_through_one_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,7 +244,6 @@ async def test_five_thousand_encodes_through_one_session(
         print(f"\n5,000 encodes through one session: {5000 / took:.0f} turns/s")  # noqa: T201 - the figure is what it is run for
 
 
-@pytest.mark.slow
 async def test_a_hundred_turns_of_the_largest_size_in_one_call(tmp_path: Path) -> None:
     """100 turns of 32 KB through the socket, some grow sixfold on the wire: verbatim, in order."""
     size = Settings.load().max_turn_bytes
@@ -296,7 +290,6 @@ def _holds(trace: Path, line: str) -> bool:
     return line in trace.read_text()
 
 
-@pytest.mark.slow
 async def test_two_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
     """One becomes the owner, one attaches, both encode; one server; both end well."""
     folder, trace = tmp_path / "data", tmp_path / "trace"

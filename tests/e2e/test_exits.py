@@ -129,6 +129,7 @@ async def test_exits_say_how_and_leave_nothing(
         )
 
 
+@pytest.mark.slow
 async def test_ended_while_starting(tmp_path: Path) -> None:
     """Interrupted at any moment of its start, no server and no lock is left behind."""
     chance, folder = dice(), tmp_path / "data"

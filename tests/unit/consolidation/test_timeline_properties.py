@@ -21,7 +21,7 @@ from engram.domain.statements import Statement
 from engram.domain.visibility import Visibility
 from tests.unit.consolidation.support import NOW, Mind, on, said, stated
 
-EXAMPLES = 150
+EXAMPLES = 60
 CITIES = ("Paris", "London", "Rome")
 # "In May" names the first of May.
 A_MONTH = timedelta(days=31)
