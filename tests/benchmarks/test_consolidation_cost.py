@@ -21,9 +21,9 @@ from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
+from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.workers import open_edge, worker_settings
 from tests.unit.agents.test_agents import user_prompt
-from tests.workflows.in_process import Mind, when
-from tests.workflows.support import open_edge, worker_settings
 
 SIZES = (100, 1_000, 10_000)
 EPISODES = 40
@@ -110,9 +110,9 @@ async def test_models_are_asked_as_much_whatever_is_known(repository: MemoryRepo
     for size in SIZES:
         model, scope = Counting(), Scope.of("default", f"user-{size}")
         await _fill(repository, scope, size)
-        mind = Mind(repository, model)
-        await mind.hear(scope, said, 0)
-        await mind.consolidate(scope, when(EPISODES))
+        memory = InProcessMemory(repository, model)
+        await memory.hear(scope, said, 0)
+        await memory.consolidate(scope, when(EPISODES))
         asked[size] = [len(prompt.encode()) for prompt in model.prompts]
     for size, prompts in asked.items():
         print(f"{size:>6} known: {len(prompts)} calls, {sum(prompts):>7} bytes, {prompts}")  # noqa: T201 - the figures are what is measured
@@ -131,9 +131,9 @@ async def test_models_are_asked_in_proportion_to_what_is_said(
     calls: dict[int, int] = {}
     for count in (20, 40, 80):
         model, scope = Counting(), Scope.of("default", f"talker-{count}")
-        mind = Mind(repository, model)
-        await mind.hear(scope, [f"I use Tool{n}." for n in range(count)], 0)
-        await mind.consolidate(scope, when(count))
+        memory = InProcessMemory(repository, model)
+        await memory.hear(scope, [f"I use Tool{n}." for n in range(count)], 0)
+        await memory.consolidate(scope, when(count))
         calls[count] = sum('"task":"extract"' in prompt for prompt in model.prompts)
     assert calls[40] == 2 * calls[20]
     assert calls[80] == 4 * calls[20]

@@ -12,8 +12,8 @@ from temporalio.client import Client
 
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from tests.workflows.consolidation_support import consolidating
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import consolidating
+from tests.support.workers import open_edge, worker_settings
 
 TURNS = 1000
 A_SESSION = 50

@@ -29,7 +29,7 @@ from engram.domain.scope import Scope
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from tests.conftest import NOW
-from tests.workflows.support import open_edge, session_worker, worker_settings
+from tests.support.workers import open_edge, session_worker, worker_settings
 from workflows.session import SessionWorkflow
 
 SESSIONS = 20

@@ -21,8 +21,8 @@ from engram import Settings
 from engram.contracts import names
 from engram.contracts.importing import ImportProgress
 from engram.domain.memories import DerivedMemory
-from tests.chaos.checks import episodes
-from tests.chaos.programs import SMALL, Program, servers_of, started, until
+from tests.support.durability_checks import episodes
+from tests.support.programs import SMALL, Program, servers_of, started, until
 
 TURNS = 4800
 USER = "ada"

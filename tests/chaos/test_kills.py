@@ -30,9 +30,10 @@ from engram.contracts.sessions import AcceptedTurn, EncodeCall, EncodeRequest
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.embedded.server import TemporalDevServer
-from tests.chaos import talk
-from tests.chaos.checks import assert_kept, end_sessions, unfinished
-from tests.chaos.programs import (
+from tests.support import numbered_turns
+from tests.support.durability_checks import assert_kept, end_sessions, unfinished
+from tests.support.process_trace import Ledger, Trace
+from tests.support.programs import (
     SMALL,
     Program,
     environment,
@@ -41,7 +42,6 @@ from tests.chaos.programs import (
     started,
     until,
 )
-from tests.chaos.trace import Ledger, Trace
 
 ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3")) // 3)
 """Of each of the three tests."""
@@ -147,7 +147,7 @@ async def test_the_whole_process(
     settings = Settings.load(data_dir=folder, attach_timeout="PT60S")
 
     def owner(name: str, sessions: int) -> list[str]:
-        return module("tests.chaos.owner", folder, trace, name, sessions)
+        return module("tests.support.killed_owner", folder, trace, name, sessions)
 
     for number in range(ROUNDS):
         with started(owner(f"r{number}", SESSIONS), tmp_path / f"owner{number}.log") as program:
@@ -156,7 +156,7 @@ async def test_the_whole_process(
             await more_acknowledged(trace, 1, program)
             if number:
                 report.back.append(time.monotonic() - began)
-            async with engram.open(user_id=talk.USER, settings=settings) as memory:
+            async with engram.open(user_id=numbered_turns.USER, settings=settings) as memory:
                 await assert_kept(memory, trace)
             assert len(servers_of(folder)) == 1
             await asyncio.sleep(chance.uniform(0.1, 1.5))
@@ -171,7 +171,7 @@ async def test_the_whole_process(
         await ready(trace, program, "last")
         report.back.append(time.monotonic() - began)
         async with (
-            engram.open(user_id=talk.USER, settings=settings) as memory,
+            engram.open(user_id=numbered_turns.USER, settings=settings) as memory,
             temporal_of(folder) as client,
         ):
             turns = await finish(memory, trace, client, program)
@@ -187,10 +187,10 @@ async def test_only_its_server(
     """Temporal's server killed under a living process: it is started again, encodes go on."""
     chance, report = dice(), Report("only its Temporal server")
     settings = Settings.load(data_dir=folder, attach_timeout="PT60S")
-    command = module("tests.chaos.owner", folder, trace, "s", SESSIONS)
+    command = module("tests.support.killed_owner", folder, trace, "s", SESSIONS)
     with started(command, tmp_path / "owner.log") as program:
         await ready(trace, program, "s")
-        async with engram.open(user_id=talk.USER, settings=settings) as memory:
+        async with engram.open(user_id=numbered_turns.USER, settings=settings) as memory:
             for _ in range(ROUNDS):
                 await more_acknowledged(trace, SESSIONS, program)
                 await asyncio.sleep(chance.uniform(0.1, 1.0))
@@ -205,11 +205,11 @@ async def test_only_its_server(
             assert await until(lambda: not program.alive(), PATIENCE)
             assert program.process.returncode == 0, program.said()
     with started(
-        module("tests.chaos.owner", folder, trace, "last", 0), tmp_path / "last.log"
+        module("tests.support.killed_owner", folder, trace, "last", 0), tmp_path / "last.log"
     ) as program:
         await ready(trace, program, "last")
         async with (
-            engram.open(user_id=talk.USER, settings=settings) as memory,
+            engram.open(user_id=numbered_turns.USER, settings=settings) as memory,
             temporal_of(folder) as client,
         ):
             turns = await finish(memory, trace, client, program)
@@ -241,7 +241,7 @@ class Clients:
                     AcceptedTurn(
                         message_id=message_id,
                         role="user",
-                        content=talk.content(message_id),
+                        content=numbered_turns.content(message_id),
                         timestamp=system_clock(),
                     ),
                 )
@@ -249,7 +249,7 @@ class Clients:
             key = f"{session}/{message_id}"
             self._trace.mark("turn", "begin", key)
             reply = await self._gateway.encode(
-                Scope.of("default", talk.USER), session, EncodeRequest(calls=(call,))
+                Scope.of("default", numbered_turns.USER), session, EncodeRequest(calls=(call,))
             )
             assert reply.outcomes[0].error is None
             self._trace.mark("turn", "done", key)
@@ -260,7 +260,9 @@ async def reading(socket: Path, settings: Settings) -> AsyncIterator[MemoryStore
     """The memory of the worker's store."""
     reader = AttachedEngine.over_socket(socket)
     try:
-        yield MemoryStore(reader, Scope.of("default", talk.USER), settings, system_clock, new_id)
+        yield MemoryStore(
+            reader, Scope.of("default", numbered_turns.USER), settings, system_clock, new_id
+        )
     finally:
         await reader.close()
 
@@ -296,7 +298,9 @@ async def test_only_its_worker(
         stack.push_async_callback(give_up)
 
         def worker(name: str) -> list[str]:
-            return module("tests.chaos.worker", data.store, server.address, socket, trace, name)
+            return module(
+                "tests.support.killed_worker", data.store, server.address, socket, trace, name
+            )
 
         for number in range(ROUNDS):
             with started(worker(f"w{number}"), tmp_path / f"worker{number}.log") as program:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram.ports import MemoryRepository
-from tests.conformance.stores import ENGINES, Store, make_store
+from tests.support.engines import ENGINES, Store, make_store
 
 
 @pytest.fixture

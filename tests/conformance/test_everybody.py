@@ -10,7 +10,7 @@ from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, UnindexedField
 from engram.ports import Between, Equals, MaintenanceRepository, MemoryRepository
-from tests.conformance.stores import ADA, BOB, T0, episode, new
+from tests.support.engines import ADA, BOB, T0, episode, new
 
 CAROL = Scope.of("other", "carol")
 

@@ -24,8 +24,8 @@ from engram.ports import (
     Not,
     SearchRequest,
 )
-from tests.conformance.reference import matches
-from tests.conformance.stores import ADA, BOB, T0, memory_id, new, semantic, vectors
+from tests.support.engines import ADA, BOB, T0, memory_id, new, semantic, vectors
+from tests.support.reference_store import matches
 
 SEMANTIC = MemoryType.SEMANTIC
 TICK = timedelta(microseconds=1)

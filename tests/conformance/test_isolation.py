@@ -29,8 +29,8 @@ from engram.ports import (
     Replacement,
     SearchRequest,
 )
-from tests.conformance.reference import matches
-from tests.conformance.stores import ENGINES, T0, Store, episode, make_store, new, vectors
+from tests.support.engines import ENGINES, T0, Store, episode, make_store, new, vectors
+from tests.support.reference_store import matches
 
 EPISODIC = MemoryType.EPISODIC
 _examples = count()

@@ -38,7 +38,7 @@ from engram.ports import (
     TextVectors,
 )
 from engram.storage.schema import SCHEMA_VERSION, TENANT, indexed_fields
-from tests.conformance.stores import (
+from tests.support.engines import (
     ADA,
     BOB,
     DIMENSIONS,

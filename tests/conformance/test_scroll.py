@@ -10,8 +10,8 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, UnindexedField
 from engram.ports import Filter, MemoryRepository, Missing
-from tests.conformance.reference import matches
-from tests.conformance.stores import ADA, BOB, T0, episode, new
+from tests.support.engines import ADA, BOB, T0, episode, new
+from tests.support.reference_store import matches
 
 EPISODIC = MemoryType.EPISODIC
 TICK = timedelta(microseconds=1)

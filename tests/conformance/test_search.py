@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.ports import Equals, MemoryRepository, SearchRequest
-from tests.conformance.stores import ADA, BOB, episode, new, one_of_each, semantic, vectors
+from tests.support.engines import ADA, BOB, episode, new, one_of_each, semantic, vectors
 
 EPISODIC = MemoryType.EPISODIC
 

@@ -56,7 +56,7 @@ from engram.http.serve import public_app, serve_on_socket, serve_publicly
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from tests.conftest import free_port
-from tests.e2e.fakes import MOMENT, FakeEngine
+from tests.support.fake_engine import MOMENT, FakeEngine
 
 SETTINGS = Settings.load()
 ADA = Scope.of("default", "ada@example.org:1+2|x~y=z")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_cli import Up, running_up
-from tests.unit.cli import support
+from tests.support import cli
 from tests.unit.cli.test_whole import COMMANDS, examples
 
 # Two minutes; that every example parses is shown beside the tests of the whole command line.
@@ -97,9 +97,9 @@ def archive() -> bytes:
     return written.getvalue()
 
 
-def run(up: Up, *arguments: str, stdin: str | None = None) -> support.Said:
+def run(up: Up, *arguments: str, stdin: str | None = None) -> cli.Said:
     """A command in this process, on the running folder."""
-    return support.engram(*arguments, "-d", str(up.folder), stdin=stdin)
+    return cli.engram(*arguments, "-d", str(up.folder), stdin=stdin)
 
 
 @pytest.mark.parametrize(("path", "example"), EXAMPLES, ids=[e for _, e in EXAMPLES])

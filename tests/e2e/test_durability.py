@@ -28,11 +28,11 @@ from engram.embedded.open import run
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository, NewMemory, Replacement
-from tests.chaos import talk
-from tests.chaos.checks import assert_kept, episodes
-from tests.chaos.programs import Program, module, processes_of, servers_of, started, until
-from tests.chaos.trace import Ledger
-from tests.workflows.support import open_edge, worker_settings
+from tests.support import numbered_turns
+from tests.support.durability_checks import assert_kept, episodes
+from tests.support.process_trace import Ledger
+from tests.support.programs import Program, module, processes_of, servers_of, started, until
+from tests.support.workers import open_edge, worker_settings
 from workflows.worker import running_workers
 
 PATIENCE = 90.0
@@ -103,7 +103,7 @@ async def memory_over(
     model = make_model(settings.model)
     async with running_workers(client, repository, embedder, model, settings, new_write_id=new_id):
         engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
-        scope = Scope.of(settings.namespace, talk.USER)
+        scope = Scope.of(settings.namespace, numbered_turns.USER)
         yield MemoryStore(engine, scope, settings, system_clock, new_id)
         await engine.close()
 
@@ -117,11 +117,11 @@ async def test_an_outage_of_the_store_delays_and_loses_nothing(
     async with open_edge(tmp_path, settings) as inner:
         store = Outage(inner, answers_lost=answers_lost)
         async with memory_over(temporal_client, store, settings) as memory:
-            await memory.encode(talk.turn("before-0"), session_id="s0")
+            await memory.encode(numbered_turns.turn("before-0"), session_id="s0")
             store.down = True
             ids = {f"{s}-{n}": s for s in ("s0", "s1", "s2") for n in range(4)}
             sending = [
-                asyncio.create_task(memory.encode(talk.turn(each), session_id=session))
+                asyncio.create_task(memory.encode(numbered_turns.turn(each), session_id=session))
                 for each, session in ids.items()
             ]
             consolidating = asyncio.create_task(memory.consolidate())
@@ -134,7 +134,7 @@ async def test_an_outage_of_the_store_delays_and_loses_nothing(
             report = await asyncio.wait_for(consolidating, PATIENCE)
             after = await memory.consolidate()
             kept = Counter(e.content for e in await episodes(memory))
-            assert kept == Counter(talk.content(each) for each in ("before-0", *ids))
+            assert kept == Counter(numbered_turns.content(each) for each in ("before-0", *ids))
             assert report.failures == after.failures == ()
             assert (await memory.stats()).waiting == 0
             for session in ("s0", "s1", "s2"):
@@ -145,7 +145,7 @@ async def test_an_outage_of_the_store_delays_and_loses_nothing(
 async def owner(folder: Path, **settings: Any) -> AsyncIterator[MemoryStore]:
     """This process owns the folder."""
     chosen = Settings.load(data_dir=folder, temporal_ui=False, **settings)
-    async with engram.open(user_id=talk.USER, settings=chosen) as memory:
+    async with engram.open(user_id=numbered_turns.USER, settings=chosen) as memory:
         yield memory
 
 
@@ -160,7 +160,7 @@ async def clients(
         programs = [
             stack.enter_context(
                 started(
-                    module("tests.chaos.client", folder, trace, session, *command),
+                    module("tests.support.killed_client", folder, trace, session, *command),
                     tmp_path / f"client{number}.log",
                 )
             )
@@ -183,7 +183,7 @@ async def ends_of(folder: Path, session: str) -> Counter[WorkflowExecutionStatus
     """How the runs of a session stand."""
     port = json.loads((folder / "server.json").read_text())["port"]
     client = await Client.connect(f"127.0.0.1:{port}")
-    wanted = names.session_workflow_id(Scope.of("default", talk.USER), session)
+    wanted = names.session_workflow_id(Scope.of("default", numbered_turns.USER), session)
     return Counter([run.status async for run in client.list_workflows() if run.id == wanted])
 
 
@@ -261,7 +261,7 @@ async def test_a_hundred_turns_of_the_largest_size_in_one_call(tmp_path: Path) -
     attaching = Settings.load(data_dir=folder)
     async with (
         owner(folder),
-        engram.open(user_id=talk.USER, settings=attaching) as memory,
+        engram.open(user_id=numbered_turns.USER, settings=attaching) as memory,
     ):
         receipt = await memory.encode(turns, session_id="s")
         kept = {episode.id: episode.content for episode in await episodes(memory)}
@@ -274,12 +274,14 @@ async def test_who_comes_while_the_first_starts_waits_and_attaches(tmp_path: Pat
     folder = tmp_path / "data"
     trace = tmp_path / "trace"
     settings = Settings.load(data_dir=folder, attach_timeout="PT60S")
-    with started(module("tests.chaos.owner", folder, trace, "first", 1), tmp_path / "log") as first:
+    with started(
+        module("tests.support.killed_owner", folder, trace, "first", 1), tmp_path / "log"
+    ) as first:
         assert await until((folder / "owner.json").exists, PATIENCE, first), first.said()
         assert " ready " not in trace.read_text()
         async with run(settings) as running:
             assert running.attached
-            scope = Scope.of("default", talk.USER)
+            scope = Scope.of("default", numbered_turns.USER)
             memory = MemoryStore(running.engine, scope, settings, system_clock, new_id)
             await memory.encode("We saw the harbour.", session_id="second")
             assert "We saw the harbour." in [e.content for e in await episodes(memory)]
@@ -296,7 +298,7 @@ async def test_two_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
     trace.touch()
 
     def opener(name: str) -> list[str]:
-        return module("tests.chaos.owner", folder, trace, name, 1)
+        return module("tests.support.killed_owner", folder, trace, name, 1)
 
     with (
         started(opener("a"), tmp_path / "a.log") as one,
@@ -310,7 +312,7 @@ async def test_two_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
         owning = json.loads((folder / "owner.json").read_text())["pid"]
         assert owning in {one.pid, two.pid}
         settings = Settings.load(data_dir=folder)
-        async with engram.open(user_id=talk.USER, settings=settings) as memory:
+        async with engram.open(user_id=numbered_turns.USER, settings=settings) as memory:
             await assert_kept(memory, trace)
         # Who attached leaves first: its owner lives on.
         for program in sorted((one, two), key=lambda program: program.pid == owning):

@@ -14,10 +14,10 @@ import engram
 from engram import MemoryStore
 from engram.contracts.erasure import FOLDER_MAY_KEEP
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
-from tests.chaos.programs import module, started, until
-from tests.e2e import erasing
-from tests.e2e.erasing import ERASED, OTHER
-from tests.raw_files import copy_folder, holders
+from tests.support import killed_erasure
+from tests.support.killed_erasure import ERASED, OTHER
+from tests.support.programs import module, started, until
+from tests.support.raw_files import copy_folder, holders
 
 # A machine may be busy, and a server takes its time to delete histories.
 PATIENCE = 240.0
@@ -27,7 +27,7 @@ QUIET = {"ENGRAM_TEMPORAL_UI": "false", "ENGRAM_LOG_LEVEL": "error", "ENGRAM_SCH
 
 async def killed(folder: Path, what: str, step: str) -> None:
     """Run the program until it has killed itself at the step."""
-    command = module("tests.e2e.erasing", folder, what, step)
+    command = module("tests.support.killed_erasure", folder, what, step)
     with started(command, folder.with_suffix(".log"), QUIET) as program:
         assert await until(lambda: not program.alive(), PATIENCE), program.said()
         assert program.process.returncode == -signal.SIGKILL, program.said()
@@ -80,15 +80,15 @@ async def recalled(memory: MemoryStore) -> dict[str, float]:
 
 def assert_no_word(folder: Path) -> None:
     """Nothing of the erased user is in any file; the other user's words are."""
-    assert holders(folder, erasing.words(ERASED)) == {}
-    kept = holders(folder, erasing.words(OTHER))
-    assert set().union(*kept.values()) == set(erasing.words(OTHER))
+    assert holders(folder, killed_erasure.words(ERASED)) == {}
+    kept = holders(folder, killed_erasure.words(OTHER))
+    assert set().union(*kept.values()) == set(killed_erasure.words(OTHER))
 
 
 def test_deleting_alone_leaves_every_word(interrupted: Path) -> None:
     """Before the files are rewritten the search finds all words: in both databases."""
-    found = holders(interrupted, erasing.words(ERASED))
-    assert set().union(*found.values()) == set(erasing.words(ERASED))
+    found = holders(interrupted, killed_erasure.words(ERASED))
+    assert set().union(*found.values()) == set(killed_erasure.words(ERASED))
     assert any(name.startswith("store") for name in found)
     assert (interrupted / "scrub.json").exists()
 
@@ -140,7 +140,7 @@ async def test_killed_at_one_step_after_another_it_is_finished_in_the_end(
     async with opened(untouched, monkeypatch) as memory:
         before, found = await all_of(memory), await recalled(memory)
         assert found
-    for step in erasing.STEPS:
+    for step in killed_erasure.STEPS:
         if step != "begun":
             await killed(folder, "open", step)
             assert (folder / "scrub.json").exists(), step

@@ -22,8 +22,8 @@ import pytest
 import engram
 from engram import MemoryStore, Settings
 from engram.errors import EngramError
-from tests.chaos.checks import episodes
-from tests.chaos.programs import SMALL, Program, processes_of, started, until
+from tests.support.durability_checks import episodes
+from tests.support.programs import SMALL, Program, processes_of, started, until
 
 ROUNDS = int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3"))
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))

@@ -14,8 +14,8 @@ import typer
 from engram import open as open_memory
 from engram.cli.app import app
 from tests.e2e.test_cli import Up, running_up
-from tests.unit.cli import support
-from tests.unit.cli.support import Said
+from tests.support import cli
+from tests.support.cli import Said
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def _told(folder: Path) -> Iterator[Up]:
 
 def engram(up: Up, *arguments: str) -> Said:
     """Run a command in this process, attached to the one that is up: starting one takes long."""
-    return support.engram(*arguments, "-d", str(up.folder), env={"ENGRAM_USER": "ada"})
+    return cli.engram(*arguments, "-d", str(up.folder), env={"ENGRAM_USER": "ada"})
 
 
 def ask(up: Up, *arguments: str, code: int = 0) -> Any:

@@ -18,7 +18,7 @@ from engram.domain.memories import Episode
 from engram.domain.scope import Scope
 from engram.embedded.open import run
 from engram.settings import Settings
-from tests.e2e.durable_agent import Asking, Concierge, durable, held
+from tests.support.durable_agent import Asking, Concierge, durable, held
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

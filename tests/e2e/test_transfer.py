@@ -20,7 +20,7 @@ import engram
 from engram import MemoryStore, Settings, Turn
 from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
 from engram.errors import InvalidInput, UnreadableSource
-from tests.chaos.checks import unfinished
+from tests.support.durability_checks import unfinished
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 MOVED = NOW - timedelta(days=100)

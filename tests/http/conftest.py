@@ -21,7 +21,7 @@ from engram.http.keys import ApiKey, new_key
 from engram.http.serve import public_app
 from engram.settings import Settings
 from tests.conftest import NOW
-from tests.e2e.fakes import FakeEngine
+from tests.support.fake_engine import FakeEngine
 
 
 @dataclass

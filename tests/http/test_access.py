@@ -14,8 +14,8 @@ from engram.domain.access import Access
 from engram.http.admission import OPEN_PATHS
 from engram.http.guarded import GuardedRoute, takes
 from engram.http.routes import OFFERS
-from tests.e2e.fakes import FakeEngine
 from tests.http.conftest import Office, bearer
+from tests.support.fake_engine import FakeEngine
 
 # Written down a second time on purpose: what an access opens is changed knowingly.
 READS = {

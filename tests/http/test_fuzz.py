@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from engram.domain.access import Access
-from tests.http.living import Living, living
-from tests.http.oddities import Odd, Oddities
+from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.malformed_requests import MalformedRequest, MalformedRequests
 
 SEED = int(os.environ.get("FUZZ_SEED", "20260311"))
 DOCUMENTED = {200, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 503}
@@ -41,7 +41,7 @@ class Wire:
     port: int
     open: socket.socket | None = None
 
-    def send(self, odd: Odd) -> tuple[int, http.client.HTTPMessage, bytes] | None:
+    def send(self, odd: MalformedRequest) -> tuple[int, http.client.HTTPMessage, bytes] | None:
         """The answer; None where the server hung up on something that was cut off."""
         for again in (True, False):
             fresh = self.open is None or odd.cut
@@ -83,7 +83,7 @@ class Wire:
 class Target:
     """A whole Engram with two tenants' memories, and a third user who writes."""
 
-    here: Living
+    here: LiveEngram
     keys: dict[str, str]
     admin: dict[str, str]
     ids: dict[str, list[str]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Target:
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """Ada in one namespace, Bob in another."""
-    with living(tmp_path_factory.mktemp("fuzz") / "data") as here:
+    with live_engram(tmp_path_factory.mktemp("fuzz") / "data") as here:
         admin = {
             name: here.key(f"admin-{name}", Access.ADMIN, namespace=name)
             for name in ("default", "other")
@@ -142,7 +142,9 @@ def test_odd_requests(target: Target, count: int) -> None:
     before = {who: target.memories(*who) for who in (("default", "ada"), ("other", "bob"))}
     scratch = target.memories("default", "scratch")
     ids = [one.split()[1] for found in before.values() for one in found]
-    odd_ones = Oddities(SEED + count, target.keys, [*ids, "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"])
+    odd_ones = MalformedRequests(
+        SEED + count, target.keys, [*ids, "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"]
+    )
     place = urlsplit(target.here.url)
     wire = Wire(str(place.hostname), int(place.port or 0))
     statuses: Counter[str] = Counter()
@@ -172,7 +174,9 @@ def test_odd_requests(target: Target, count: int) -> None:
     assert not [line for line in target.here.log if line.startswith("error")]
 
 
-def check(odd: Odd, status: int, headers: http.client.HTTPMessage, content: bytes) -> set[str]:
+def check(
+    odd: MalformedRequest, status: int, headers: http.client.HTTPMessage, content: bytes
+) -> set[str]:
     """What every answer must hold to; ids of the turns that it acknowledges."""
     shown = f"{odd.who} {odd.method} {odd.target[:200]} {odd.body[:300]!r} -> {content[:500]!r}"
     of_mcp = odd.target.startswith("/mcp")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from engram.domain.access import Access
-from tests.http.living import Living, living
+from tests.support.live_engram import LiveEngram, live_engram
 
 BASE = "/v1/namespaces/default/users/ada"
 IMPORT = "0123456789ab"
@@ -22,14 +22,14 @@ LONE = "\ud800"
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
     """A whole Engram."""
-    with living(tmp_path_factory.mktemp("odd") / "data") as running:
+    with live_engram(tmp_path_factory.mktemp("odd") / "data") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def web(here: Living) -> Iterator[httpx.Client]:
+def web(here: LiveEngram) -> Iterator[httpx.Client]:
     """With a key for everything; Ada has one memory."""
     headers = {"Authorization": f"Bearer {here.key('odd', Access.ADMIN)}"}
     with httpx.Client(base_url=here.url, headers=headers, timeout=30) as client:

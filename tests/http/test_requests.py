@@ -25,8 +25,8 @@ from engram.http.admission import ByKey
 from engram.http.key_file import KeyRing
 from engram.http.serve import public_app
 from engram.settings import Settings
-from tests.e2e.fakes import FakeEngine
 from tests.http.conftest import Office, bearer
+from tests.support.fake_engine import FakeEngine
 
 USER = "/v1/namespaces/default/users/ada"
 SECRET = "marmalade"  # noqa: S105 - content of a memory, no password

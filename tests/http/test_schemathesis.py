@@ -24,7 +24,7 @@ from engram.client.operations import OPERATIONS
 from engram.domain.access import Access
 from engram.http.parts import USER
 from engram.http.routes import OFFERS
-from tests.http.living import Living, living
+from tests.support.live_engram import LiveEngram, live_engram
 
 TIMES = int(os.environ.get("SCHEMATHESIS_TIMES", "5"))
 ADDRESSES = [
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.timeout(max(120, 10 * TIMES))
 class Asked:
     """What is asked, and with which key."""
 
-    here: Living
+    here: LiveEngram
     schema: Any
     checks: list[Any]
     session: requests.Session
@@ -74,7 +74,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     """A whole Engram in which Ada has memories of every type."""
     load_all_checks()
     with (
-        living(tmp_path_factory.mktemp("schemathesis") / "data") as here,
+        live_engram(tmp_path_factory.mktemp("schemathesis") / "data") as here,
         requests.Session() as session,
     ):
         headers = {"Authorization": f"Bearer {here.key('everything', Access.ADMIN)}"}

@@ -36,8 +36,8 @@ from engram.http.admission import is_loopback
 from engram.http.serve import public_app, public_listener, serve_publicly
 from engram.settings import Settings
 from tests.conftest import free_port
-from tests.e2e.fakes import FakeEngine
 from tests.http.conftest import Office, bearer
+from tests.support.fake_engine import FakeEngine
 
 STATS = "/v1/namespaces/default/users/ada/stats"
 

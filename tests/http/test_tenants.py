@@ -25,8 +25,8 @@ from engram.client.store import MemoryStore
 from engram.client.system import new_id, system_clock
 from engram.domain.access import Access
 from engram.domain.scope import Scope
-from tests.http.living import Living, living
-from tests.http.tenants import Tenant, use_http, use_mcp, use_shell, use_store
+from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.tenants import Tenant, use_http, use_mcp, use_shell, use_store
 
 SEED = 20260312
 DOORS = {"http", "key of the user", "key of the namespace", "socket", "in process", "mcp", "cli"}
@@ -36,7 +36,7 @@ Step = Callable[[], Awaitable[None]]
 class Elsewhere:
     """An engine whose loop is another thread's."""
 
-    def __init__(self, here: Living) -> None:
+    def __init__(self, here: LiveEngram) -> None:
         self._here = here
 
     def __getattr__(self, name: str) -> Any:
@@ -52,9 +52,9 @@ class Elsewhere:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
     """A whole Engram."""
-    with living(tmp_path_factory.mktemp("tenants") / "data") as running:
+    with live_engram(tmp_path_factory.mktemp("tenants") / "data") as running:
         yield running
 
 
@@ -70,7 +70,7 @@ def tenants(round_name: str) -> list[Tenant]:
     return found
 
 
-def in_process(here: Living, tenant: Tenant) -> MemoryStore:
+def in_process(here: LiveEngram, tenant: Tenant) -> MemoryStore:
     """The memory of a tenant without any door between."""
     engine = cast("MemoryEngine", Elsewhere(here))
     scope = Scope.of(tenant.namespace, tenant.user)
@@ -78,7 +78,7 @@ def in_process(here: Living, tenant: Tenant) -> MemoryStore:
 
 
 @asynccontextmanager
-async def doors(here: Living, tenant: Tenant, seed: int) -> AsyncIterator[list[Step]]:
+async def doors(here: LiveEngram, tenant: Tenant, seed: int) -> AsyncIterator[list[Step]]:
     """Every way in for one tenant, each with keys and random choices of its own."""
     name = f"{tenant.namespace}-{tenant.user}"
     bound = here.key(f"{name}-user", Access.ADMIN, namespace=tenant.namespace, user=tenant.user)
@@ -118,7 +118,7 @@ def _step(use: Callable[..., Awaitable[None]], *given: Any) -> Step:
         pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
     ],
 )
-async def test_nothing_crosses(here: Living, seconds: int) -> None:
+async def test_nothing_crosses(here: LiveEngram, seconds: int) -> None:
     """Every answer of every door holds words and ids of the tenant who asked, and no other's."""
     all_of_them = tenants(str(seconds))
     async with AsyncExitStack() as stack:
@@ -152,7 +152,7 @@ async def test_nothing_crosses(here: Living, seconds: int) -> None:
     assert not [tenant.word for tenant in all_of_them if tenant.word in told.lower()]
 
 
-async def everything(here: Living, tenant: Tenant) -> set[str]:
+async def everything(here: LiveEngram, tenant: Tenant) -> set[str]:
     """Ids of all memories that a tenant has or had."""
     page = await in_process(here, tenant).list(limit=1000, include_test=True)
     for memory in page.memories:

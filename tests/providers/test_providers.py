@@ -24,7 +24,8 @@ from engram.domain.memories import STORED_TYPES, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from tests.providers.server import (
+from tests.support.consolidation_workers import Memory, consolidating, current, day
+from tests.support.model_server import (
     INPUT_TOKENS,
     OUTPUT_TOKENS,
     Provider,
@@ -33,9 +34,8 @@ from tests.providers.server import (
     failing,
     provider,
 )
-from tests.unit.consolidation.support import said
-from tests.workflows.consolidation_support import Memory, consolidating, current, day
-from tests.workflows.support import open_edge, time_skipping, worker_settings
+from tests.support.reconciliation import said
+from tests.support.workers import open_edge, time_skipping, worker_settings
 
 CHAT, RESPONSES = "openai-chat:gpt-5-mini", "openai:gpt-5-mini"
 KEY = "sk-test-of-our-own"

@@ -58,9 +58,9 @@ from engram.transfer.storing import TurnImporter
 from engram.writing.episodes import TurnStore
 from engram.writing.updates import update_memories
 from tests.conftest import NOW
-from tests.workflows.consolidation_support import Picky
-from tests.workflows.deciding import Deciding, using_replaces_having
-from tests.workflows.support import open_edge, time_skipping, turn_store, worker_settings
+from tests.support.consolidation_workers import Picky
+from tests.support.deciding_model import Deciding, using_replaces_having
+from tests.support.workers import open_edge, time_skipping, turn_store, worker_settings
 from workflows.worker import running_workers
 
 HISTORIES = Path(__file__).parent / "histories"

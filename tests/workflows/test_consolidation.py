@@ -30,8 +30,8 @@ from engram.errors import ModelRejected
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing.updates import update_memories
-from tests.workflows.consolidation_support import Faults, Memory, consolidating, current, day
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
+from tests.support.workers import open_edge, worker_settings
 from workflows.consolidation import ConsolidationWorkflow
 
 

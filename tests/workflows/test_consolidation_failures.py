@@ -27,8 +27,8 @@ from engram.contracts import names
 from engram.errors import ModelAnswerUnusable, ModelRejected, RunEnded, error_from_dict
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from tests.workflows.consolidation_support import Picky, consolidating, current, day
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Picky, consolidating, current, day
+from tests.support.workers import open_edge, worker_settings
 from workflows.failures import failure_of
 
 

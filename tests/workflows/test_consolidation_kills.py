@@ -24,8 +24,8 @@ from engram.domain.memories import STORED_TYPES, AnyMemory
 from engram.domain.scope import Scope
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from tests.workflows.consolidation_support import Faults, Memory, consolidating, day
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults, Memory, consolidating, day
+from tests.support.workers import open_edge, worker_settings
 
 SAID = (
     ("s1", "I live in Paris and I use Trello.", day(1)),

@@ -15,8 +15,8 @@ from engram.contracts import names
 from engram.domain.memories import MemoryType
 from engram.errors import ModelUnavailable
 from engram.settings import Settings
-from tests.workflows.consolidation_support import Faults, Memory, Picky, consolidating, day
-from tests.workflows.support import open_edge, time_skipping, worker_settings
+from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, day
+from tests.support.workers import open_edge, time_skipping, worker_settings
 from workflows.retries import after_outage
 
 ATTEMPTS = 9

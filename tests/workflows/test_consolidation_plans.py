@@ -14,9 +14,9 @@ from engram.domain.memories import AnyMemory, Episode, LinkKind, MemoryForm, Mem
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing.updates import update_memories
-from tests.workflows.consolidation_support import Faults, Memory, consolidating, day
-from tests.workflows.deciding import Deciding, newest_replaces_all, using_replaces_having
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults, Memory, consolidating, day
+from tests.support.deciding_model import Deciding, newest_replaces_all, using_replaces_having
+from tests.support.workers import open_edge, worker_settings
 
 SAID = (
     ("I like tea, and I have a dog called Rex.", day(1)),

@@ -23,9 +23,9 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.accesses import AccessLog
 from engram.writing.due_users import due_users
 from engram.writing.reviews import Reviewer
-from tests.workflows.consolidation_support import Faults
-from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults
+from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
+from tests.support.workers import open_edge, worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -51,13 +51,13 @@ async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeReposit
 @pytest.fixture
 async def lives(
     temporal_client: Client, store: EdgeRepository, settings: Settings
-) -> AsyncIterator[Lives]:
+) -> AsyncIterator[LifecycleUser]:
     """A user with nothing stored yet."""
-    async with living(temporal_client, store, settings) as opened:
+    async with lifecycle_workers(temporal_client, store, settings) as opened:
         yield opened
 
 
-async def test_what_is_due_leaves_and_everything_is_counted(lives: Lives) -> None:
+async def test_what_is_due_leaves_and_everything_is_counted(lives: LifecycleUser) -> None:
     """Every step is counted by rule, and what is not due is not touched."""
     old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(7)]
     stale = turn(lives.scope, "half gone", ago(50))
@@ -79,7 +79,7 @@ async def test_what_is_due_leaves_and_everything_is_counted(lives: Lives) -> Non
     assert await lives.store.count(lives.scope, MemoryType.EPISODIC) == 9
 
 
-async def test_a_second_pass_finds_nothing(lives: Lives) -> None:
+async def test_a_second_pass_finds_nothing(lives: LifecycleUser) -> None:
     """What a pass has seen to is not due any more: the next one costs nothing and does nothing."""
     await lives.keep(*(turn(lives.scope, f"old {n}", ago(100)) for n in range(4)))
     await lives.passes.decay(lives.scope)
@@ -87,7 +87,7 @@ async def test_a_second_pass_finds_nothing(lives: Lives) -> None:
     assert (again.reviewed, again.transitions) == (0, ())
 
 
-async def test_a_dry_run_says_it_all_and_writes_nothing(lives: Lives) -> None:
+async def test_a_dry_run_says_it_all_and_writes_nothing(lives: LifecycleUser) -> None:
     """A dry run reports what the real pass then does; it can look ahead as well."""
     old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(4)]
     later = turn(lives.scope, "later", ago(1))
@@ -103,7 +103,7 @@ async def test_a_dry_run_says_it_all_and_writes_nothing(lives: Lives) -> None:
     assert done.transitions == tried.transitions
 
 
-async def test_test_memories_are_looked_at_only_when_asked_for(lives: Lives) -> None:
+async def test_test_memories_are_looked_at_only_when_asked_for(lives: LifecycleUser) -> None:
     """Real and test memories never meet in a pass (row D14)."""
     real = turn(lives.scope, "real", ago(100))
     test = turn(lives.scope, "test", ago(100), is_test=True)
@@ -121,7 +121,7 @@ async def test_other_rules_reach_every_memory(
     temporal_client: Client, store: EdgeRepository, settings: Settings
 ) -> None:
     """A change of settings or policy is seen by the fingerprint, whatever review_at says."""
-    async with living(temporal_client, store, settings) as lives:
+    async with lifecycle_workers(temporal_client, store, settings) as lives:
         memories = [knowledge(lives.scope, f"I like tea {n}", ago(40 + n)) for n in range(5)]
         await lives.keep(*memories)
         assert (await lives.passes.decay(lives.scope)).reviewed == 0
@@ -136,7 +136,7 @@ async def test_other_rules_reach_every_memory(
             )
         }
     )
-    async with living(temporal_client, store, stricter) as strict:
+    async with lifecycle_workers(temporal_client, store, stricter) as strict:
         found = await due_users(
             store,
             FindDueUsersInput(
@@ -157,7 +157,7 @@ async def test_a_namespace_can_change_its_policy(
     temporal_client: Client, store: EdgeRepository, settings: Settings
 ) -> None:
     """Memories of a namespace that goes over to energy are found though others keep retention."""
-    async with living(temporal_client, store, settings) as lives:
+    async with lifecycle_workers(temporal_client, store, settings) as lives:
         stays = lives.scope
         moves = stays.model_copy(update={"namespace": "lively"})
         await lives.keep(turn(stays, "stays", ago(1)))
@@ -171,7 +171,7 @@ async def test_a_namespace_can_change_its_policy(
         kind=PassKind.DECAY, now=NOW, rules=energetic.lifecycle_rules, most=10
     )
     assert (await due_users(store, asked)).users == (moves,)
-    async with living(temporal_client, store, energetic) as lively:
+    async with lifecycle_workers(temporal_client, store, energetic) as lively:
         report = await lively.passes.decay(moves)
         # A turn's energy in the working tier is gone within hours.
         assert report.count("energy") == 1
@@ -183,7 +183,7 @@ async def test_erasing_needs_the_explicit_setting(
 ) -> None:
     """Only with the retention setting does time remove memories, and then it says how many."""
     erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
-    async with living(temporal_client, store, erasing) as lives:
+    async with lifecycle_workers(temporal_client, store, erasing) as lives:
         gone = turn(
             lives.scope, "gone", ago(300), status=MemoryStatus.ARCHIVED, archived_at=ago(11)
         )
@@ -201,7 +201,7 @@ async def test_two_passes_at_once_and_recalls_lose_nothing(
     temporal_client: Client, store: EdgeRepository, settings: Settings
 ) -> None:
     """Two workers at the same pass, and recalls meanwhile: no recall lost, no step made twice."""
-    async with living(temporal_client, store, settings, workers=2) as lives:
+    async with lifecycle_workers(temporal_client, store, settings, workers=2) as lives:
         old = [turn(lives.scope, f"old {n}", ago(200)) for n in range(12)]
         used = [turn(lives.scope, f"used {n}", ago(50)) for n in range(12)]
         await lives.keep(*old, *used)
@@ -247,7 +247,7 @@ async def test_a_crash_repeats_nothing(
 ) -> None:
     """An activity that fails before or after its effect leads to the same memories and counts."""
     faults = Faults(**{when: {names.REVIEW_ACTIVITY}})  # type: ignore[arg-type]  # one of two fields
-    async with living(temporal_client, store, settings, interceptors=[faults]) as lives:
+    async with lifecycle_workers(temporal_client, store, settings, interceptors=[faults]) as lives:
         old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(5)]
         await lives.keep(*old)
         report = await lives.passes.decay(lives.scope)
@@ -256,7 +256,7 @@ async def test_a_crash_repeats_nothing(
         assert {(await lives.now(one)).revision for one in old} == {1}
 
 
-async def test_a_pass_over_all_users_serves_those_who_are_due(lives: Lives) -> None:
+async def test_a_pass_over_all_users_serves_those_who_are_due(lives: LifecycleUser) -> None:
     """Users are found by what is due, each gets a pass of its own, and the sums are right."""
     due = [lives.other("due") for _ in range(3)]
     idle = lives.other("idle")
@@ -279,7 +279,7 @@ async def test_a_pass_over_all_users_serves_those_who_are_due(lives: Lives) -> N
     assert (await lives.passes.maintain(PassKind.DECAY)).users == 0
 
 
-async def test_consolidation_is_asked_for_where_turns_wait(lives: Lives) -> None:
+async def test_consolidation_is_asked_for_where_turns_wait(lives: LifecycleUser) -> None:
     """The scheduled consolidation reaches exactly the users with unconsolidated turns."""
     waits, done = lives.other("waits"), lives.other("done")
     await lives.keep(turn(waits, "new", ago(1)), scope=waits)
@@ -297,7 +297,7 @@ async def test_consolidation_is_asked_for_where_turns_wait(lives: Lives) -> None
     assert (tried.users, len(lives.requests.seen)) == (1, 2)
 
 
-async def test_passes_that_overlap_take_turns(lives: Lives) -> None:
+async def test_passes_that_overlap_take_turns(lives: LifecycleUser) -> None:
     """Callers at the same time each get a pass that began after they asked."""
     await lives.keep(*(turn(lives.scope, f"old {n}", ago(100)) for n in range(4)))
     reports = await asyncio.gather(*(lives.passes.decay(lives.scope) for _ in range(3)))
@@ -314,7 +314,7 @@ async def test_a_long_pass_goes_on_in_a_new_run(
         "temporalio.workflow.Info.is_continue_as_new_suggested",
         lambda info: info.get_current_history_length() > 10,
     )
-    async with living(temporal_client, store, settings, in_sandbox=False) as lives:
+    async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as lives:
         old = [turn(lives.scope, f"old {n}", ago(100)) for n in range(12)]
         await lives.keep(*old)
         report = await lives.passes.decay(lives.scope)
@@ -324,7 +324,7 @@ async def test_a_long_pass_goes_on_in_a_new_run(
         assert first.raw_description.workflow_execution_info.first_run_id != report.run_id
 
 
-async def _has_run(lives: Lives, workflow_id: str) -> bool:
+async def _has_run(lives: LifecycleUser, workflow_id: str) -> bool:
     try:
         await lives.client.get_workflow_handle(workflow_id).describe()
     except RPCError:

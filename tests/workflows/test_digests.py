@@ -16,8 +16,8 @@ from engram.domain.memories import MemoryType, SemanticMemory
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing import digest_guidelines
-from tests.workflows.consolidation_support import Faults, Memory, consolidating, day
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults, Memory, consolidating, day
+from tests.support.workers import open_edge, worker_settings
 
 _DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
 

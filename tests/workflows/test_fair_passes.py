@@ -15,8 +15,8 @@ from engram.domain.scope import Scope
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
-from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
+from tests.support.workers import open_edge, worker_settings
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
 USERS = 14
@@ -41,16 +41,16 @@ async def lives(
     store: EdgeRepository,
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[Lives]:
+) -> AsyncIterator[LifecycleUser]:
     """Passes that look for two users at a time, and name five at most to skip."""
     monkeypatch.setattr("workflows.maintenance._AT_ONCE", 2)
     monkeypatch.setattr("workflows.maintenance._MOST_SKIPPED", 5)
     monkeypatch.setattr("workflows.maintenance._MOST_AT_ONE_MOMENT", 9)
-    async with living(temporal_client, store, settings, in_sandbox=False) as opened:
+    async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as opened:
         yield opened
 
 
-async def _waiting(lives: Lives, *, apart: timedelta) -> list[Scope]:
+async def _waiting(lives: LifecycleUser, *, apart: timedelta) -> list[Scope]:
     """Users with turns that wait: the first of each so far apart, the others all over."""
     users = [lives.other(f"user-{number:02}") for number in range(USERS)]
     for number, user in enumerate(users):
@@ -62,7 +62,7 @@ async def _waiting(lives: Lives, *, apart: timedelta) -> list[Scope]:
     return users
 
 
-async def test_everybody_gets_a_turn_in_one_pass(lives: Lives) -> None:
+async def test_everybody_gets_a_turn_in_one_pass(lives: LifecycleUser) -> None:
     """Fourteen users who stay due, five names to skip at most: each is asked for, once."""
     users = await _waiting(lives, apart=timedelta(hours=1))
     report = await lives.passes.maintain(PassKind.CONSOLIDATION)
@@ -71,7 +71,7 @@ async def test_everybody_gets_a_turn_in_one_pass(lives: Lives) -> None:
 
 
 async def test_a_new_run_goes_on_where_the_last_one_was(
-    lives: Lives, monkeypatch: pytest.MonkeyPatch
+    lives: LifecycleUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The position survives continue-as-new: nobody is left out, nobody comes first again."""
     monkeypatch.setattr(
@@ -84,7 +84,7 @@ async def test_a_new_run_goes_on_where_the_last_one_was(
     assert (report.users, report.remaining) == (USERS, False)
 
 
-async def test_knowledge_that_is_never_ready_starves_nobody(lives: Lives) -> None:
+async def test_knowledge_that_is_never_ready_starves_nobody(lives: LifecycleUser) -> None:
     """Users whose knowledge stays a candidate come first in each pass; the last is served too."""
     waits = {"selectivity": 0.6, "consolidation_passes": 0}
     for number in range(8):
@@ -107,7 +107,7 @@ async def test_knowledge_that_is_never_ready_starves_nobody(lives: Lives) -> Non
     assert (report.users, report.remaining) == (9, False)
 
 
-async def test_a_pass_ends_where_too_many_are_due_since_one_moment(lives: Lives) -> None:
+async def test_a_pass_ends_where_too_many_are_due_since_one_moment(lives: LifecycleUser) -> None:
     """Who was seen to cannot be told from who was not; the report says that users are left."""
     users = await _waiting(lives, apart=timedelta(0))
     report = await lives.passes.maintain(PassKind.CONSOLIDATION)
@@ -116,7 +116,9 @@ async def test_a_pass_ends_where_too_many_are_due_since_one_moment(lives: Lives)
     assert set(lives.requests.scopes) < set(users)
 
 
-async def test_a_search_goes_on_over_all_listings(store: EdgeRepository, lives: Lives) -> None:
+async def test_a_search_goes_on_over_all_listings(
+    store: EdgeRepository, lives: LifecycleUser
+) -> None:
     """Step by step with nothing named to skip but the last, every due user is found once."""
     users = [lives.other(f"user-{number}") for number in range(9)]
     for number, user in enumerate(users):

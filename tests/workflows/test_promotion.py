@@ -28,9 +28,9 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
 from engram.writing.habits import follow_sources
 from engram.writing.updates import update_memories
-from tests.workflows.consolidation_support import Faults
-from tests.workflows.lifecycle_support import Lives, knowledge, living, turn
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import Faults
+from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
+from tests.support.workers import open_edge, worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 EARLIER = NOW - timedelta(days=2)
@@ -60,19 +60,19 @@ async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeReposit
 @pytest.fixture
 async def lives(
     temporal_client: Client, store: EdgeRepository, settings: Settings
-) -> AsyncIterator[Lives]:
+) -> AsyncIterator[LifecycleUser]:
     """A user with nothing stored yet."""
-    async with living(temporal_client, store, settings) as opened:
+    async with lifecycle_workers(temporal_client, store, settings) as opened:
         yield opened
 
 
-async def habits(lives: Lives) -> list[ProceduralMemory]:
+async def habits(lives: LifecycleUser) -> list[ProceduralMemory]:
     """Every habit of the user."""
     page = await lives.store.scroll(lives.scope, MemoryType.PROCEDURAL)
     return [memory for memory in page.memories if isinstance(memory, ProceduralMemory)]
 
 
-async def test_earned_knowledge_becomes_a_habit(lives: Lives) -> None:
+async def test_earned_knowledge_becomes_a_habit(lives: LifecycleUser) -> None:
     """A habit has a trigger context, its source's episodes, and links both ways (row D3)."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
     new = knowledge(lives.scope, "The user prefers dark mode", EARLIER)
@@ -93,7 +93,7 @@ async def test_earned_knowledge_becomes_a_habit(lives: Lives) -> None:
     assert [(x.kind, x.target_id) for x in habit.links] == [(LinkKind.PROMOTED_TO, ready.id)]
 
 
-async def test_promoting_again_makes_nothing(lives: Lives) -> None:
+async def test_promoting_again_makes_nothing(lives: LifecycleUser) -> None:
     """No duplicates; and what cannot become a habit is considered once."""
     await lives.keep(
         knowledge(lives.scope, HABIT, EARLIER, **EARNED),
@@ -105,7 +105,7 @@ async def test_promoting_again_makes_nothing(lives: Lives) -> None:
     assert len(await habits(lives)) == 1
 
 
-async def test_a_dry_run_of_promotion_writes_nothing(lives: Lives) -> None:
+async def test_a_dry_run_of_promotion_writes_nothing(lives: LifecycleUser) -> None:
     """It names the habit that the real pass then makes."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
     await lives.keep(ready)
@@ -117,7 +117,7 @@ async def test_a_dry_run_of_promotion_writes_nothing(lives: Lives) -> None:
     assert done.promoted == tried.promoted
 
 
-async def test_test_memories_are_promoted_apart(lives: Lives) -> None:
+async def test_test_memories_are_promoted_apart(lives: LifecycleUser) -> None:
     """A test memory becomes a test habit, in a pass over test memories (row D14)."""
     await lives.keep(knowledge(lives.scope, HABIT, EARLIER, **EARNED, is_test=True))
     assert (await lives.passes.promote(lives.scope)).promoted == ()
@@ -132,14 +132,14 @@ async def test_a_crash_makes_no_second_habit(
 ) -> None:
     """Ids follow from what is promoted: trying again comes to the same."""
     faults = Faults(**{when: {names.PROMOTE_ACTIVITY}})  # type: ignore[arg-type]  # one of two fields
-    async with living(temporal_client, store, settings, interceptors=[faults]) as lives:
+    async with lifecycle_workers(temporal_client, store, settings, interceptors=[faults]) as lives:
         await lives.keep(knowledge(lives.scope, HABIT, EARLIER, **EARNED))
         report = await lives.passes.promote(lives.scope)
         assert len(report.promoted) == 1
         assert len(await habits(lives)) == 1
 
 
-async def test_a_habit_ends_with_its_source_and_returns_with_it(lives: Lives) -> None:
+async def test_a_habit_ends_with_its_source_and_returns_with_it(lives: LifecycleUser) -> None:
     """What a habit came from decides whether it holds."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
     await lives.keep(ready)
@@ -166,7 +166,7 @@ async def test_energy_lifts_memories_through_the_tiers(
     temporal_client: Client, store: EdgeRepository, energetic: Settings
 ) -> None:
     """From 2.0 to short-term, from 5.0 to long-term; what has less stays (rows D2, D4)."""
-    async with living(temporal_client, store, energetic) as lives:
+    async with lifecycle_workers(temporal_client, store, energetic) as lives:
         kept = {
             peak: turn(
                 lives.scope,
@@ -194,7 +194,7 @@ async def test_a_session_that_ends_lifts_what_is_lively(
     temporal_client: Client, store: EdgeRepository, energetic: Settings
 ) -> None:
     """At a session's end 1.5 is enough, for the turns of that session only (row D2)."""
-    async with living(temporal_client, store, energetic) as lives:
+    async with lifecycle_workers(temporal_client, store, energetic) as lives:
         lively = Vitals(energy=1.6, energy_at=datetime.now(UTC), peak_energy=1.6)
         ended = turn(lives.scope, "lively", NOW, vitals=lively)
         quiet = turn(lives.scope, "quiet", NOW)
@@ -208,7 +208,7 @@ async def test_a_session_that_ends_lifts_what_is_lively(
         assert [v.tier if v else None for v in tiers] == [Tier.SHORT_TERM, None, None]
 
 
-async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: Lives) -> None:
+async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: LifecycleUser) -> None:
     """Under the retention policy no workflow is started for them."""
     request = ConsolidationRequest(reason="session ended", session_id="s1")
     await lives.passes.session_ended(lives.scope, request)
@@ -221,7 +221,7 @@ async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: Lives
     assert found == []
 
 
-async def test_promotion_finds_the_users_that_are_ready(lives: Lives) -> None:
+async def test_promotion_finds_the_users_that_are_ready(lives: LifecycleUser) -> None:
     """Who has nothing that could be promoted is not passed over."""
     ready, poor = lives.other("ready"), lives.other("poor")
     await lives.keep(knowledge(ready, HABIT, EARLIER, **EARNED), scope=ready)
@@ -235,7 +235,7 @@ async def test_promotion_finds_the_users_that_are_ready(lives: Lives) -> None:
     assert (await due_users(lives.store, asked)).users == ()
 
 
-async def test_retiring_knowledge_ends_its_habit_at_once(lives: Lives) -> None:
+async def test_retiring_knowledge_ends_its_habit_at_once(lives: LifecycleUser) -> None:
     """Consolidation does not leave a habit behind whose source it replaced."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
     await lives.keep(ready)

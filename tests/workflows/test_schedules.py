@@ -17,8 +17,8 @@ from engram.contracts.maintenance import PassKind
 from engram.errors import InvalidQuery
 from engram.settings import Settings
 from tests.replay.changed import OtherOrder
-from tests.workflows.lifecycle_support import Lives, living, turn
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.lifecycle_workers import LifecycleUser, lifecycle_workers, turn
+from tests.support.workers import open_edge, worker_settings
 from workflows import replaying
 
 
@@ -45,11 +45,11 @@ async def schedules(temporal_client: Client, settings: Settings) -> AsyncIterato
 @pytest.fixture
 async def lives(
     temporal_client: Client, settings: Settings, tmp_path: Path
-) -> AsyncIterator[Lives]:
+) -> AsyncIterator[LifecycleUser]:
     """A user, and a worker for the passes."""
     async with (
         open_edge(tmp_path, settings) as store,
-        living(temporal_client, store, settings) as opened,
+        lifecycle_workers(temporal_client, store, settings) as opened,
     ):
         yield opened
 
@@ -107,7 +107,7 @@ async def test_schedules_can_be_switched_off(
 
 
 async def test_a_triggered_schedule_runs_a_pass_that_replays(
-    temporal_client: Client, lives: Lives, schedules: Schedules
+    temporal_client: Client, lives: LifecycleUser, schedules: Schedules
 ) -> None:
     """Trigger and backfill start real passes; their histories replay against the code."""
     old = datetime.now(UTC) - timedelta(days=100)
@@ -149,7 +149,7 @@ async def test_a_schedule_that_is_not_there_is_named(schedules: Schedules) -> No
 
 
 async def test_replaying_tells_changed_code_and_unknown_workflows(
-    temporal_client: Client, lives: Lives, monkeypatch: pytest.MonkeyPatch
+    temporal_client: Client, lives: LifecycleUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A workflow that orders its commands otherwise does not fit; an unknown id is refused."""
     await lives.keep(turn(lives.scope, "old", datetime.now(UTC) - timedelta(days=100)))

@@ -28,7 +28,7 @@ from engram.errors import StorageUnavailable
 from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
 from tests.conftest import NOW
-from tests.workflows.support import Requests, open_edge, session_worker, worker_settings
+from tests.support.workers import Requests, open_edge, session_worker, worker_settings
 from workflows.session import SessionWorkflow
 
 

@@ -31,10 +31,10 @@ from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, slot_of
 from engram.domain.verifying import verify
 from engram.ports import MemoryRepository
-from tests.workflows.consolidation_support import consolidating
-from tests.workflows.in_process import Mind, when
-from tests.workflows.slot_stories import KINDS, Account, Choice, Move, told
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.consolidation_workers import consolidating
+from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.slot_stories import KINDS, Account, Choice, Move, told
+from tests.support.workers import open_edge, worker_settings
 
 SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
 MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")
@@ -50,7 +50,9 @@ CHOICES = st.builds(
 
 
 @pytest.fixture(scope="module")
-def minds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Runner, Mind]]:
+def minds(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
     """One store for all stories, and the loop that it lives on."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
@@ -58,7 +60,7 @@ def minds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Ru
         opening = open_edge(folder, worker_settings())
         repository = runner.run(stack.enter_async_context(opening))
         try:
-            yield runner, Mind(repository)
+            yield runner, InProcessMemory(repository)
         finally:
             runner.run(stack.aclose())
 
@@ -74,24 +76,24 @@ def minds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Ru
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=6),
 )
 def test_what_is_known_is_what_was_said(
-    minds: tuple[asyncio.Runner, Mind], choices: list[Choice], cuts: list[int]
+    minds: tuple[asyncio.Runner, InProcessMemory], choices: list[Choice], cuts: list[int]
 ) -> None:
     """Current values, histories, sources, links and quotations, against a plain reading."""
-    runner, mind = minds
-    runner.run(_play(mind, choices, cuts))
+    runner, memory = minds
+    runner.run(_play(memory, choices, cuts))
 
 
-async def _play(mind: Mind, choices: list[Choice], cuts: list[int]) -> None:
+async def _play(memory: InProcessMemory, choices: list[Choice], cuts: list[int]) -> None:
     turns, account = told(choices)
-    scope = mind.somebody()
+    scope = memory.somebody()
     first = 0
     for size in (*cuts, len(turns)):
         portion = turns[first : first + size]
         if portion:
-            await mind.hear(scope, portion, first)
-            await mind.consolidate(scope, when(first + size))
+            await memory.hear(scope, portion, first)
+            await memory.consolidate(scope, when(first + size))
         first += size
-    await check(mind.repository, scope, turns, account)
+    await check(memory.repository, scope, turns, account)
 
 
 async def check(
@@ -194,8 +196,8 @@ async def test_the_same_holds_through_the_workflow(
         open_edge(tmp_path, worker) as repository,
         consolidating(temporal_client, repository, worker) as memory,
     ):
-        mind = Mind(repository)
+        in_process = InProcessMemory(repository)
         for first in (0, 3):
-            await mind.hear(memory.scope, turns[first : first + 3], first)
+            await in_process.hear(memory.scope, turns[first : first + 3], first)
             await memory.consolidate()
         await check(repository, memory.scope, turns, account)

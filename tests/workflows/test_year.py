@@ -29,9 +29,9 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.accesses import AccessLog
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.updates import update_memories
-from tests.workflows.lifecycle_support import ATTRIBUTES, knowledge
-from tests.workflows.support import open_edge, time_skipping, worker_settings
-from tests.workflows.year import Life
+from tests.support.lifecycle_workers import ATTRIBUTES, knowledge
+from tests.support.reference_lifecycle import ReferenceLife
+from tests.support.workers import open_edge, time_skipping, worker_settings
 from workflows.worker import running_workers
 
 WEEKS = 52
@@ -52,7 +52,7 @@ class Year:
     edge: EdgeRepository
     settings: Settings
     dice: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - a script
-    lives: dict[str, Life] = field(default_factory=dict)
+    lives: dict[str, ReferenceLife] = field(default_factory=dict)
     left: int = 0
     points: int = 0
 
@@ -111,7 +111,7 @@ class Year:
             await self.gateway.end_session(SCOPE, f"w{number}")
         for turn in reply.outcomes[0].turns:
             stored = (await self.edge.get(SCOPE, [turn.episode_id]))[turn.episode_id]
-            self.lives[turn.episode_id] = Life("episodic", stored.created_at)
+            self.lives[turn.episode_id] = ReferenceLife("episodic", stored.created_at)
 
     async def learn(self, number: int, now: datetime) -> None:
         """A conclusion, sure or speculative."""
@@ -122,7 +122,7 @@ class Year:
         memory = knowledge(SCOPE, f"The user knows thing {number}", now, confidence=confidence)
         (vector,) = await make_embedder("wordllama").embed_documents([memory.indexed_text])
         await self.store.insert(SCOPE, [NewMemory(memory, vector)])
-        self.lives[memory.id] = Life("semantic", now, extraction=sure)
+        self.lives[memory.id] = ReferenceLife("semantic", now, extraction=sure)
 
     async def recall(self, now: datetime) -> None:
         """Some of what answers is recalled."""

@@ -27,7 +27,7 @@ from engram.domain.links import linked
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
 from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
-from tests.unit.consolidation.support import NOW, Mind, said, stated
+from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
 
 Answer = dict[str, Any]
 
@@ -175,11 +175,11 @@ async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
 
 def remembered(*contents: str) -> list[SemanticMemory]:
     """Memories with these contents."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     for day, content in enumerate(contents):
         turn = said(day)
-        mind.hear(turn, stated(turn, None, "", content=content))
-    return list(mind.known.values())
+        knowledge.hear(turn, stated(turn, None, "", content=content))
+    return list(knowledge.known.values())
 
 
 async def test_references_resolve_by_alias_content_and_part() -> None:

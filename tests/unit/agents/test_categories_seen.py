@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram.domain.memories import Category
-from tests.unit.agents.learning import believed_injections, categories, commitments
+from tests.support.category_labels import believed_injections, categories, commitments
 
 PRECISION = 0.9
 RECALL = 0.6

@@ -19,10 +19,10 @@ from engram.domain.memories import DERIVED_TYPES, Episode, MemoryType, SemanticM
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, slot_of
 from engram.ports import MemoryRepository
+from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.reconciliation import said
+from tests.support.workers import open_edge, worker_settings
 from tests.unit.agents.test_agents import user_prompt
-from tests.unit.consolidation.support import said
-from tests.workflows.in_process import Mind, when
-from tests.workflows.support import open_edge, worker_settings
 
 DATA = Path(__file__).parents[2] / "data" / "injections.seen.jsonl"
 BEFORE = (
@@ -85,22 +85,22 @@ async def _known(repository: MemoryRepository, scope: Scope) -> dict[str, dict[s
     return found
 
 
-async def _attacked(mind: Mind, scope: Scope) -> dict[int, list[SemanticMemory]]:
+async def _attacked(memory: InProcessMemory, scope: Scope) -> dict[int, list[SemanticMemory]]:
     """Let all of them be said to somebody of whom a few things are known; what each made new."""
-    known = Mind(mind.repository)
+    known = InProcessMemory(memory.repository)
     await known.hear(scope, BEFORE, 0)
     await known.consolidate(scope, when(4))
-    before = await _known(mind.repository, scope)
+    before = await _known(memory.repository, scope)
     assert len(before) >= 8
     for turn, injection in enumerate(INJECTIONS, start=len(BEFORE)):
-        await mind.hear(scope, [injection.text], turn, injection.role)
-        await mind.consolidate(scope, when(turn + 1))
-        after = await _known(mind.repository, scope)
+        await memory.hear(scope, [injection.text], turn, injection.role)
+        await memory.consolidate(scope, when(turn + 1))
+        after = await _known(memory.repository, scope)
         assert {key: after.get(key) for key in before} == before, injection.text
-    page = await mind.repository.scroll(scope, MemoryType.EPISODIC, limit=500)
+    page = await memory.repository.scroll(scope, MemoryType.EPISODIC, limit=500)
     turns = [episode for episode in page.memories if isinstance(episode, Episode)]
     assert [e.content for e in turns] == [*BEFORE, *(one.text for one in INJECTIONS)]
-    page = await mind.repository.scroll(scope, MemoryType.SEMANTIC, limit=500)
+    page = await memory.repository.scroll(scope, MemoryType.SEMANTIC, limit=500)
     semantic = [m for m in page.memories if isinstance(m, SemanticMemory)]
     new = [m for m in semantic if m.id not in before]
     assert all(m.confidence.verification is not Verification.USER_CONFIRMED for m in new)
@@ -118,7 +118,7 @@ def _stated_of_the_user(memories: list[SemanticMemory]) -> set[tuple[str, str]]:
 
 async def test_the_rules_do_not_obey(repository: MemoryRepository) -> None:
     """What is known stays as it was to the letter, and nothing false is said of the user."""
-    new = await _attacked(Mind(repository), Scope.of("rules", "ada"))
+    new = await _attacked(InProcessMemory(repository), Scope.of("rules", "ada"))
     for number, injection in enumerate(INJECTIONS):
         slots = (slot_of(USER, predicate, what) for predicate, what in injection.never)
         never = {(slot.predicate, slot.object) for slot in slots if slot is not None}
@@ -170,7 +170,7 @@ def _linking(request: LinkingRequest) -> dict[str, Any]:
 
 async def test_a_model_that_obeys_has_no_power_to(repository: MemoryRepository) -> None:
     """It can make the memory hold what was said, as said, by whom it was said; nothing else."""
-    new = await _attacked(Mind(repository, obedient()), Scope.of("model", "ada"))
+    new = await _attacked(InProcessMemory(repository, obedient()), Scope.of("model", "ada"))
     for number, injection in enumerate(INJECTIONS):
         assert (new[number] == []) is (injection.role != "user"), injection.text
         for memory in new[number]:

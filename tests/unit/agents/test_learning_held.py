@@ -6,8 +6,8 @@ promises. The floors here are what the rules reach; docs/benchmarks.md has the f
 
 from __future__ import annotations
 
-from tests.unit.agents.learning import believed_injections, categories, commitments
-from tests.unit.agents.telling import judged, stories, told
+from tests.support.category_labels import believed_injections, categories, commitments
+from tests.support.slot_labels import judged, stories, told
 
 STORIES_RIGHT = 0.8
 NOTES_PRECISION = 0.85

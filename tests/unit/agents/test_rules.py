@@ -15,7 +15,7 @@ from engram.agents.rules.sentences import sentences
 from engram.agents.rules.statements import statements
 from engram.agents.rules.turns import extract
 from engram.domain.memories import Category, Slot
-from tests.unit.agents.measuring import labelled
+from tests.support.statement_labels import labelled
 
 SAID = datetime(2025, 6, 20, 18, tzinfo=UTC)
 

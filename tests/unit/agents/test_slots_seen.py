@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.agents.measuring import labelled
-from tests.unit.agents.telling import Verdict, judged, stories, told
+from tests.support.slot_labels import Verdict, judged, stories, told
+from tests.support.statement_labels import labelled
 
 RIGHT = 0.95
 

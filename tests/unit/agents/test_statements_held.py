@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.agents.measuring import measure, ordinary
+from tests.support.statement_labels import measure, ordinary
 
 # Precision before recall: a false memory is worse than a missed one.
 PRECISION = 0.9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.agents.measuring import Measure, measure, ordinary
+from tests.support.statement_labels import Measure, measure, ordinary
 
 
 def test_seen_statements_are_found() -> None:

@@ -12,7 +12,7 @@ from engram.cli.config.effective import HIDDEN, Effective, Origin, Setting
 from engram.cli.config.reference import settings_of
 from engram.errors import InvalidSettings
 from engram.settings import Settings
-from tests.unit.cli.support import engram
+from tests.support.cli import engram
 
 
 def effective(environment: dict[str, str], **others: Any) -> Effective:

@@ -25,7 +25,7 @@ from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
 from engram.storage.schema import identity_record
 from tests.conftest import free_port
-from tests.unit.cli.support import engram
+from tests.support.cli import engram
 
 
 def around(

@@ -26,7 +26,7 @@ from engram.contracts.maintenance import PassKind
 from engram.domain import turns
 from engram.domain.memories import MemoryStatus, MemoryType
 from engram.errors import EngramError, MemoryNotFound, TemporalUnavailable
-from tests.unit.cli.support import engram
+from tests.support.cli import engram
 
 ENGRAM = [sys.executable, "-m", "engram.cli"]
 # What talks to servers, computes or serves: no help text and no <Tab> should wait for it.

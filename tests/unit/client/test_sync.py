@@ -26,7 +26,7 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, InvalidScope, MemoryClosed
 from engram.recall.models import RecallHit
 from engram.settings import Settings
-from tests.e2e.fakes import FakeEngine
+from tests.support.fake_engine import FakeEngine
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 

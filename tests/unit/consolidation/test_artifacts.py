@@ -11,7 +11,7 @@ from engram.domain.memories import Episode, LinkKind, MemoryForm, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, CreateArtifact
 from engram.domain.reconciliation import reconcile
 from engram.domain.verifying import verify
-from tests.unit.consolidation.support import Mind, said, stated
+from tests.support.reconciliation import ReconciledKnowledge, said, stated
 
 FENCED = "Here it is:\n```python\ndef f(x):\n    return  X\n```\nDone."
 
@@ -60,58 +60,61 @@ def test_what_may_be_reworded_is_left_alone(text: str) -> None:
     assert verbatim_in(text) == []
 
 
-def heard(mind: Mind, turn: Episode) -> ConsolidationPlan:
+def heard(knowledge: ReconciledKnowledge, turn: Episode) -> ConsolidationPlan:
     """The turn states that the user uses Docker; its words are kept."""
-    mind.episodes[turn.id] = turn
+    knowledge.episodes[turn.id] = turn
     plan = reconcile(
-        [stated(turn, "uses", "Docker")], mind.known.values(), mind.circumstances(), [turn]
+        [stated(turn, "uses", "Docker")],
+        knowledge.known.values(),
+        knowledge.circumstances(),
+        [turn],
     )
-    mind.apply(plan)
+    knowledge.apply(plan)
     return plan
 
 
-def artifacts(mind: Mind) -> list[SemanticMemory]:
+def artifacts(knowledge: ReconciledKnowledge) -> list[SemanticMemory]:
     """Those that are kept."""
-    return [m for m in mind.known.values() if m.form is MemoryForm.ARTIFACT]
+    return [m for m in knowledge.known.values() if m.form is MemoryForm.ARTIFACT]
 
 
 def test_an_artifact_is_verbatim_and_belongs_to_what_its_turn_states() -> None:
     """It verifies against its turn, and is linked with the statement."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     turn = said(1).model_copy(update={"content": "I use Docker: `docker compose up -d`"})
-    plan = heard(mind, turn)
-    (kept,) = artifacts(mind)
+    plan = heard(knowledge, turn)
+    (kept,) = artifacts(knowledge)
     assert kept.content == "docker compose up -d"
     assert kept.confidence.method is ExtractionMethod.VERBATIM
     assert kept.confidence.verification is Verification.EVIDENCE_FOUND
-    assert verify(kept, mind.episodes).ok
+    assert verify(kept, knowledge.episodes).ok
     (link,) = plan.links()
     assert (link.first_id, link.kind) == (kept.id, LinkKind.BELONGS_TO)
-    assert mind.known[link.second_id].content == "The user uses Docker."
+    assert knowledge.known[link.second_id].content == "The user uses Docker."
 
 
 def test_read_again_it_makes_no_second_and_said_again_it_gains_a_source() -> None:
     """The words are the identity, letter by letter."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     words = "I use Docker: `docker compose up -d`"
     turns = [said(day).model_copy(update={"content": words}) for day in (1, 2)]
-    heard(mind, turns[0])
-    again = heard(mind, turns[0])
+    heard(knowledge, turns[0])
+    again = heard(knowledge, turns[0])
     assert not again.new_memories()
     assert not again.links()
     assert not list(again.amendments())
-    heard(mind, turns[1])
+    heard(knowledge, turns[1])
     other = said(3).model_copy(update={"content": words.replace("up -d", "up -D")})
-    plan = heard(mind, other)
+    plan = heard(knowledge, other)
     assert [type(a) for a in plan.actions if isinstance(a, CreateArtifact)] == [CreateArtifact]
-    first, second = sorted(artifacts(mind), key=lambda m: m.known_at)
+    first, second = sorted(artifacts(knowledge), key=lambda m: m.known_at)
     assert first.source_episode_ids == (turns[0].id, turns[1].id)
     assert second.source_episode_ids == (other.id,)
 
 
 def test_recalled_memories_are_not_kept_as_somebodys_words() -> None:
     """What Engram put into the prompt is no artifact of the user."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     block = context_block(["The user runs `docker compose up -d`."])
-    heard(mind, said(1).model_copy(update={"content": f"{block} I use Docker."}))
-    assert artifacts(mind) == []
+    heard(knowledge, said(1).model_copy(update={"content": f"{block} I use Docker."}))
+    assert artifacts(knowledge) == []

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from engram.domain.memories import MemoryStatus
 from engram.domain.plan import Discard, StoreNote
 from engram.domain.reconciliation import reconcile
-from tests.unit.consolidation.support import Mind, on, said, stated
+from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 
 def test_something_new_is_stored_with_its_source() -> None:
     """A statement nobody knew becomes one note, dated by its turn."""
-    mind, turn = Mind(), said(3)
-    plan = mind.hear(turn, stated(turn, "uses", "Vim", importance=0.7))
+    knowledge, turn = ReconciledKnowledge(), said(3)
+    plan = knowledge.hear(turn, stated(turn, "uses", "Vim", importance=0.7))
     (action,) = plan.actions
     assert isinstance(action, StoreNote)
     memory = action.memory
@@ -25,11 +25,11 @@ def test_something_new_is_stored_with_its_source() -> None:
 
 def test_a_newer_value_retires_the_older_one() -> None:
     """One value at a time: the newer event wins, the older keeps its place in history."""
-    mind, first, second = Mind(), said(1), said(9)
-    mind.hear(first, stated(first, "lives in", "Paris"))
-    plan = mind.hear(second, stated(second, "lives in", "London", begins=True))
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    knowledge.hear(first, stated(first, "lives in", "Paris"))
+    plan = knowledge.hear(second, stated(second, "lives in", "London", begins=True))
     assert len(plan.retirements()) == 1
-    paris, london = mind.of("paris")[0], mind.of("london")[0]
+    paris, london = knowledge.of("paris")[0], knowledge.of("london")[0]
     assert paris.status is MemoryStatus.SUPERSEDED
     assert (paris.superseded_by, paris.valid_to) == (london.id, on(9))
     assert paris.superseded_known_at == on(9)
@@ -38,11 +38,11 @@ def test_a_newer_value_retires_the_older_one() -> None:
 
 def test_an_older_value_that_arrives_late_is_history_at_once() -> None:
     """What happened before does not replace what holds now, however late it is learnt."""
-    mind, new, late = Mind(), said(5), said(9)
-    mind.hear(new, stated(new, "lives in", "London"))
-    plan = mind.hear(late, stated(late, "lives in", "Paris", event_at=on(-300)))
+    knowledge, new, late = ReconciledKnowledge(), said(5), said(9)
+    knowledge.hear(new, stated(new, "lives in", "London"))
+    plan = knowledge.hear(late, stated(late, "lives in", "Paris", event_at=on(-300)))
     assert not plan.retirements()
-    paris, london = mind.of("paris")[0], mind.of("london")[0]
+    paris, london = knowledge.of("paris")[0], knowledge.of("london")[0]
     assert (paris.status, paris.superseded_by) == (MemoryStatus.SUPERSEDED, london.id)
     assert (paris.valid_to, paris.superseded_known_at) == (on(5), on(9))
     assert london.superseded_by is None
@@ -51,23 +51,27 @@ def test_an_older_value_that_arrives_late_is_history_at_once() -> None:
 
 def test_a_value_in_between_is_fitted_into_the_history() -> None:
     """Paris, London, and then word of Rome in between: Paris gave way to Rome."""
-    mind, a, b, c = Mind(), said(1), said(100), said(200)
-    mind.hear(a, stated(a, "lives in", "Paris"))
-    mind.hear(b, stated(b, "lives in", "London"))
-    mind.hear(c, stated(c, "lives in", "Rome", event_at=on(50)))
-    paris, rome, london = mind.of("paris")[0], mind.of("rome")[0], mind.of("london")[0]
+    knowledge, a, b, c = ReconciledKnowledge(), said(1), said(100), said(200)
+    knowledge.hear(a, stated(a, "lives in", "Paris"))
+    knowledge.hear(b, stated(b, "lives in", "London"))
+    knowledge.hear(c, stated(c, "lives in", "Rome", event_at=on(50)))
+    paris, rome, london = (
+        knowledge.of("paris")[0],
+        knowledge.of("rome")[0],
+        knowledge.of("london")[0],
+    )
     assert (paris.superseded_by, paris.valid_to) == (rome.id, on(50))
     assert paris.superseded_known_at == on(100)
     assert (rome.superseded_by, rome.valid_to) == (london.id, on(100))
-    assert mind.current() == {"The user lives in London."}
+    assert knowledge.current() == {"The user lives in London."}
 
 
 def test_saying_it_again_adds_a_source_and_no_memory() -> None:
     """Corroboration is a set of episodes; knowing does not move later."""
-    mind, first, second = Mind(), said(1), said(40)
-    mind.hear(first, stated(first, "likes", "tea"))
-    mind.hear(second, stated(second, "likes", "tea"))
-    (memory,) = mind.known.values()
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(40)
+    knowledge.hear(first, stated(first, "likes", "tea"))
+    knowledge.hear(second, stated(second, "likes", "tea"))
+    (memory,) = knowledge.known.values()
     assert memory.source_episode_ids == (first.id, second.id)
     assert (memory.known_at, memory.confidence.last_confirmed) == (on(1), on(40))
     assert memory.confidence.supporting_episodes == 2
@@ -75,134 +79,134 @@ def test_saying_it_again_adds_a_source_and_no_memory() -> None:
 
 def test_the_same_slot_in_other_words_is_the_same_knowledge() -> None:
     """Two wordings of one slot and object make one memory."""
-    mind, first, second = Mind(), said(1), said(2)
-    mind.hear(first, stated(first, "lives in", "Lisbon"))
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(2)
+    knowledge.hear(first, stated(first, "lives in", "Lisbon"))
     again = stated(second, "resides in", "Lisbon", content="The user resides in Lisbon.")
-    mind.hear(second, again)
-    (memory,) = mind.known.values()
+    knowledge.hear(second, again)
+    (memory,) = knowledge.known.values()
     assert memory.source_episode_ids == (first.id, second.id)
 
 
 def test_reading_the_same_turn_again_corroborates_nothing() -> None:
     """The same statement from the same turn changes nothing, also when it was replaced since."""
-    mind, first, second = Mind(), said(1), said(2)
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(2)
     statement = stated(first, "lives in", "Paris")
-    mind.hear(first, statement)
-    mind.hear(second, stated(second, "lives in", "London"))
-    before = dict(mind.known)
-    plan = mind.take([statement])
-    assert mind.known == before
+    knowledge.hear(first, statement)
+    knowledge.hear(second, stated(second, "lives in", "London"))
+    before = dict(knowledge.known)
+    plan = knowledge.take([statement])
+    assert knowledge.known == before
     assert [type(a) for a in plan.actions] == [Discard]
 
 
 def test_a_value_that_returns_is_a_new_generation() -> None:
     """Paris, London, Paris: three memories, the last one current."""
-    mind, a, b, c = Mind(), said(1), said(2), said(3)
-    mind.hear(a, stated(a, "lives in", "Paris"))
-    mind.hear(b, stated(b, "lives in", "London"))
-    mind.hear(c, stated(c, "lives in", "Paris"))
-    first, second = mind.of("paris")
+    knowledge, a, b, c = ReconciledKnowledge(), said(1), said(2), said(3)
+    knowledge.hear(a, stated(a, "lives in", "Paris"))
+    knowledge.hear(b, stated(b, "lives in", "London"))
+    knowledge.hear(c, stated(c, "lives in", "Paris"))
+    first, second = knowledge.of("paris")
     assert (first.generation, second.generation) == (0, 1)
     assert first.id != second.id
-    assert mind.current() == {"The user lives in Paris."}
+    assert knowledge.current() == {"The user lives in Paris."}
 
 
 def test_an_ending_ends_the_value_and_only_that() -> None:
     """Hearing "No longer uses Trello" ends Trello; Linear stays; Trello can return."""
-    mind, a, b, c = Mind(), said(1), said(2), said(3)
-    mind.hear(a, stated(a, "uses", "Trello"), stated(a, "uses", "Linear"))
-    mind.hear(b, stated(b, "uses", "Trello", holds=False))
-    trello = mind.of("trello")[0]
-    ending = next(m for m in mind.known.values() if "no longer" in m.content)
+    knowledge, a, b, c = ReconciledKnowledge(), said(1), said(2), said(3)
+    knowledge.hear(a, stated(a, "uses", "Trello"), stated(a, "uses", "Linear"))
+    knowledge.hear(b, stated(b, "uses", "Trello", holds=False))
+    trello = knowledge.of("trello")[0]
+    ending = next(m for m in knowledge.known.values() if "no longer" in m.content)
     assert (trello.superseded_by, trello.valid_to) == (ending.id, on(2))
-    assert mind.current() == {"The user uses Linear.", "The user no longer uses Trello."}
-    mind.hear(c, stated(c, "uses", "Trello"))
-    assert mind.current() == {"The user uses Linear.", "The user uses Trello."}
+    assert knowledge.current() == {"The user uses Linear.", "The user no longer uses Trello."}
+    knowledge.hear(c, stated(c, "uses", "Trello"))
+    assert knowledge.current() == {"The user uses Linear.", "The user uses Trello."}
 
 
 def test_an_ending_that_comes_first_still_ends_what_began_before_it() -> None:
     """Order of arrival does not matter, order of events does."""
-    mind, late, early = Mind(), said(9), said(1)
-    mind.hear(late, stated(late, "lives in", "Paris", holds=False))
-    mind.hear(early, stated(early, "lives in", "Paris"))
-    assert mind.current() == {"The user no longer lives in Paris."}
+    knowledge, late, early = ReconciledKnowledge(), said(9), said(1)
+    knowledge.hear(late, stated(late, "lives in", "Paris", holds=False))
+    knowledge.hear(early, stated(early, "lives in", "Paris"))
+    assert knowledge.current() == {"The user no longer lives in Paris."}
 
 
 def test_an_ending_of_something_else_ends_nothing() -> None:
     """Hearing "No longer lives in Paris" says nothing against London."""
-    mind, a, b = Mind(), said(1), said(2)
-    mind.hear(a, stated(a, "lives in", "London"))
-    mind.hear(b, stated(b, "lives in", "Paris", holds=False))
-    assert "The user lives in London." in mind.current()
+    knowledge, a, b = ReconciledKnowledge(), said(1), said(2)
+    knowledge.hear(a, stated(a, "lives in", "London"))
+    knowledge.hear(b, stated(b, "lives in", "Paris", holds=False))
+    assert "The user lives in London." in knowledge.current()
 
 
 def test_a_month_that_is_named_does_not_go_back_behind_what_was_said_in_it() -> None:
     """Hearing "I moved in May" names the first; on the tenth they still lived elsewhere."""
-    mind, tenth, later = Mind(), said(10), said(40)
-    mind.hear(tenth, stated(tenth, "lives in", "Porto"))
-    mind.hear(later, stated(later, "lives in", "Lisbon", begins=True, event_at=on(0)))
-    assert mind.current() == {"The user lives in Lisbon."}
-    assert mind.of("porto")[0].valid_to == mind.of("lisbon")[0].event_at == on(10)
+    knowledge, tenth, later = ReconciledKnowledge(), said(10), said(40)
+    knowledge.hear(tenth, stated(tenth, "lives in", "Porto"))
+    knowledge.hear(later, stated(later, "lives in", "Lisbon", begins=True, event_at=on(0)))
+    assert knowledge.current() == {"The user lives in Lisbon."}
+    assert knowledge.of("porto")[0].valid_to == knowledge.of("lisbon")[0].event_at == on(10)
 
 
 def test_a_turn_that_arrives_late_does_not_replace_what_was_said_again_since() -> None:
     """London in January and in May; word of Paris from March comes last and is history."""
-    mind, january, may, march = Mind(), said(0), said(120), said(60)
-    mind.hear(january, stated(january, "lives in", "London"))
-    mind.hear(may, stated(may, "lives in", "London"))
-    mind.hear(march, stated(march, "lives in", "Paris"))
-    assert mind.current() == {"The user lives in London."}
-    assert (mind.of("paris")[0].valid_to) == on(120)
+    knowledge, january, may, march = ReconciledKnowledge(), said(0), said(120), said(60)
+    knowledge.hear(january, stated(january, "lives in", "London"))
+    knowledge.hear(may, stated(may, "lives in", "London"))
+    knowledge.hear(march, stated(march, "lives in", "Paris"))
+    assert knowledge.current() == {"The user lives in London."}
+    assert (knowledge.of("paris")[0].valid_to) == on(120)
 
 
 def test_unrelated_knowledge_never_retires_each_other() -> None:
     """Other people, other predicates and several likes live side by side."""
-    mind, turn, later = Mind(), said(1), said(2)
-    mind.hear(turn, stated(turn, "likes", "tea"), stated(turn, "lives in", "Paris"))
+    knowledge, turn, later = ReconciledKnowledge(), said(1), said(2)
+    knowledge.hear(turn, stated(turn, "likes", "tea"), stated(turn, "lives in", "Paris"))
     other = stated(later, "lives in", "Oslo", subject="Bo", content="Bo lives in Oslo.")
-    mind.hear(later, stated(later, "likes", "coffee"), other)
-    assert len(mind.current()) == 4
+    knowledge.hear(later, stated(later, "likes", "coffee"), other)
+    assert len(knowledge.current()) == 4
 
 
 def test_liking_and_disliking_the_same_thing_replace_each_other() -> None:
     """The newer of two opposed predicates wins, for that object."""
-    mind, a, b = Mind(), said(1), said(2)
-    mind.hear(a, stated(a, "likes", "olives"), stated(a, "likes", "tea"))
-    mind.hear(b, stated(b, "dislikes", "olives"))
-    assert mind.current() == {"The user likes tea.", "The user dislikes olives."}
+    knowledge, a, b = ReconciledKnowledge(), said(1), said(2)
+    knowledge.hear(a, stated(a, "likes", "olives"), stated(a, "likes", "tea"))
+    knowledge.hear(b, stated(b, "dislikes", "olives"))
+    assert knowledge.current() == {"The user likes tea.", "The user dislikes olives."}
 
 
 def test_two_values_in_one_breath_stand_side_by_side() -> None:
     """Hearing "I work at Rise and at Charité" is no change of job."""
-    mind, turn = Mind(), said(1)
-    mind.hear(turn, stated(turn, "works at", "Rise"), stated(turn, "works at", "Charité"))
-    assert len(mind.current()) == 2
+    knowledge, turn = ReconciledKnowledge(), said(1)
+    knowledge.hear(turn, stated(turn, "works at", "Rise"), stated(turn, "works at", "Charité"))
+    assert len(knowledge.current()) == 2
 
 
 def test_birthplace_and_birthday_do_not_compete() -> None:
     """Born in Lagos and born in 1979 are two slots; a later correction of one wins."""
-    mind, a, b, c = Mind(), said(1), said(2), said(3)
-    mind.hear(a, stated(a, "was born", "1979"))
-    mind.hear(b, stated(b, "was born", "Lagos"))
-    mind.hear(c, stated(c, "was born", "1978"))
-    assert mind.current() == {"The user was born 1978.", "The user was born Lagos."}
+    knowledge, a, b, c = ReconciledKnowledge(), said(1), said(2), said(3)
+    knowledge.hear(a, stated(a, "was born", "1979"))
+    knowledge.hear(b, stated(b, "was born", "Lagos"))
+    knowledge.hear(c, stated(c, "was born", "1978"))
+    assert knowledge.current() == {"The user was born 1978.", "The user was born Lagos."}
 
 
 def test_a_statement_without_a_source_is_discarded_with_a_reason() -> None:
     """What no stored turn says is not believed."""
-    mind = Mind()
-    plan = mind.take([stated(said(1), "likes", "tea")])
-    assert not mind.known
+    knowledge = ReconciledKnowledge()
+    plan = knowledge.take([stated(said(1), "likes", "tea")])
+    assert not knowledge.known
     assert [type(a) for a in plan.actions] == [Discard]
 
 
 def test_content_without_a_slot_is_known_by_its_words() -> None:
     """The same sentence twice is one memory with two sources."""
-    mind, a, b = Mind(), said(1), said(2)
+    knowledge, a, b = ReconciledKnowledge(), said(1), said(2)
     words = "The user walked the coast path."
-    mind.hear(a, stated(a, None, "", content=words))
-    mind.hear(b, stated(b, None, "", content="the user walked the coast path"))
-    (memory,) = mind.known.values()
+    knowledge.hear(a, stated(a, None, "", content=words))
+    knowledge.hear(b, stated(b, None, "", content="the user walked the coast path"))
+    (memory,) = knowledge.known.values()
     assert memory.source_episode_ids == (a.id, b.id)
 
 
@@ -222,16 +226,16 @@ def test_order_of_arrival_does_not_matter_for_what_holds(
     ]
     shuffled = list(zip(turns, told, strict=True))
     order.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis' seeded Random
-    in_order, in_disorder = Mind(), Mind()
+    in_order, in_disorder = ReconciledKnowledge(), ReconciledKnowledge()
     for turn, statement in zip(turns, told, strict=True):
         in_order.hear(turn, statement)
     for turn, statement in shuffled:
         in_disorder.hear(turn, statement)
 
-    def standing(mind: Mind) -> set[str]:
+    def standing(knowledge: ReconciledKnowledge) -> set[str]:
         return {
             m.content
-            for m in mind.known.values()
+            for m in knowledge.known.values()
             if m.superseded_by is None and "no longer" not in m.content
         }
 
@@ -242,15 +246,15 @@ def test_order_of_arrival_does_not_matter_for_what_holds(
 @given(moves=MOVES)
 def test_reconciling_again_changes_nothing(moves: list[tuple[str, bool]]) -> None:
     """A second pass over the same statements leaves every memory as it is."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     told = []
     for day, (city, holds) in enumerate(moves):
         turn = said(day, city)
         told.append(stated(turn, "lives in", city, holds=holds))
-        mind.hear(turn, told[-1])
-    before = dict(mind.known)
-    mind.take(told)
-    assert mind.known == before
+        knowledge.hear(turn, told[-1])
+    before = dict(knowledge.known)
+    knowledge.take(told)
+    assert knowledge.known == before
 
 
 @given(moves=MOVES)
@@ -261,7 +265,7 @@ def test_one_batch_or_many_passes_lead_to_the_same_memory(moves: list[tuple[str,
         stated(turn, "lives in", city, holds=holds)
         for turn, (city, holds) in zip(turns, moves, strict=True)
     ]
-    one_by_one, at_once = Mind(), Mind()
+    one_by_one, at_once = ReconciledKnowledge(), ReconciledKnowledge()
     for turn, statement in zip(turns, told, strict=True):
         one_by_one.hear(turn, statement)
     at_once.episodes = {turn.id: turn for turn in turns}
@@ -276,7 +280,7 @@ def test_a_plan_that_was_never_retired_is_made_good(
     moves: list[tuple[str, bool]], stop: int
 ) -> None:
     """If a run ends between writing and retiring, the next one retires what is left."""
-    whole, broken = Mind(), Mind()
+    whole, broken = ReconciledKnowledge(), ReconciledKnowledge()
     for day, (city, holds) in enumerate(moves):
         turn = said(day, city)
         statement = stated(turn, "lives in", city, holds=holds)

@@ -13,8 +13,8 @@ from engram.domain.memories import Category, MemoryStatus, Resolution, SemanticM
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.ports import MemoryRepository, NewMemory
-from tests.unit.consolidation.support import NOW, SCOPE, Mind, said, stated
-from tests.workflows.support import open_edge, worker_settings
+from tests.support.reconciliation import NOW, SCOPE, ReconciledKnowledge, said, stated
+from tests.support.workers import open_edge, worker_settings
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
 
 async def stored(repository: MemoryRepository, category: Category) -> SemanticMemory:
     """A memory of that category."""
-    mind, turn = Mind(), said(1)
+    knowledge, turn = ReconciledKnowledge(), said(1)
     content = "The user promised Bo a cake."
-    plan = mind.hear(turn, stated(turn, None, "", content=content, category=category))
+    plan = knowledge.hear(turn, stated(turn, None, "", content=content, category=category))
     (memory,) = plan.new_memories()
     (vector,) = await make_embedder("wordllama").embed_documents([memory.content])
     await repository.insert(SCOPE, [NewMemory(memory, vector)])

@@ -19,7 +19,7 @@ from engram.domain.plan import Action, ConsolidationPlan, StoreNote
 from engram.domain.reconciliation import reconcile
 from engram.domain.statements import Statement
 from engram.domain.visibility import Visibility
-from tests.unit.consolidation.support import NOW, Mind, on, said, stated
+from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 
 EXAMPLES = 60
 CITIES = ("Paris", "London", "Rome")
@@ -153,38 +153,38 @@ def arrivals(draw: st.DrawFn) -> tuple[Words, list[list[Words]]]:
     return words, ways
 
 
-def mind_of(batches: Sequence[Words]) -> Mind:
+def mind_of(batches: Sequence[Words]) -> ReconciledKnowledge:
     """What is known after these batches."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     for batch in batches:
-        mind.episodes |= {word.turn().id: word.turn() for word in batch}
-        mind.take([word.statement() for word in batch])
-    return mind
+        knowledge.episodes |= {word.turn().id: word.turn() for word in batch}
+        knowledge.take([word.statement() for word in batch])
+    return knowledge
 
 
-def held(mind: Mind) -> list[SemanticMemory]:
+def held(knowledge: ReconciledKnowledge) -> list[SemanticMemory]:
     """Every memory of living somewhere, current or not."""
-    return [m for m in mind.known.values() if m.slot and m.slot.predicate == "lives in"]
+    return [m for m in knowledge.known.values() if m.slot and m.slot.predicate == "lives in"]
 
 
-def active(mind: Mind) -> list[str]:
+def active(knowledge: ReconciledKnowledge) -> list[str]:
     """The cities of which memories are active."""
-    return [m.slot.object for m in held(mind) if m.slot and m.status is MemoryStatus.ACTIVE]
+    return [m.slot.object for m in held(knowledge) if m.slot and m.status is MemoryStatus.ACTIVE]
 
 
-def seen_at(mind: Mind, moment: datetime) -> list[str]:
+def seen_at(knowledge: ReconciledKnowledge, moment: datetime) -> list[str]:
     """The cities that ``as_of`` that moment shows."""
     then = Visibility(now=NOW, as_of=moment)
-    return [m.slot.object for m in held(mind) if m.slot and then.counts(m)]
+    return [m.slot.object for m in held(knowledge) if m.slot and then.counts(m)]
 
 
-def has_cycle(mind: Mind) -> bool:
+def has_cycle(knowledge: ReconciledKnowledge) -> bool:
     """Whether following what replaced what leads round."""
-    for start in mind.known.values():
+    for start in knowledge.known.values():
         memory, steps = start, 0
         while memory.superseded_by is not None:
-            memory, steps = mind.known[memory.superseded_by], steps + 1
-            if steps > len(mind.known):
+            memory, steps = knowledge.known[memory.superseded_by], steps + 1
+            if steps > len(knowledge.known):
                 return True
     return False
 
@@ -213,9 +213,9 @@ def test_as_of_shows_what_was_known_then_however_it_was_batched(
     """At every moment at most one value, and that of what had been said by then."""
     words, ways = case
     for batches in ways:
-        mind = mind_of(batches)
+        knowledge = mind_of(batches)
         for moment in MOMENTS:
-            assert seen_at(mind, moment) == expected(city_at(words, moment))
+            assert seen_at(knowledge, moment) == expected(city_at(words, moment))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -224,8 +224,8 @@ def test_reconciling_again_plans_nothing(case: tuple[Words, list[list[Words]]]) 
     """The same statements over what they led to: nothing stored, nothing changed."""
     words, ways = case
     for batches in ways:
-        mind = mind_of(batches)
-        known, there = mind.known.values(), mind.circumstances()
+        knowledge = mind_of(batches)
+        known, there = knowledge.known.values(), knowledge.circumstances()
         again = reconcile([word.statement() for word in words], known, there)
         assert not again.new_memories()
         assert not list(again.amendments())
@@ -238,15 +238,15 @@ def test_the_history_is_whole_and_leads_somewhere(case: tuple[Words, list[list[W
     """Every turn is the source of a memory of what it says; nothing replaces itself."""
     words, ways = case
     for batches in ways:
-        mind = mind_of(batches)
-        assert not has_cycle(mind)
+        knowledge = mind_of(batches)
+        assert not has_cycle(knowledge)
         for word in words:
             predicate = "no longer lives in" if word.kind == "ends" else "lives in"
             assert any(
                 m.slot is not None
                 and (m.slot.predicate, m.slot.object) == (predicate, word.city.lower())
                 and word.turn().id in m.source_episode_ids
-                for m in mind.known.values()
+                for m in knowledge.known.values()
             )
 
 
@@ -258,17 +258,17 @@ def test_a_run_that_ended_half_way_is_made_good(
     """A plan of which only the first steps were done, and the batch read again: nothing lost."""
     words, ways = case
     for batches in ways:
-        mind = Mind()
+        knowledge = ReconciledKnowledge()
         for number, batch in enumerate(batches):
-            mind.episodes |= {word.turn().id: word.turn() for word in batch}
+            knowledge.episodes |= {word.turn().id: word.turn() for word in batch}
             statements = [word.statement() for word in batch]
             if number == broken:
-                plan = reconcile(statements, mind.known.values(), mind.circumstances())
-                mind.apply(ConsolidationPlan(actions=done(plan, steps)))
-            mind.take(statements)
-        assert active(mind) == expected(city_at(words))
+                plan = reconcile(statements, knowledge.known.values(), knowledge.circumstances())
+                knowledge.apply(ConsolidationPlan(actions=done(plan, steps)))
+            knowledge.take(statements)
+        assert active(knowledge) == expected(city_at(words))
         for moment in MOMENTS:
-            assert seen_at(mind, moment) == expected(city_at(words, moment))
+            assert seen_at(knowledge, moment) == expected(city_at(words, moment))
 
 
 def done(plan: ConsolidationPlan, steps: int) -> tuple[Action, ...]:

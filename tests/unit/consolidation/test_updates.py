@@ -15,8 +15,8 @@ from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.writing.updates import update_memories
-from tests.unit.consolidation.support import SCOPE, said
-from tests.workflows.support import open_edge
+from tests.support.reconciliation import SCOPE, said
+from tests.support.workers import open_edge
 
 _writes = itertools.count()
 

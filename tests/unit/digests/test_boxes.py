@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engram.domain.digests.boxes import Said, overlap, recurs, segment, topic_words
 from engram.domain.digests.details import SealReason
 from engram.domain.digests.policy import DigestPolicy
-from tests.unit.digests.builders import minute, said
+from tests.support.digest_memories import minute, said
 
 POLICY = DigestPolicy()
 SMALL = DigestPolicy(box_turns=5)

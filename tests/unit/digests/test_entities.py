@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engram.domain.digests.clues import Clues, clues_in
 from engram.domain.digests.details import EntityKind
 from engram.domain.digests.entities import Entity, find, resolve
-from tests.unit.digests.measuring import are_one, score
+from tests.support.entity_labels import are_one, score
 
 
 def told(texts: Sequence[str]) -> tuple[Entity, ...]:

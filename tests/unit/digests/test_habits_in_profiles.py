@@ -14,9 +14,9 @@ from engram.domain.memories import AnyMemory, MemoryStatus, ProceduralMemory, Se
 from engram.errors import MemoryNotFound
 from engram.settings import Settings
 from engram.writing.updates import update_memories
-from tests.unit.digests.builders import ADA, known, minute
+from tests.support.digest_memories import ADA, known, minute
+from tests.support.workers import open_edge
 from tests.unit.digests.test_rebuilding import CHESS, Kept
-from tests.workflows.support import open_edge
 
 HOME = known("The user lives in Lisbon.", 1, slot=("user", "lives in", "Lisbon"))
 # Nothing in its words tells that it is a habit: somebody promoted it by hand.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engram.domain.digests.policy import DigestPolicy
 from engram.domain.digests.profiles import compose, is_behaviour
 from engram.domain.memories import Category, MemoryForm, MemoryStatus, SemanticMemory
-from tests.unit.digests.builders import known
+from tests.support.digest_memories import known
 
 POLICY = DigestPolicy()
 TIGHT = DigestPolicy(profile_lines=6, profile_bytes=512)

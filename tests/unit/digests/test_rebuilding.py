@@ -30,8 +30,8 @@ from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.writing.digests import Digests
 from engram.writing.updates import update_memories
-from tests.unit.digests.builders import ADA, episode, known, minute
-from tests.workflows.support import open_edge
+from tests.support.digest_memories import ADA, episode, known, minute
+from tests.support.workers import open_edge
 
 POLICY = DigestPolicy()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engram.domain.corroboration import corroborated
 from engram.domain.memories import Fact
-from tests.unit.domain.examples import episode, fact
+from tests.support.example_memories import episode, fact
 
 
 @given(st.lists(st.integers(-30, 30), min_size=1, max_size=12))

@@ -15,7 +15,7 @@ from engram.extraction.extractor import Extractor
 from engram.extraction.models import Extraction
 from engram.extraction.signals import scan
 from engram.settings import Settings
-from tests.unit.extraction.labelled import is_verbatim, items
+from tests.support.extraction_labels import is_verbatim, items
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram.domain.memories import FactCategory
-from tests.unit.extraction.labelled import (
+from tests.support.extraction_labels import (
     fact_scores,
     found_in_ordinary_talk,
     negation_score,

@@ -6,7 +6,7 @@ import pytest
 
 from engram.contracts.sessions import Signal
 from engram.extraction.signals import scan
-from tests.unit.extraction.labelled import items
+from tests.support.extraction_labels import items
 
 CASES = [
     (Signal.HIGH, "Actually, it's Thursday."),

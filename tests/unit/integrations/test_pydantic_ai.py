@@ -37,7 +37,7 @@ from engram.integrations.pydantic_ai.texts import (
     with_block,
 )
 from engram.settings import Settings
-from tests.e2e.fakes import FakeEngine
+from tests.support.fake_engine import FakeEngine
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
 

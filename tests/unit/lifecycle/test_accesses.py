@@ -24,7 +24,7 @@ from engram.settings import Settings
 from engram.writing.accesses import AccessLog
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.updates import update_memories
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
     T0,
@@ -36,7 +36,7 @@ from tests.unit.lifecycle.support import (
     recalled,
     semantic,
 )
-from tests.workflows.support import open_edge
+from tests.support.workers import open_edge
 
 ADA = Scope.of("default", "ada")
 _counter = itertools.count()

@@ -13,7 +13,7 @@ from engram.domain.lifecycle.decisions import lifecycle_of, settle
 from engram.domain.lifecycle.states import LifecycleState, PolicyClass, Tier
 from engram.domain.memories import AnyMemory, MemoryStatus, Resolution, SemanticMemory
 from engram.errors import InvalidInput
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
     T0,

@@ -8,7 +8,7 @@ from engram.domain.lifecycle.edges import edge_confidence, reinforced, reinforce
 from engram.domain.lifecycle.rules import EdgeRules
 from engram.domain.links import linked
 from engram.domain.memories import Link, LinkKind
-from tests.unit.lifecycle.support import T0, day, semantic
+from tests.support.lifecycle_memories import T0, day, semantic
 
 
 def link(confidence: float = 0.5, kind: LinkKind = LinkKind.RELATED) -> Link:

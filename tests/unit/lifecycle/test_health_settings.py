@@ -9,7 +9,7 @@ import pytest
 from engram.domain.health import Ailment, Census, HealthRules
 from engram.domain.lifecycle.decisions import Rulebook
 from engram.domain.memories import AnyMemory, Link, LinkKind, MemoryStatus
-from tests.unit.lifecycle.support import T0, day, episode, rules, semantic
+from tests.support.lifecycle_memories import T0, day, episode, rules, semantic
 
 HABIT = "The user always drinks tea"
 PROMOTED = (

@@ -15,10 +15,10 @@ from engram.embedding.embedder import make_embedder
 from engram.ports import NewMemory
 from engram.settings import Settings
 from engram.writing.plans import PlanWriter
-from tests.unit.consolidation.support import SCOPE
-from tests.unit.lifecycle.support import day
-from tests.workflows.lifecycle_support import knowledge
-from tests.workflows.support import open_edge
+from tests.support.lifecycle_memories import day
+from tests.support.lifecycle_workers import knowledge
+from tests.support.reconciliation import SCOPE
+from tests.support.workers import open_edge
 
 BY_PROMOTION = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
 BY_RECALLS = {LinkKind.COACTIVATED}

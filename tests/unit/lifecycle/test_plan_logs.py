@@ -12,9 +12,9 @@ from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
 from engram.settings import Settings
 from engram.writing.plans import PlanWriter
-from tests.unit.consolidation.support import SCOPE
-from tests.unit.lifecycle.support import day
-from tests.workflows.support import open_edge
+from tests.support.lifecycle_memories import day
+from tests.support.reconciliation import SCOPE
+from tests.support.workers import open_edge
 
 
 async def test_a_large_plan_takes_one_short_line(tmp_path: Path) -> None:

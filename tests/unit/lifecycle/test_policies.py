@@ -14,7 +14,7 @@ from engram.domain.lifecycle.rules import EnergyRules, LifecycleSettings, Retent
 from engram.domain.lifecycle.states import Term, Tier
 from engram.domain.lifecycle.values import decay_score, heat, term_of, tier_of
 from engram.domain.memories import AnyMemory, MemoryStatus
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
     T0,

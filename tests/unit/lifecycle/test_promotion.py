@@ -18,7 +18,7 @@ from engram.domain.lifecycle.promotion import (
 )
 from engram.domain.lifecycle.states import LifecycleState, Tier
 from engram.domain.memories import LinkKind, MemoryStatus, SemanticMemory, Slot
-from tests.unit.lifecycle.support import ENERGY, RULES, T0, day, episode, rules, semantic
+from tests.support.lifecycle_memories import ENERGY, RULES, T0, day, episode, rules, semantic
 
 READY = {"selectivity": 0.5, "consolidation_passes": 2}
 

@@ -36,7 +36,7 @@ from engram.domain.memories import (
     Resolution,
     SemanticMemory,
 )
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     T0,
     day,
     episode,

@@ -19,7 +19,7 @@ from engram.domain.lifecycle.states import Together
 from engram.domain.lifecycle.values import placement_value, quality, tier_of
 from engram.domain.memories import AnyMemory, Link, Resolution
 from engram.settings import Settings
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     T0,
     day,
     episode,

@@ -22,7 +22,7 @@ from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Tier
 from engram.domain.lifecycle.table import ERASED, TABLE, Aspect, Event
 from engram.domain.memories import AnyMemory, MemoryStatus, Resolution
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
     T0,

@@ -22,9 +22,9 @@ from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
-from tests.unit.consolidation.support import SCOPE, Mind, said, stated
-from tests.unit.lifecycle.support import day
-from tests.workflows.support import open_edge
+from tests.support.lifecycle_memories import day
+from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated
+from tests.support.workers import open_edge
 
 _counter = itertools.count()
 
@@ -64,7 +64,7 @@ class Consolidated:
 
 def circumstances(episodes: Sequence[Episode]) -> Circumstances:
     """Under which the statements of these turns are reconciled."""
-    return Mind(episodes={e.id: e for e in episodes}).circumstances()
+    return ReconciledKnowledge(episodes={e.id: e for e in episodes}).circumstances()
 
 
 def tried(days: int, name: str = "") -> Episode:
@@ -73,19 +73,19 @@ def tried(days: int, name: str = "") -> Episode:
 
 
 @pytest.fixture
-async def mind(tmp_path: Path) -> AsyncIterator[Consolidated]:
+async def knowledge(tmp_path: Path) -> AsyncIterator[Consolidated]:
     """A fresh store."""
     async with open_edge(tmp_path, Settings.load()) as edge:
         yield Consolidated(edge, make_embedder("wordllama"))
 
 
-async def test_neither_side_confirms_or_replaces_the_other(mind: Consolidated) -> None:
+async def test_neither_side_confirms_or_replaces_the_other(knowledge: Consolidated) -> None:
     """The same words twice are two memories; a test's move to London moves nobody."""
     real, test, moved = said(1), tried(2), tried(3)
-    await mind.take([real], stated(real, "lives in", "Paris"))
-    await mind.take([test], stated(test, "lives in", "Paris"))
-    await mind.take([moved], stated(moved, "lives in", "London"))
-    paris, test_paris, test_london = await mind.all()
+    await knowledge.take([real], stated(real, "lives in", "Paris"))
+    await knowledge.take([test], stated(test, "lives in", "Paris"))
+    await knowledge.take([moved], stated(moved, "lives in", "London"))
+    paris, test_paris, test_london = await knowledge.all()
     assert paris.status is MemoryStatus.ACTIVE
     assert paris.source_episode_ids == (real.id,)
     assert (test_paris.is_test, test_paris.status) == (True, MemoryStatus.SUPERSEDED)
@@ -95,25 +95,25 @@ async def test_neither_side_confirms_or_replaces_the_other(mind: Consolidated) -
     assert test_paris.identity == f"test:{paris.identity}"
 
 
-async def test_the_same_test_turn_again_finds_its_own_memory(mind: Consolidated) -> None:
+async def test_the_same_test_turn_again_finds_its_own_memory(knowledge: Consolidated) -> None:
     """A second test turn confirms the test memory, of which there stays one."""
     first, second = tried(1), tried(2)
-    await mind.take([first], stated(first, None, "likes tea"))
-    await mind.take([second], stated(second, None, "likes tea"))
-    (only,) = await mind.all()
+    await knowledge.take([first], stated(first, None, "likes tea"))
+    await knowledge.take([second], stated(second, None, "likes tea"))
+    (only,) = await knowledge.all()
     assert only.source_episode_ids == (first.id, second.id)
 
 
-async def test_links_join_no_test_to_what_is_real(mind: Consolidated) -> None:
+async def test_links_join_no_test_to_what_is_real(knowledge: Consolidated) -> None:
     """A plan that links them links nothing; a search for what is near stays on its side."""
     real, test = said(1), tried(1)
-    await mind.take([real], stated(real, None, "likes green tea"))
-    await mind.take([test], stated(test, None, "likes green tea"))
-    one, other = await mind.all()
+    await knowledge.take([real], stated(real, None, "likes green tea"))
+    await knowledge.take([test], stated(test, None, "likes green tea"))
+    one, other = await knowledge.all()
     across = LinkGraph(why="alike", first_id=one.id, second_id=other.id)
     plan = ConsolidationPlan(actions=(across,))
-    assert (await mind.writer().write(SCOPE, plan, day(0))).links == 0
-    near = KnownMemories(mind.repository, mind.embedder)
+    assert (await knowledge.writer().write(SCOPE, plan, day(0))).links == 0
+    near = KnownMemories(knowledge.repository, knowledge.embedder)
     assert await near.near(SCOPE, [one], limit=5) == []
     assert await near.near(SCOPE, [other], limit=5) == []
 

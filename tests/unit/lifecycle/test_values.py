@@ -19,7 +19,7 @@ from engram.domain.lifecycle.values import (
     trust,
     verification_of,
 )
-from tests.unit.lifecycle.support import (
+from tests.support.lifecycle_memories import (
     RULES,
     T0,
     day,

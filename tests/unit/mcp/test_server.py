@@ -29,7 +29,7 @@ from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.mcp.access import MemoryAccess
 from engram.mcp.server import create_server
 from engram.settings import Settings
-from tests.e2e.fakes import FakeEngine
+from tests.support.fake_engine import FakeEngine
 
 READING = {"recall", "recall_at", "verify", "profile", "stats"}
 

@@ -21,8 +21,8 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
+from tests.support.lifecycle_workers import knowledge, turn
 from tests.unit.operations.conftest import ADA, Bench, ago
-from tests.workflows.lifecycle_support import knowledge, turn
 
 REAL = ops.OfPopulation()
 TESTS = ops.OfPopulation(test_only=True)

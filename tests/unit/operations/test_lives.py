@@ -22,8 +22,8 @@ from engram.domain.memories import (
 )
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
 from engram.writing.imports import ImportedMemory
+from tests.support.lifecycle_workers import knowledge, turn
 from tests.unit.operations.conftest import ADA, NOW, Bench, ago
-from tests.workflows.lifecycle_support import knowledge, turn
 
 HABIT = "The user always drinks tea when working late"
 

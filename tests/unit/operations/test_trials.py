@@ -9,8 +9,8 @@ from engram.client.operations.operation import Question
 from engram.client.operations.scenarios import Scenario
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.errors import InvalidInput
+from tests.support.lifecycle_workers import turn
 from tests.unit.operations.conftest import ADA, Bench, ago
-from tests.workflows.lifecycle_support import turn
 
 
 async def test_test_memories_are_made_boosted_listed_and_removed(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.storage.edge import EdgeRepository
-from tests.unit.recall.builders import EVERYBODY, SETTINGS, Memories
+from tests.support.recall_memories import EVERYBODY, SETTINGS, Memories
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
 from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
-from tests.unit.recall.builders import NOW, SETTINGS, day
-from tests.unit.recall.corrections import IDLE, Correction, corrections
+from tests.support.corrections import IDLE, Correction, corrections
+from tests.support.recall_memories import NOW, SETTINGS, day
 
 COUNT = 300
 

@@ -9,7 +9,7 @@ from engram.domain.memories import AnyMemory
 from engram.domain.negation_cover import covers
 from engram.recall.briefing import Briefing
 from engram.settings import Settings
-from tests.unit.recall.builders import ADA, NOW, Memories, contents, episode, semantic
+from tests.support.recall_memories import ADA, NOW, Memories, contents, episode, semantic
 
 SWITCHED_ON = Settings.load(lifecycle={"placement": {"enabled": True}})
 

@@ -6,7 +6,7 @@ from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import Link, MemoryStatus, MemoryType
 from engram.errors import InvalidQuery
 from engram.recall.request import RecallRequest
-from tests.unit.recall.builders import (
+from tests.support.recall_memories import (
     ADA,
     BOB,
     KNOWLEDGE,

@@ -21,7 +21,7 @@ from engram.domain.memories import (
 )
 from engram.domain.normalisation import normalise
 from engram.domain.visibility import Visibility
-from tests.unit.recall.builders import (
+from tests.support.recall_memories import (
     ADA,
     EVERYBODY,
     NOW,

@@ -14,7 +14,7 @@ from engram.errors import EngramError, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
-from tests.unit.recall.builders import (
+from tests.support.recall_memories import (
     ADA,
     NOW,
     SETTINGS,

@@ -20,7 +20,7 @@ from engram.recall.ranked import Ranked
 from engram.recall.request import RecallRequest
 from engram.recall.search import Question
 from engram.recall.weighting import lifecycle_weight
-from tests.unit.recall.builders import (
+from tests.support.recall_memories import (
     ADA,
     KNOWLEDGE,
     NOW,

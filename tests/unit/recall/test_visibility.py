@@ -25,7 +25,7 @@ from engram.ports import (
     TextVectors,
 )
 from engram.recall.conditions import visible
-from tests.unit.recall.builders import ADA, NOW, Memories, day, episode, semantic
+from tests.support.recall_memories import ADA, NOW, Memories, day, episode, semantic
 
 # Few moments, so that equal ones are common: the edges are where rules disagree.
 MOMENTS = st.sampled_from([day(-1), day(0), day(1), day(2), NOW])

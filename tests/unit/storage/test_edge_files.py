@@ -18,7 +18,7 @@ from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, 
 from engram.ports import Missing
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.conformance.stores import ADA, DIMENSIONS, EMBEDDER, episode, new
+from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 
 EPISODIC = MemoryType.EPISODIC
 
@@ -108,7 +108,7 @@ from pathlib import Path
 from engram.domain.memories import MemoryType
 from engram.domain.revisions import next_revision
 from engram.ports import Replacement
-from tests.conformance.stores import ADA, episode, new
+from tests.support.engines import ADA, episode, new
 from tests.unit.storage.test_edge_files import open_edge
 
 async def main():

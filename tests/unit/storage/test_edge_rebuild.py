@@ -17,8 +17,8 @@ from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
 from engram.storage import edge_rebuild, edge_shards
 from engram.storage.edge import EdgeRepository
-from tests.conformance.stores import ADA, BOB, episode, new
-from tests.raw_files import holders
+from tests.support.engines import ADA, BOB, episode, new
+from tests.support.raw_files import holders
 from tests.unit.storage.test_edge_files import folder, open_edge
 
 __all__ = ["folder"]

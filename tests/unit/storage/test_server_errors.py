@@ -17,7 +17,7 @@ from engram.ports import Replacement
 from engram.settings import Settings
 from engram.storage.schema import TENANT, identity_record, indexed_fields
 from engram.storage.server import ServerRepository, connect_qdrant
-from tests.conformance.stores import ADA, DIMENSIONS, EMBEDDER, episode, new
+from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 
 Answer = Callable[[httpx.Request], httpx.Response]
 

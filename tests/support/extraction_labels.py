@@ -15,7 +15,7 @@ from engram.extraction.models import Extraction
 from engram.extraction.negations import find_negations
 from engram.extraction.patterns import extract_facts
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass

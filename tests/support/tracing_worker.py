@@ -19,7 +19,7 @@ from temporalio.worker import (
 import workflows.worker
 from activities.errors import TypedErrorInterceptor
 from engram.contracts import names
-from tests.chaos.trace import Trace
+from tests.support.process_trace import Trace
 
 _ENCODING = {names.STORE_TURNS_ACTIVITY}
 # One trace per process; set by install() before any worker starts.

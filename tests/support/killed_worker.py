@@ -20,15 +20,15 @@ from engram.embedding.embedder import make_embedder
 from engram.http.serve import serve_on_socket
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.chaos import tracing
-from tests.chaos.trace import Trace
+from tests.support import tracing_worker
+from tests.support.process_trace import Trace
 from workflows.worker import running_workers
 
 
 async def main(store: Path, address: str, socket: Path, trace_path: Path, name: str) -> None:
     """Work until asked to end."""
     trace = Trace(trace_path)
-    tracing.install(trace)
+    tracing_worker.install(trace)
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
     settings = Settings.load(temporal_address=address)

@@ -29,7 +29,7 @@ from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
-from tests.workflows.support import turn_store, worker_settings
+from tests.support.workers import turn_store, worker_settings
 
 START = datetime(2025, 1, 1, 9, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def when(turn: int) -> datetime:
     return START + timedelta(days=3 * turn, hours=turn % 5)
 
 
-class Mind:
+class InProcessMemory:
     """A store with what writes to it, without a server between the steps.
 
     Args:

@@ -15,9 +15,9 @@ from engram import MemoryStore, Settings
 from engram.client.system import new_id, system_clock
 from engram.domain.scope import Scope
 from engram.embedded.open import run
-from tests.chaos.streams import send
-from tests.chaos.talk import USER
-from tests.chaos.trace import Trace
+from tests.support.encode_streams import send
+from tests.support.numbered_turns import USER
+from tests.support.process_trace import Trace
 
 
 async def again(

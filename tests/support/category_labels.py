@@ -10,8 +10,8 @@ from typing import Any
 from engram.agents.answers import StatedKnowledge
 from engram.domain.memories import Category, Resolution
 from engram.domain.slots import slot_of
-from tests.unit.agents.measuring import labelled
-from tests.unit.agents.telling import answered
+from tests.support.slot_labels import answered
+from tests.support.statement_labels import labelled
 
 _ENDS = {Resolution.FULFILLED: "fulfilled", Resolution.EXPIRED: "dropped"}
 

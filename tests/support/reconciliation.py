@@ -55,7 +55,7 @@ def stated(episode: Episode, predicate: str | None, what: str, **more: Any) -> S
 
 
 @dataclass
-class Mind:
+class ReconciledKnowledge:
     """What is known, changed only by plans."""
 
     known: dict[str, SemanticMemory] = field(default_factory=dict)

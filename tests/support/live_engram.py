@@ -30,7 +30,7 @@ _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 
 @dataclass
-class Living:
+class LiveEngram:
     """What runs.
 
     Attributes:
@@ -108,7 +108,7 @@ def _all_lines() -> Iterator[list[str]]:
 
 
 @contextmanager
-def living(folder: Path, **changes: Any) -> Iterator[Living]:
+def live_engram(folder: Path, **changes: Any) -> Iterator[LiveEngram]:
     """Everything that `engram up` starts, in a thread with a loop of its own."""
     settings = Settings.load(
         data_dir=folder,
@@ -117,10 +117,10 @@ def living(folder: Path, **changes: Any) -> Iterator[Living]:
         temporal_ui=False,
         **changes,
     )
-    started: Future[tuple[Living, asyncio.Event]] = Future()
+    started: Future[tuple[LiveEngram, asyncio.Event]] = Future()
     with _all_lines() as lines:
         thread = threading.Thread(
-            target=lambda: asyncio.run(_serve(settings, started, lines)), name="living"
+            target=lambda: asyncio.run(_serve(settings, started, lines)), name="live engram"
         )
         thread.start()
         here, stop = started.result(60)
@@ -133,7 +133,7 @@ def living(folder: Path, **changes: Any) -> Iterator[Living]:
 
 
 async def _serve(
-    settings: Settings, started: Future[tuple[Living, asyncio.Event]], lines: list[str]
+    settings: Settings, started: Future[tuple[LiveEngram, asyncio.Event]], lines: list[str]
 ) -> None:
     stop = asyncio.Event()
     try:
@@ -145,7 +145,7 @@ async def _serve(
             ):
                 started.set_result(
                     (
-                        Living(
+                        LiveEngram(
                             url,
                             running.folder,
                             running.engine,

@@ -14,8 +14,8 @@ from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, SemanticMemory
 from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
 from engram.domain.statements import Statement
-from tests.unit.agents.measuring import labelled
-from tests.unit.consolidation.support import SCOPE, Mind
+from tests.support.reconciliation import SCOPE, ReconciledKnowledge
+from tests.support.statement_labels import labelled
 
 Value = tuple[str, str]
 """Predicate and object, normalised."""
@@ -63,25 +63,25 @@ def view(number: int, turn: dict[str, Any]) -> TurnView:
     )
 
 
-def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> Mind:
+def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> ReconciledKnowledge:
     """What is known after these turns, consolidated one by one or all together."""
-    mind = Mind()
+    knowledge = ReconciledKnowledge()
     views = [view(number, turn) for number, turn in enumerate(turns, start=1)]
     episodes = {one.alias: _episode(one) for one in views}
-    mind.episodes |= {episode.id: episode for episode in episodes.values()}
+    knowledge.episodes |= {episode.id: episode for episode in episodes.values()}
     for batch in [views] if at_once else [[one] for one in views]:
         answer = extract(ExtractionRequest(turns=tuple(batch)))
-        mind.take([_statement(stated, episodes) for stated in answer.statements])
-    return mind
+        knowledge.take([_statement(stated, episodes) for stated in answer.statements])
+    return knowledge
 
 
-def judged(story: dict[str, Any], mind: Mind) -> Verdict:
+def judged(story: dict[str, Any], knowledge: ReconciledKnowledge) -> Verdict:
     """Compare what is known of the user with a story's labels."""
-    known = [m for m in mind.known.values() if _about_the_user(m)]
+    known = [m for m in knowledge.known.values() if _about_the_user(m)]
     current = {_value(m) for m in known if m.superseded_by is None}
     past = {_value(m) for m in known if m.superseded_by is not None}
     # "I used to live in Darwin": all that is known of it is that it ended.
-    over = {_ended(m) for m in mind.known.values() if m.slot and ends_something(m.slot)}
+    over = {_ended(m) for m in knowledge.known.values() if m.slot and ends_something(m.slot)}
     expected, history = _values(story["current"]), _values(story["past"])
     one_value = {p for p, o in expected | history if _functional(p, o)}
     wrong = {(p, o) for p, o in current - expected if p in one_value or (p, o) in history}

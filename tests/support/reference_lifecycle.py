@@ -12,7 +12,7 @@ THRESHOLD = 0.05
 
 
 @dataclass
-class Life:
+class ReferenceLife:
     """One memory under the default rules, by hand: retention, staleness, use, confirmation.
 
     Attributes:

@@ -6,15 +6,15 @@ import asyncio
 import itertools
 
 from engram import MemoryStore
-from tests.chaos import talk
-from tests.chaos.trace import Trace
+from tests.support import numbered_turns
+from tests.support.process_trace import Trace
 
 
 async def send(memory: MemoryStore, trace: Trace, session: str, message_id: str) -> None:
     """Encode one turn; marked before it is sent and after it is acknowledged."""
     key = f"{session}/{message_id}"
     trace.mark("turn", "begin", key)
-    await memory.encode(talk.turn(message_id), session_id=session)
+    await memory.encode(numbered_turns.turn(message_id), session_id=session)
     trace.mark("turn", "done", key)
 
 

@@ -1,4 +1,4 @@
-"""Odd requests, drawn from a seed: what a fuzzer sends, byte for byte."""
+"""MalformedRequest requests, drawn from a seed: what a fuzzer sends, byte for byte."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ HEADERS = (
 
 
 @dataclass
-class Odd:
+class MalformedRequest:
     """One request.
 
     Attributes:
@@ -98,7 +98,7 @@ class Odd:
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
 
 
-class Oddities:
+class MalformedRequests:
     """Draws requests.
 
     Args:
@@ -114,12 +114,12 @@ class Oddities:
         self._ids = ids
         self._drawn = 0
 
-    def draw(self) -> Odd:
+    def draw(self) -> MalformedRequest:
         """The next request: one that would be in order, and what makes it odd."""
         chance = self._random
         self._drawn += 1
         who = chance.choices([*self._keys, "nobody"], [3, 2, 3, 1])[0]
-        odd = Odd(who=who, word=f"zq{self._seed}x{self._drawn}z")
+        odd = MalformedRequest(who=who, word=f"zq{self._seed}x{self._drawn}z")
         # What writes is drawn more often than one address of many would be.
         writes = who == "writer" and chance.random() < 0.2
         odd.method, path, odd.name = ADDRESSES[0] if writes else chance.choice(ADDRESSES)
@@ -136,7 +136,12 @@ class Oddities:
         for _ in range(chance.choice((0, 1, 1, 1, 2))):
             chance.choice((self._field, self._field, self._field, self._more))(body, odd.word)
         odd.body = json.dumps(body).encode() if odd.method == "POST" else b""
-        tricks: list[Callable[[Odd], None]] = [self._bytes, self._path, self._header, self._method]
+        tricks: list[Callable[[MalformedRequest], None]] = [
+            self._bytes,
+            self._path,
+            self._header,
+            self._method,
+        ]
         if chance.random() < 0.5:
             chance.choice(tricks)(odd)
         return odd
@@ -149,7 +154,7 @@ class Oddities:
             [("Authorization", self._random.choice(wrong))] if self._random.random() < 0.8 else []
         )
 
-    def _in_order(self, odd: Odd) -> dict[str, Any]:
+    def _in_order(self, odd: MalformedRequest) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(json.dumps(QUESTIONS.get(odd.name, {})))
         if odd.name == "encode":
             body = {"turns": [{"content": f"I know {odd.word}.", "message_id": odd.word}]}
@@ -213,7 +218,7 @@ class Oddities:
         names = ("dry_run", "test_only", "namespace", "user_id", "__proto__", f"{word} is", "\x00")
         body[self._random.choice(names)] = self._value(word)
 
-    def _bytes(self, odd: Odd) -> None:
+    def _bytes(self, odd: MalformedRequest) -> None:
         chance, body, word = self._random, odd.body, odd.word.encode()
         odd.framing = chance.choice(("length", "length", "chunked", "short", "garbage", "none"))
         odd.body = chance.choice(
@@ -227,7 +232,7 @@ class Oddities:
         if odd.framing == "none":
             odd.body = b""
 
-    def _path(self, odd: Odd) -> None:
+    def _path(self, odd: MalformedRequest) -> None:
         chance = self._random
         if chance.random() < 0.15:
             odd.target, odd.name = chance.choice(ELSEWHERE), ""
@@ -243,7 +248,7 @@ class Oddities:
                 ("?", "?limit=%00", "?cursor=" + "W" * 3000, "?a=1&a=2", "/")
             )
 
-    def _header(self, odd: Odd) -> None:
+    def _header(self, odd: MalformedRequest) -> None:
         chance = self._random
         if chance.random() < 0.3:
             named = ("Content-Type", chance.choice(CONTENT_TYPES))
@@ -256,5 +261,5 @@ class Oddities:
         if name in ("Content-Length", "Transfer-Encoding"):
             odd.framing = "short"
 
-    def _method(self, odd: Odd) -> None:
+    def _method(self, odd: MalformedRequest) -> None:
         odd.method = self._random.choice(METHODS)

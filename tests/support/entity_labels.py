@@ -11,7 +11,7 @@ from typing import Any
 from engram.domain.digests.clues import Clues, clues_in
 from engram.domain.digests.entities import Entity, find, resolve
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass

@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from engram import MemoryStore
 from engram.domain.memories import Episode
-from tests.chaos import talk
-from tests.chaos.trace import Ledger
+from tests.support import numbered_turns
+from tests.support.process_trace import Ledger
 
 _FINISHED = {WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.CONTINUED_AS_NEW}
 
@@ -43,7 +43,7 @@ async def assert_kept(memory: MemoryStore, trace: Path) -> int:
     by_id = Counter(episode.message_id for episode in kept)
     by_content = Counter(episode.content for episode in kept)
     assert not [m for m in acknowledged if by_id[m] != 1]
-    assert not [m for m in acknowledged if by_content[talk.content(m)] != 1]
+    assert not [m for m in acknowledged if by_content[numbered_turns.content(m)] != 1]
     assert max(by_content.values(), default=1) == 1
     # What was sent and not acknowledged may be there or not; nothing else is.
     assert set(by_id) <= set(sent)

@@ -13,16 +13,16 @@ import sys
 from pathlib import Path
 
 import engram
-from tests.chaos import tracing
-from tests.chaos.streams import send_again, stream
-from tests.chaos.talk import USER
-from tests.chaos.trace import Ledger, Trace
+from tests.support import tracing_worker
+from tests.support.encode_streams import send_again, stream
+from tests.support.numbered_turns import USER
+from tests.support.process_trace import Ledger, Trace
 
 
 async def main(folder: Path, trace_path: Path, name: str, sessions: int) -> None:
     """Open, stream, and leave when asked."""
     trace = Trace(trace_path)
-    tracing.install(trace)
+    tracing_worker.install(trace)
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
     async with contextlib.AsyncExitStack() as stack:

@@ -9,7 +9,7 @@ from typing import Any
 
 from engram.agents.rules.statements import statements
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.writing.reviewed import ReviewedRepository
-from tests.workflows.support import Requests
+from tests.support.workers import Requests
 from workflows.decay import DecayWorkflow
 from workflows.maintenance import MaintenanceWorkflow
 from workflows.promotion import PromotionWorkflow
@@ -77,7 +77,7 @@ def knowledge(scope: Scope, words: str, at: datetime, **more: Any) -> SemanticMe
 
 
 @dataclass
-class Lives:
+class LifecycleUser:
     """One user's memories, and the means to pass over them."""
 
     client: Client
@@ -117,7 +117,7 @@ class Lives:
 
 
 @asynccontextmanager
-async def living(
+async def lifecycle_workers(
     client: Client,
     store: Any,
     settings: Settings,
@@ -126,7 +126,7 @@ async def living(
     workers: int = 1,
     in_sandbox: bool = True,
     wrap: Callable[[Any], Any] = lambda store: store,
-) -> AsyncIterator[Lives]:
+) -> AsyncIterator[LifecycleUser]:
     """Workers of the passes, for a user of their own."""
     requests = Requests()
 
@@ -154,7 +154,7 @@ async def living(
         )
         for one in clients
     ]
-    lives = Lives(
+    lives = LifecycleUser(
         client=client,
         store=store,
         settings=settings,
