@@ -23,6 +23,8 @@ from engram.errors import (
 # What the server answers when an update meets a run that is just ending; the
 # next attempt starts or finds the next run.
 _RUN_ENDED = {"AcceptedUpdateCompletedWorkflow", "WorkflowUpdateAborted"}
+# What it answers to a query that waited for a run's first task when the run was ended.
+_ENDED_FIRST = "closed before workflowtaskstarted"
 _TRY_AGAIN = {
     RPCStatusCode.ABORTED,
     RPCStatusCode.CANCELLED,
@@ -62,6 +64,8 @@ def _from_rpc(error: RPCError) -> EngramError:
             "Temporal does not know the namespace that Engram is to use.",
             hint="Create it, or set ENGRAM_TEMPORAL_NAMESPACE to one that exists.",
         )
+    if error.status is RPCStatusCode.FAILED_PRECONDITION and _ENDED_FIRST in error.message.lower():
+        return RunEnded("The workflow ended before it could answer.")
     if error.status in _TRY_AGAIN:
         return TemporalUnavailable(
             f"Temporal cannot answer now ({error.status.name.lower()}).",

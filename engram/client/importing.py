@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, Final
 
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowQueryFailedError
+from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import (
     SearchAttributeKey,
     SearchAttributePair,
@@ -18,7 +18,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.client.failures import typed
-from engram.client.patience import patiently
+from engram.client.patience import asked_again, patiently
 from engram.contracts import names
 from engram.contracts.importing import (
     BeginImport,
@@ -138,17 +138,19 @@ class ImportGateway:
             TemporalUnavailable: Temporal, or a worker, cannot be reached.
         """
         handle = self._client.get_workflow_handle(names.import_workflow_id(scope, import_id))
-        try:
-            found: ImportProgress = await handle.query(
-                names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress
-            )
-        except RPCError as error:
-            if _is_gone(error):
-                return None
-            raise typed(error) from error
-        except WorkflowQueryFailedError as error:
-            raise typed(error) from error
-        return found
+
+        async def attempt() -> ImportProgress | None:
+            try:
+                found: ImportProgress = await handle.query(
+                    names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress
+                )
+            except RPCError as error:
+                if _is_gone(error):
+                    return None
+                raise
+            return found
+
+        return await asked_again(attempt)
 
     async def _update(
         self, scope: Scope, import_id: str, update: str, asked: ImportBatch | FinishImport

@@ -14,7 +14,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError
 
 from engram.client.failures import typed
-from engram.errors import TemporalUnavailable
+from engram.errors import RunEnded, TemporalUnavailable
 
 _SLOW = timedelta(seconds=5)
 
@@ -52,6 +52,20 @@ async def patiently(
                     "turns again with the same message ids is safe."
                 ),
             ) from error
+    raise TemporalUnavailable("No attempt was made.")
+
+
+async def asked_again(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask once more whatever met a run that was just ending: what is there then answers.
+
+    Raises:
+        EngramError: what else went wrong, or runs that keep ending.
+    """
+    async for retrying in stamina.retry_context(
+        on=RunEnded, attempts=5, timeout=None, wait_initial=0.02, wait_max=0.5
+    ):
+        with retrying:
+            return await _typed(attempt)
     raise TemporalUnavailable("No attempt was made.")
 
 

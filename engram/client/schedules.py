@@ -33,6 +33,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from engram.client.failures import typed
 from engram.client.passes import maintenance_state
+from engram.client.patience import asked_again
 from engram.contracts import names
 from engram.contracts.maintenance import PassKind
 from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
@@ -41,6 +42,8 @@ from engram.settings import Settings
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 _RECENT: Final = 5
 _PATIENCE: Final = timedelta(minutes=5)
+# A description that meets the schedule's deletion can be lost in the server.
+_DESCRIBED_IN: Final = timedelta(seconds=5)
 
 _log = structlog.get_logger("engram.schedules")
 
@@ -141,13 +144,16 @@ class Schedules:
 
     async def describe(self, kind: PassKind) -> ScheduleInfo:
         """How one schedule stands."""
-        try:
-            found = await self._handle(kind).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
-            raise typed(error) from error
-        return _info(kind, found)
+
+        async def attempt() -> ScheduleInfo:
+            try:
+                return _info(kind, await self._handle(kind).describe(rpc_timeout=_DESCRIBED_IN))
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
+                raise
+
+        return await asked_again(attempt)
 
     async def pause(self, kind: PassKind, *, note: str = "paused by an operator") -> None:
         """Start no passes until it is resumed; a pass that runs goes on.
@@ -211,12 +217,15 @@ class Schedules:
     async def _call(
         self, kind: PassKind, action: Callable[[ScheduleHandle], Awaitable[None]]
     ) -> None:
-        try:
-            await action(self._handle(kind))
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                raise _unknown(self.id_of(kind)) from error
-            raise typed(error) from error
+        async def attempt() -> None:
+            try:
+                await action(self._handle(kind))
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    raise _unknown(self.id_of(kind)) from error
+                raise
+
+        await asked_again(attempt)
 
     def _handle(self, kind: PassKind) -> ScheduleHandle:
         return self._client.get_schedule_handle(self.id_of(kind))

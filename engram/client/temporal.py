@@ -13,7 +13,6 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
-    WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
 )
 from temporalio.common import (
@@ -27,7 +26,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.client.failures import typed
-from engram.client.patience import patiently
+from engram.client.patience import asked_again, patiently
 from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
@@ -114,20 +113,23 @@ class WorkflowGateway:
     ) -> list[RememberedTurn]:
         """What a running session holds in mind; empty when it does not run."""
         handle = self._client.get_workflow_handle(names.session_workflow_id(scope, session_id))
-        try:
-            turns: list[RememberedTurn] = await handle.query(
-                names.WORKING_MEMORY_QUERY,
-                result_type=list[RememberedTurn],
-                reject_condition=QueryRejectCondition.NOT_OPEN,
-            )
-        except WorkflowQueryRejectedError:
-            return []
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+
+        async def attempt() -> list[RememberedTurn]:
+            try:
+                turns: list[RememberedTurn] = await handle.query(
+                    names.WORKING_MEMORY_QUERY,
+                    result_type=list[RememberedTurn],
+                    reject_condition=QueryRejectCondition.NOT_OPEN,
+                )
+            except WorkflowQueryRejectedError:
                 return []
-            raise typed(error) from error
-        except WorkflowQueryFailedError as error:
-            raise typed(error) from error
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return []
+                raise
+            return turns
+
+        turns = await asked_again(attempt)
         return [turn for turn in turns if include_test or not turn.is_test]
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:

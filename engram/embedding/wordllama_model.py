@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import importlib.metadata
 import logging
@@ -22,6 +23,7 @@ DIMENSIONS = 256
 _CHARACTERS_ON_THE_LOOP = 3_000
 # The tokenizer keeps the interpreter lock for a whole call, hence calls of bounded length.
 _WINDOW_CHARACTERS = 4_000
+_LOADING = threading.Lock()
 
 
 class WordLlamaModel(EmbeddingModel):
@@ -33,7 +35,6 @@ class WordLlamaModel(EmbeddingModel):
     def __init__(self, *, settings: EmbeddingSettings | None = None) -> None:
         super().__init__(settings=settings)
         self._inference: Any = None
-        self._loading = threading.Lock()
 
     @property
     def model_name(self) -> str:
@@ -92,14 +93,15 @@ class WordLlamaModel(EmbeddingModel):
         return [_vector(inference, text) for text in texts]
 
     def _load(self) -> Any:
-        with self._loading:
+        with _LOADING:
             if self._inference is None:
-                self._inference = _load_inference()
+                self._inference = _load_inference(_import_quietly())
             return self._inference
 
 
-def _load_inference() -> Any:
-    package = _import_quietly()
+# It is only read from: one for the process, however many memories are open.
+@functools.cache
+def _load_inference(package: Any) -> Any:
     folder = Path(package.__file__).parent
     inference = package.WordLlama.load(
         config=CONFIG, dim=DIMENSIONS, cache_dir=folder, disable_download=True

@@ -30,7 +30,7 @@ from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.ports import NewMemory
 from engram.writing.reviewed import ReviewedRepository
-from tests.support.workers import open_edge
+from tests.support.edge_stores import borrowed_store
 
 BAR = 1500.0
 """Turns a second, on a machine with two cores and nothing else to do."""
@@ -108,14 +108,14 @@ def talk(count: int) -> Iterator[dict[str, str]]:
         }
 
 
-async def bare_work(folder: Path) -> tuple[float, float]:
+async def bare_work() -> tuple[float, float]:
     """Seconds and processor seconds per turn of extracting, embedding and inserting."""
     settings = Settings.load()
     embedder, extractor = make_embedder("wordllama"), Extractor(settings)
     scope = Scope.of("default", "bare")
     await embedder.embed_documents(["Load the model."])
     extractor.extract("My mail is ada@example.org, I was born on 3 May 1990.", "user", None, _BEGAN)
-    async with open_edge(folder, settings) as store:
+    async with borrowed_store() as store:
         repository = ReviewedRepository(store, settings.lifecycle_rules)
         turns = list(talk(_BARE_TURNS))
         began, busy = time.perf_counter(), time.process_time()
@@ -151,10 +151,8 @@ async def measure(count: int, folder: Path) -> Speed:
     """Import so many turns into a fresh folder."""
     file = folder / "talk.jsonl"
     file.write_text("".join(json.dumps(turn) + "\n" for turn in talk(count)), "utf-8")
-    (before := folder / "before").mkdir()
-    (after := folder / "after").mkdir()
     settings = Settings.load(data_dir=folder / "data", temporal_ui=False, schedules=False)
-    first = await bare_work(before)
+    first = await bare_work()
     # The processes beside this one count once they have ended.
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     async with engram.open(folder / "data", user_id="ada", settings=settings) as memory:
@@ -167,7 +165,7 @@ async def measure(count: int, folder: Path) -> Speed:
         assert last.memory.content.endswith(f"({count - 1})")
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     aside = ended.ru_utime + ended.ru_stime - children.ru_utime - children.ru_stime
-    second = await bare_work(after)
+    second = await bare_work()
     bare, busy = (sum(both) / 2 for both in zip(first, second, strict=True))
     facts = done.tally.facts + done.tally.negations
     return Speed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -21,8 +20,8 @@ from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
+from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
-from tests.support.workers import open_edge, worker_settings
 from tests.unit.agents.test_agents import user_prompt
 
 SIZES = (100, 1_000, 10_000)
@@ -92,9 +91,9 @@ async def _fill(repository: MemoryRepository, scope: Scope, size: int) -> None:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -13,7 +12,8 @@ from temporalio.client import Client
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import consolidating
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 TURNS = 1000
 A_SESSION = 50
@@ -46,9 +46,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

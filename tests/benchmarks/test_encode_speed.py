@@ -9,7 +9,6 @@ import asyncio
 import statistics
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,7 +28,8 @@ from engram.domain.scope import Scope
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from tests.conftest import NOW
-from tests.support.workers import open_edge, session_worker, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import session_worker, worker_settings
 from workflows.session import SessionWorkflow
 
 SESSIONS = 20
@@ -115,10 +115,10 @@ async def load(gateway: WorkflowGateway) -> Measured:
     return Measured(SESSIONS * TURNS / elapsed, statistics.median(latencies))
 
 
-async def measure(client: Client, path: Path, settings: Settings, wrap: Any) -> Measured:
+async def measure(client: Client, settings: Settings, wrap: Any) -> Measured:
     """One round with a worker of its own."""
     async with (
-        open_edge(path, settings) as repository,
+        borrowed_store() as repository,
         session_worker(client, settings, repository, workflows=[SessionWorkflow], wrap=wrap),
     ):
         return await load(WorkflowGateway(client, settings))
@@ -135,7 +135,7 @@ def holds(floor: Measured, encode: Measured) -> bool:
 @pytest.mark.benchmark
 @pytest.mark.timeout(300)
 async def test_storing_costs_little_beside_temporal(
-    temporal_client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    temporal_client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Over 20 sessions: at least 0.75 of the floor's throughput, at most 1.5 of its median.
 
@@ -144,10 +144,8 @@ async def test_storing_costs_little_beside_temporal(
     """
     pairs: list[tuple[Measured, Measured]] = []
     while len(pairs) < ROUNDS and not any(holds(*pair) for pair in pairs):
-        path = tmp_path / str(len(pairs))
-        path.mkdir()
-        floor = await measure(temporal_client, path, worker_settings(), lambda _: EmptyStore())
-        encode = await measure(temporal_client, path, worker_settings(), lambda store: store)
+        floor = await measure(temporal_client, worker_settings(), lambda _: EmptyStore())
+        encode = await measure(temporal_client, worker_settings(), lambda store: store)
         pairs.append((floor, encode))
         with capsys.disabled():
             print(  # noqa: T201 - a benchmark says its figures

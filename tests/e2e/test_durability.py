@@ -30,9 +30,10 @@ from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository, NewMemory, Replacement
 from tests.support import numbered_turns
 from tests.support.durability_checks import assert_kept, episodes
+from tests.support.edge_stores import borrowed_store
 from tests.support.process_trace import Ledger
 from tests.support.programs import Program, module, processes_of, servers_of, started, until
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 from workflows.worker import running_workers
 
 PATIENCE = 90.0
@@ -110,11 +111,11 @@ async def memory_over(
 
 @pytest.mark.parametrize("answers_lost", [False, True], ids=["refuses", "answers are lost"])
 async def test_an_outage_of_the_store_delays_and_loses_nothing(
-    temporal_client: Client, tmp_path: Path, answers_lost: bool
+    temporal_client: Client, answers_lost: bool
 ) -> None:
     """Encodes and a consolidation that meet an outage end after it; every turn is there once."""
     settings = worker_settings(buffer_turns=3, namespace=f"n{new_id()[:8]}")
-    async with open_edge(tmp_path, settings) as inner:
+    async with borrowed_store() as inner:
         store = Outage(inner, answers_lost=answers_lost)
         async with memory_over(temporal_client, store, settings) as memory:
             await memory.encode(numbered_turns.turn("before-0"), session_id="s0")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pydantic_ai.models
@@ -25,6 +24,7 @@ from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, Model
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Memory, consolidating, current, day
+from tests.support.edge_stores import borrowed_store
 from tests.support.model_server import (
     INPUT_TOKENS,
     OUTPUT_TOKENS,
@@ -35,7 +35,7 @@ from tests.support.model_server import (
     provider,
 )
 from tests.support.reconciliation import said
-from tests.support.workers import open_edge, time_skipping, worker_settings
+from tests.support.workers import time_skipping, worker_settings
 
 CHAT, RESPONSES = "openai-chat:gpt-5-mini", "openai:gpt-5-mini"
 KEY = "sk-test-of-our-own"
@@ -88,9 +88,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 
@@ -335,12 +335,12 @@ async def test_a_provider_that_hangs_is_given_up_and_asked_again(
 
 
 async def test_faults_that_do_not_end_leave_memory_as_it_was(
-    server: Provider, tmp_path: Path, settings: Settings
+    server: Provider, settings: Settings
 ) -> None:
     """After nine attempts the pass stops with a typed failure, and nothing has changed."""
     async with (
         time_skipping([names.STAGE_ATTRIBUTE]) as environment,
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, settings, model=make_model(CHAT)) as memory,
     ):
         server.script(failing(503))

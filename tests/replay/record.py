@@ -12,7 +12,6 @@ import contextlib
 import json
 import re
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -60,7 +59,8 @@ from engram.writing.updates import update_memories
 from tests.conftest import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
-from tests.support.workers import open_edge, time_skipping, turn_store, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import time_skipping, turn_store, worker_settings
 from workflows.worker import running_workers
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -342,10 +342,9 @@ async def record(name: str, settings: Settings) -> list[Path]:
     if name.endswith("outage") and name not in TIME_SKIPPING:
         _failing_at_first(3)
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         environment = await stack.enter_async_context(_server(name))
         client = environment.client
-        repository = await stack.enter_async_context(open_edge(folder, settings))
+        repository = await stack.enter_async_context(borrowed_store())
         counter = iter(range(1_000_000))
         await stack.enter_async_context(
             running_workers(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,7 +25,6 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
-from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
 from workflows.sandbox import sandbox_runner
 
@@ -39,39 +35,6 @@ def worker_settings(**values: Any) -> Settings:
     return Settings.load(
         **{"store_queue": f"store-{unique}", "model_queue": f"model-{unique}", **values}
     )
-
-
-# Making a store costs seconds, copying an empty one a fraction: made once per run.
-_template: list[Path] = []
-
-
-async def _load(path: Path, settings: Settings) -> EdgeRepository:
-    embedder = make_embedder("wordllama")
-    return await EdgeRepository.open(
-        path,
-        embedder_identity=embedder.identity,
-        dimensions=await embedder.dimensions(),
-        settings=settings,
-    )
-
-
-@asynccontextmanager
-async def open_edge(path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
-    """A real store in a folder, as it is or fresh."""
-    store = path / "store"
-    if not store.exists():
-        if not _template:
-            made = Path(tempfile.mkdtemp(prefix="engram-empty-store-"))
-            atexit.register(shutil.rmtree, made, ignore_errors=True)
-            await (await _load(made / "store", settings)).close()
-            _template.append(made / "store")
-        # cp keeps the holes of the engine's preallocated files.
-        subprocess.run(["cp", "-r", str(_template[0]), str(store)], check=True)  # noqa: ASYNC221 - a test's set-up
-    repository = await _load(store, settings)
-    try:
-        yield repository
-    finally:
-        await repository.close()
 
 
 @asynccontextmanager

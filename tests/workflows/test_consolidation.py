@@ -31,7 +31,8 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 from workflows.consolidation import ConsolidationWorkflow
 
 
@@ -42,9 +43,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 
@@ -148,17 +149,15 @@ async def test_a_second_pass_changes_nothing(memory: Memory) -> None:
 
 @pytest.mark.slow
 async def test_a_crash_between_any_two_steps_leads_to_the_same_memory(
-    temporal_client: Client, tmp_path: Path, settings: Settings
+    temporal_client: Client, settings: Settings
 ) -> None:
     """Each activity fails once, before or after its effect; the final memory is the same."""
     scope = Scope.of("default", f"user-{uuid4().hex[:8]}")
     pictures = []
-    for case, (before, after) in enumerate((((), ()), (STEPS, ()), ((), STEPS))):
-        folder = tmp_path / str(case)
-        folder.mkdir()
+    for before, after in ((), ()), (STEPS, ()), ((), STEPS):
         faults = Faults(set(before), set(after))
         async with (
-            open_edge(folder, settings) as repository,
+            borrowed_store() as repository,
             consolidating(
                 temporal_client, repository, settings, scope=scope, faults=faults
             ) as memory,

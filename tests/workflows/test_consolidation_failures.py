@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
@@ -28,7 +27,8 @@ from engram.errors import ModelAnswerUnusable, ModelRejected, RunEnded, error_fr
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Picky, consolidating, current, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 from workflows.failures import failure_of
 
 
@@ -39,9 +39,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,8 @@ from engram.domain.statements import Statement
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.conftest import NOW
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 BEATS = 3
 SCOPE = Scope.of("default", "ada")
@@ -56,9 +56,9 @@ class SlowStore:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[EdgeRepository]:
+async def store() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

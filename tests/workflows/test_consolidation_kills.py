@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -25,7 +24,8 @@ from engram.domain.scope import Scope
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 SAID = (
     ("s1", "I live in Paris and I use Trello.", day(1)),
@@ -93,9 +93,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
@@ -16,7 +15,8 @@ from engram.domain.memories import MemoryType
 from engram.errors import ModelUnavailable
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, day
-from tests.support.workers import open_edge, time_skipping, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import time_skipping, worker_settings
 from workflows.retries import after_outage
 
 ATTEMPTS = 9
@@ -51,12 +51,12 @@ async def _timers(memory: Memory, workflow_id: str) -> list[timedelta]:
 
 
 async def test_an_outage_is_outlived_without_anybody_asking(
-    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+    environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """The last session has ended, the model comes back: its turns are known and linked."""
     model = Picky({}, unavailable(2 * ATTEMPTS))
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, settings, model=model) as memory,
     ):
         await memory.say(("I work at Rise.", day(1)), ("I use Rise to buy flour.", day(2)))
@@ -69,12 +69,12 @@ async def test_an_outage_is_outlived_without_anybody_asking(
 
 
 async def test_linking_that_an_outage_stopped_is_tried_again(
-    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+    environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """What waits for a quiet moment to be linked is not dropped when the model is down then."""
     model = Picky({'"task":"link"': ModelHTTPError(503, "picky")})
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, settings, model=model) as memory,
     ):
         await memory.say(("I work at Rise.", day(1)), ("I use Rise to buy flour.", day(2)))
@@ -91,12 +91,12 @@ async def test_linking_that_an_outage_stopped_is_tried_again(
 
 
 async def test_an_outage_that_does_not_end_is_given_up_after_a_day(
-    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+    environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """Waits grow, the run ends, the turns stay due, and whoever asks next is served."""
     model = Picky({"content": ModelHTTPError(503, "picky")})
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, settings, model=model) as memory,
     ):
         await memory.say(("I live in Lisbon.", day(1)))
@@ -112,13 +112,13 @@ async def test_an_outage_that_does_not_end_is_given_up_after_a_day(
 
 
 async def test_what_is_stored_is_composed_though_the_model_stays_away(
-    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+    environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """A pass gives up after a day; profiles of what it stored before are there all the same."""
     model = Picky({"Bombs": ModelHTTPError(503, "picky")})
     one_by_one = settings.model_copy(update={"extraction_batch_turns": 1})
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, one_by_one, model=model) as memory,
     ):
         await memory.say(("I live in Lisbon.", day(1)), ("I use Bombs.", day(2)))
@@ -131,12 +131,12 @@ async def test_what_is_stored_is_composed_though_the_model_stays_away(
 
 
 async def test_a_repeated_mark_counts_every_turn(
-    environment: WorkflowEnvironment, tmp_path: Path, settings: Settings
+    environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """What an attempt marked before it was lost is in the report, and no turn twice."""
     faults = Faults(after={names.MARK_CONSOLIDATED_ACTIVITY})
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         consolidating(environment.client, repository, settings, faults=faults) as memory,
     ):
         await memory.say(("I live in Lisbon.", day(1)), ("I use Trello.", day(2)))

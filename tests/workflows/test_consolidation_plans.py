@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,8 @@ from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.deciding_model import Deciding, newest_replaces_all, using_replaces_having
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 SAID = (
     ("I like tea, and I have a dog called Rex.", day(1)),
@@ -35,9 +35,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 
@@ -146,7 +146,6 @@ async def test_a_crash_leaves_the_same_artifacts_and_summaries(
     settings: Settings,
     step: str,
     crash: str,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Neither a second one nor a link with one end."""
     faults = Faults(before={step}) if crash == "before" else Faults(after={step})
@@ -156,7 +155,7 @@ async def test_a_crash_leaves_the_same_artifacts_and_summaries(
         disturbed, scope = await stated(memory), memory.scope
     quiet_settings = worker_settings()
     async with (
-        open_edge(tmp_path_factory.mktemp("quiet"), quiet_settings) as other,
+        borrowed_store() as other,
         consolidating(temporal_client, other, quiet_settings, scope=scope) as undisturbed,
     ):
         await undisturbed.say(*SAID)

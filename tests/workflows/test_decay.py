@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -24,8 +23,9 @@ from engram.writing.accesses import AccessLog
 from engram.writing.due_users import due_users
 from engram.writing.reviews import Reviewer
 from tests.support.consolidation_workers import Faults
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -42,9 +42,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+async def store() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,8 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing import digest_guidelines
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 _DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
 
@@ -29,9 +29,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path, settings: Settings) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from temporalio.client import Client
 
 from engram.agents.models import make_model
@@ -15,7 +13,8 @@ from engram.contracts.erasure import SERVERS_MAY_KEEP, ErasureReceipt
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 from workflows.worker import running_workers
 
 
@@ -24,13 +23,13 @@ async def _left(client: Client, scope: Scope) -> set[str]:
 
 
 async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
-    temporal_client: Client, tmp_path: Path
+    temporal_client: Client,
 ) -> None:
     """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}")
     embedder, model = make_embedder(settings.embedder), make_model(settings.model)
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         running_workers(
             temporal_client, repository, embedder, model, settings, new_write_id=new_id
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -15,8 +14,9 @@ from engram.domain.scope import Scope
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
 USERS = 14
@@ -29,9 +29,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+async def store() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -27,21 +26,20 @@ from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.errors import MemoryNotFound
 from engram.ports import MemoryRepository
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 from workflows.worker import running_workers
 
 FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def remembering(
-    client: Client, path: Path
-) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
+async def remembering(client: Client) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
     """A user's memory over real parts."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}")
     embedder, model = make_embedder(settings.embedder), make_model(settings.model)
     async with (
-        open_edge(path, settings) as repository,
+        borrowed_store() as repository,
         running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
     ):
         engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
@@ -81,11 +79,9 @@ def assert_no_trace(memories: dict[str, AnyMemory], *gone: str) -> None:
             assert where < 0, (memory.type, memory.content, text[max(0, where - 80) : where])
 
 
-async def test_a_forgotten_turn_takes_what_only_it_supports(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_forgotten_turn_takes_what_only_it_supports(temporal_client: Client) -> None:
     """Conclusions of the turn go, shared ones stay with their other source, profiles follow."""
-    async with remembering(temporal_client, tmp_path) as (memory, repository):
+    async with remembering(temporal_client) as (memory, repository):
         secret = await memory.encode(
             said("I am allergic to penicillin. I live in Lisbon.", 0), session_id="s1"
         )
@@ -115,11 +111,9 @@ async def test_a_forgotten_turn_takes_what_only_it_supports(
             await memory.forget(secret.episode_ids[0])
 
 
-async def test_what_a_forgotten_value_had_replaced_holds_again(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_what_a_forgotten_value_had_replaced_holds_again(temporal_client: Client) -> None:
     """Without the move, the user lives where they lived before."""
-    async with remembering(temporal_client, tmp_path) as (memory, repository):
+    async with remembering(temporal_client) as (memory, repository):
         await memory.encode(said("I live in Paris.", 0), session_id="s1")
         await memory.encode(said("I moved to London.", 9), session_id="s2")
         await memory.consolidate()
@@ -141,9 +135,9 @@ async def test_what_a_forgotten_value_had_replaced_holds_again(
         assert best.memory.id == paris.id
 
 
-async def test_another_users_memory_is_not_found(temporal_client: Client, tmp_path: Path) -> None:
+async def test_another_users_memory_is_not_found(temporal_client: Client) -> None:
     """Whose id it is, nobody else can tell, let alone delete."""
-    async with remembering(temporal_client, tmp_path) as (ada, repository):
+    async with remembering(temporal_client) as (ada, repository):
         receipt = await ada.encode(said("I live in Lisbon.", 0), session_id="s1")
         with pytest.raises(MemoryNotFound):
             await ada.for_user("bob").forget(receipt.episode_ids[0])

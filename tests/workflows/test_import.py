@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -39,7 +38,8 @@ from engram.transfer.preparing import HerePreparer
 from engram.transfer.restoring import MemoryRestorer
 from engram.transfer.storing import TurnImporter
 from tests.conftest import NOW
-from tests.support.workers import Requests, open_edge, turn_store, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import Requests, turn_store, worker_settings
 from workflows.importing import ImportWorkflow
 from workflows.sandbox import sandbox_runner
 
@@ -111,13 +111,13 @@ class Failing:
 
 @asynccontextmanager
 async def importing(
-    client: Client, path: Path, *, failures: int = 0, **values: Any
+    client: Client, *, failures: int = 0, **values: Any
 ) -> AsyncIterator[Importing]:
     """A worker, a store, and an import of a user of its own."""
     settings = worker_settings(**values)
     asked = Requests()
     embedder, extractor = make_embedder("wordllama"), Extractor(settings)
-    async with open_edge(path, settings) as repository:
+    async with borrowed_store() as repository:
 
         def new_write_id() -> str:
             return uuid4().hex
@@ -147,11 +147,9 @@ async def ended(client: Client, one: Importing) -> Any:
     return await client.get_workflow_handle(workflow_id).result()
 
 
-async def test_batches_in_any_order_over_several_runs(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_batches_in_any_order_over_several_runs(temporal_client: Client) -> None:
     """Each entry is stored once, position and counts are carried on, consolidation is asked for."""
-    async with importing(temporal_client, tmp_path, updates_per_run=3) as one:
+    async with importing(temporal_client, updates_per_run=3) as one:
         assert await one.begin() == 0
         batches = [packed(n, turn(n), turn(n + 1)) for n in range(0, 16, 2)]
         for sent in (batches[1], batches[0], batches[0], batches[3], *batches):
@@ -172,9 +170,9 @@ async def test_batches_in_any_order_over_several_runs(
         assert await one.gateway.progress(one.scope, "other") is None
 
 
-async def test_what_does_not_follow_is_refused(temporal_client: Client, tmp_path: Path) -> None:
+async def test_what_does_not_follow_is_refused(temporal_client: Client) -> None:
     """Far ahead, ended too early, or sent after the end: typed, and nothing is stored."""
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         await one.begin()
         with pytest.raises(ImportOutOfStep):
             await one.send(packed(5000, turn(0)))
@@ -189,21 +187,17 @@ async def test_what_does_not_follow_is_refused(temporal_client: Client, tmp_path
         assert one.asked.seen == []
 
 
-async def test_an_outage_delays_the_acknowledgement(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_an_outage_delays_the_acknowledgement(temporal_client: Client) -> None:
     """Past the local attempts the batch goes on as a regular activity, and is stored."""
-    async with importing(temporal_client, tmp_path, failures=3) as one:
+    async with importing(temporal_client, failures=3) as one:
         await one.begin()
         progress = await one.send(packed(0, turn(0)))
         assert progress.tally.stored == 1
 
 
-async def test_a_bad_batch_is_refused_and_the_import_goes_on(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_bad_batch_is_refused_and_the_import_goes_on(temporal_client: Client) -> None:
     """What cannot be read names its position and quotes nothing; the right one still fits."""
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         await one.begin()
         right = packed(0, turn(0))
         for packed_wrongly in ("???", "c2VjcmV0", right.packed[:-8]):
@@ -216,11 +210,11 @@ async def test_a_bad_batch_is_refused_and_the_import_goes_on(
 
 
 async def test_an_import_that_nobody_goes_on_with_ends(
-    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends after a while, asks for consolidation, and beginning again finds all known."""
     monkeypatch.setattr(client_importing, "_IDLE", timedelta(milliseconds=300))
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         await one.begin()
         await one.send(packed(0, turn(0), turn(1)))
         result = await ended(temporal_client, one)
@@ -241,9 +235,9 @@ TALK: Sequence[str] = (
 )
 
 
-async def test_imported_is_as_if_encoded_then(temporal_client: Client, tmp_path: Path) -> None:
+async def test_imported_is_as_if_encoded_then(temporal_client: Client) -> None:
     """The same memories under the same ids as when encoded; sure of them a little less."""
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         turns = [turn(n, text) for n, text in enumerate(TALK)]
         await one.begin()
         await one.send(packed(0, *turns))
@@ -279,9 +273,9 @@ async def test_imported_is_as_if_encoded_then(temporal_client: Client, tmp_path:
                 assert left == right
 
 
-async def test_conflicts_are_counted_and_named(temporal_client: Client, tmp_path: Path) -> None:
+async def test_conflicts_are_counted_and_named(temporal_client: Client) -> None:
     """An id that is taken keeps its words; what wanted it is counted with its place."""
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         await one.begin()
         twice = turn(0, "Other words.").model_copy(update={"place": "line 9"})
         progress = await one.send(packed(0, turn(0), twice, turn(1)))
@@ -290,11 +284,9 @@ async def test_conflicts_are_counted_and_named(temporal_client: Client, tmp_path
         assert [e.content for e in await one.episodes()] == [turn(0).content, turn(1).content]
 
 
-async def test_facts_gain_the_sources_of_all_batches(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_facts_gain_the_sources_of_all_batches(temporal_client: Client) -> None:
     """Said in two batches and twice in one: one fact with every turn, known since the first."""
-    async with importing(temporal_client, tmp_path) as one:
+    async with importing(temporal_client) as one:
         await one.begin()
         mail = "My email is ada@example.org."
         await one.send(packed(0, turn(0, mail), turn(1), turn(2, mail)))

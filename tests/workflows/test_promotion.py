@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +28,9 @@ from engram.writing.due_users import due_users
 from engram.writing.habits import follow_sources
 from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 EARLIER = NOW - timedelta(days=2)
@@ -51,9 +51,9 @@ def energetic() -> Settings:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
+async def store() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, settings) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 
 from temporalio.client import Client
 
@@ -12,9 +11,9 @@ from engram.domain.turns import Turn
 from tests.workflows.test_forgetting import remembering, said
 
 
-async def test_recall_answers_while_passes_run(temporal_client: Client, tmp_path: Path) -> None:
+async def test_recall_answers_while_passes_run(temporal_client: Client) -> None:
     """Every question asked during a consolidation and a decay pass is answered, and rightly."""
-    async with remembering(temporal_client, tmp_path) as (memory, _):
+    async with remembering(temporal_client) as (memory, _):
         await memory.encode(said("I live in Lisbon.", 0), session_id="s0")
         turns: list[str | Turn] = [said(f"I use Tool{n} for work.", n) for n in range(60)]
         await memory.encode(turns, session_id="s1")

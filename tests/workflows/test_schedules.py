@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -17,8 +16,9 @@ from engram.contracts.maintenance import PassKind
 from engram.errors import InvalidQuery
 from engram.settings import Settings
 from tests.replay.changed import OtherOrder
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 from workflows import replaying
 
 
@@ -43,12 +43,10 @@ async def schedules(temporal_client: Client, settings: Settings) -> AsyncIterato
 
 
 @pytest.fixture
-async def lives(
-    temporal_client: Client, settings: Settings, tmp_path: Path
-) -> AsyncIterator[LifecycleUser]:
+async def lives(temporal_client: Client, settings: Settings) -> AsyncIterator[LifecycleUser]:
     """A user, and a worker for the passes."""
     async with (
-        open_edge(tmp_path, settings) as store,
+        borrowed_store() as store,
         lifecycle_workers(temporal_client, store, settings) as opened,
     ):
         yield opened

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +27,8 @@ from engram.errors import StorageUnavailable
 from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
 from tests.conftest import NOW
-from tests.support.workers import Requests, open_edge, session_worker, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import Requests, session_worker, worker_settings
 from workflows.session import SessionWorkflow
 
 
@@ -70,7 +70,6 @@ class Session:
 @asynccontextmanager
 async def running_session(
     client: Client,
-    path: Path,
     *,
     wrap: Any = lambda store: store,
     requests: Requests | None = None,
@@ -81,7 +80,7 @@ async def running_session(
     settings = worker_settings(**values)
     requests = requests or Requests()
     async with (
-        open_edge(path, settings) as repository,
+        borrowed_store() as repository,
         session_worker(
             client,
             settings,
@@ -99,9 +98,9 @@ async def running_session(
             await session.gateway.end_session(session.scope, "s1")
 
 
-async def test_the_reply_means_stored(temporal_client: Client, tmp_path: Path) -> None:
+async def test_the_reply_means_stored(temporal_client: Client) -> None:
     """When encode answers, episode and facts are in the store under the ids it names."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         reply = await session.encode(turn("My email is ada@example.org."))
         (stored,) = reply.outcomes[0].turns
         found = await session.repository.get(session.scope, [stored.episode_id, *stored.fact_ids])
@@ -111,11 +110,9 @@ async def test_the_reply_means_stored(temporal_client: Client, tmp_path: Path) -
         assert found[stored.episode_id].provenance.workflow_id == session.handle.id
 
 
-async def test_a_message_sent_again_gets_its_first_receipt(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_message_sent_again_gets_its_first_receipt(temporal_client: Client) -> None:
     """The same message id with the same words stores nothing and answers the same."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         first = await session.encode(turn("I moved on 2026-03-01.", "m1"))
         again = await session.encode(
             turn("I moved on 2026-03-01.", "m1").model_copy(
@@ -131,10 +128,10 @@ async def test_a_message_sent_again_gets_its_first_receipt(
 
 
 async def test_a_reused_id_with_other_words_is_refused_and_nothing_of_its_call_is_stored(
-    temporal_client: Client, tmp_path: Path
+    temporal_client: Client,
 ) -> None:
     """A conflict refuses its own call whole; the call beside it is stored."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         await session.encode(turn("one", "m1"))
         request = EncodeRequest(
             calls=(
@@ -149,21 +146,17 @@ async def test_a_reused_id_with_other_words_is_refused_and_nothing_of_its_call_i
         assert [e.content for e in await session.episodes()] == ["one", "beside"]
 
 
-async def test_two_uses_of_an_id_in_one_call_conflict(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_two_uses_of_an_id_in_one_call_conflict(temporal_client: Client) -> None:
     """A message id cannot mean two things within a single request either."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         reply = await session.encode(turn("one", "m1"), turn("two", "m1"))
         assert reply.outcomes[0].error is not None
         assert await session.episodes() == []
 
 
-async def test_the_same_fact_from_two_turns_is_one_memory(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_the_same_fact_from_two_turns_is_one_memory(temporal_client: Client) -> None:
     """A repeated fact corroborates the point that is there; its own episode is a source."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         one = (await session.encode(turn("Mail ada@example.org"))).outcomes[0].turns[0]
         two = (await session.encode(turn("It is ada@example.org!"))).outcomes[0].turns[0]
         assert one.fact_ids == two.fact_ids
@@ -172,11 +165,9 @@ async def test_the_same_fact_from_two_turns_is_one_memory(
         assert await session.repository.count(session.scope, MemoryType.FACTUAL) == 1
 
 
-async def test_working_memory_is_there_while_the_session_runs(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_working_memory_is_there_while_the_session_runs(temporal_client: Client) -> None:
     """The recent turns can be asked for, and are gone with the session."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         assert await session.gateway.working_memory(session.scope, "s1") == []
         await session.encode(turn("one"), turn("two"))
         held = await session.gateway.working_memory(session.scope, "s1")
@@ -186,11 +177,9 @@ async def test_working_memory_is_there_while_the_session_runs(
         assert await session.gateway.working_memory(session.scope, "s1") == []
 
 
-async def test_an_urgent_turn_asks_for_consolidation_at_once(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_an_urgent_turn_asks_for_consolidation_at_once(temporal_client: Client) -> None:
     """HIGH is requested while the session goes on; the end asks once more."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         reply = await session.encode(turn("Remember that I am allergic to peanuts!"))
         assert reply.outcomes[0].turns[0].signal is Signal.HIGH
         await session.gateway.end_session(session.scope, "s1")
@@ -198,11 +187,9 @@ async def test_an_urgent_turn_asks_for_consolidation_at_once(
         assert [r.reason for r in session.requests.seen] == ["an urgent turn", "session ended"]
 
 
-async def test_a_full_buffer_asks_for_consolidation(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_full_buffer_asks_for_consolidation(temporal_client: Client) -> None:
     """The N-th quiet turn requests extraction of the batch."""
-    async with running_session(temporal_client, tmp_path, buffer_turns=3) as session:
+    async with running_session(temporal_client, buffer_turns=3) as session:
         for count in (1, 2, 0):
             reply = await session.encode(turn("The weather was mild."))
             assert reply.buffered == count
@@ -211,12 +198,10 @@ async def test_a_full_buffer_asks_for_consolidation(
         assert session.requests.seen[0].reason == "3 turns wait"
 
 
-async def test_waiting_and_idling_run_on_durable_timers(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_waiting_and_idling_run_on_durable_timers(temporal_client: Client) -> None:
     """After T a waiting turn is requested; after the idle time the session ends by itself."""
     async with running_session(
-        temporal_client, tmp_path, buffer_minutes=0.01, session_idle_minutes=0.03
+        temporal_client, buffer_minutes=0.01, session_idle_minutes=0.03
     ) as session:
         await session.encode(turn("The weather was mild."))
         summary = await session.handle.result()
@@ -227,18 +212,18 @@ async def test_waiting_and_idling_run_on_durable_timers(
         ]
 
 
-async def test_a_session_goes_on_after_idling(temporal_client: Client, tmp_path: Path) -> None:
+async def test_a_session_goes_on_after_idling(temporal_client: Client) -> None:
     """The next turn after an idle end starts a new run; nothing is stored twice."""
-    async with running_session(temporal_client, tmp_path, session_idle_minutes=0.01) as session:
+    async with running_session(temporal_client, session_idle_minutes=0.01) as session:
         await session.encode(turn("one", "m1"))
         await session.handle.result()
         await session.encode(turn("one", "m1"), turn("two", "m2"))
         assert [e.content for e in await session.episodes()] == ["one", "two"]
 
 
-async def test_continue_as_new_carries_everything(temporal_client: Client, tmp_path: Path) -> None:
+async def test_continue_as_new_carries_everything(temporal_client: Client) -> None:
     """A session of several runs keeps working memory, counts, and every turn exactly once."""
-    async with running_session(temporal_client, tmp_path, updates_per_run=5) as session:
+    async with running_session(temporal_client, updates_per_run=5) as session:
         for number in range(17):
             await session.encode(turn(f"turn {number}", f"m{number}"))
         held = await session.gateway.working_memory(session.scope, "s1")
@@ -270,9 +255,7 @@ class FailingStore:
         return await self.inner.store(request)
 
 
-async def test_an_outage_delays_the_acknowledgement_only(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_an_outage_delays_the_acknowledgement_only(temporal_client: Client) -> None:
     """Past the local attempts the regular activity goes on until the store is back."""
     stores: list[FailingStore] = []
 
@@ -280,18 +263,16 @@ async def test_an_outage_delays_the_acknowledgement_only(
         stores.append(FailingStore(inner, failures=4))
         return stores[-1]
 
-    async with running_session(temporal_client, tmp_path, wrap=wrap) as session:
+    async with running_session(temporal_client, wrap=wrap) as session:
         reply = await session.encode(turn("patience"))
         assert reply.outcomes[0].error is None
         assert stores[0].attempts == 5
         assert [e.content for e in await session.episodes()] == ["patience"]
 
 
-async def test_many_processes_in_one_session_store_each_turn_once(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_many_processes_in_one_session_store_each_turn_once(temporal_client: Client) -> None:
     """Three gateways send the same messages at once: stored once, acknowledged each time."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         turns = [turn(f"text {n}", f"m{n}") for n in range(4)]
         replies = await asyncio.gather(
             *(session.encode(t) for t in turns for _ in range(3)), return_exceptions=True
@@ -301,17 +282,15 @@ async def test_many_processes_in_one_session_store_each_turn_once(
         assert len(await session.episodes()) == 4
 
 
-async def test_ending_a_session_that_does_not_run_says_so(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_ending_a_session_that_does_not_run_says_so(temporal_client: Client) -> None:
     """No run: no summary, no error."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         assert await session.gateway.end_session(session.scope, "s1") is None
 
 
-async def test_the_ui_shows_who_and_what(temporal_client: Client, tmp_path: Path) -> None:
+async def test_the_ui_shows_who_and_what(temporal_client: Client) -> None:
     """User, session and stage are typed search attributes; the run has a summary."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         await session.encode(turn("hello"))
         description = await session.handle.describe()
         assert description.status is WorkflowExecutionStatus.RUNNING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -29,13 +28,11 @@ class Refusing(Requests):
 
 
 async def test_a_trigger_is_not_lost_when_asking_fails(
-    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A final failure to ask for consolidation is asked again; the session goes on."""
     monkeypatch.setattr(session_module, "_DISPATCH_AGAIN", timedelta(milliseconds=50))
-    async with running_session(
-        temporal_client, tmp_path, requests=Refusing(), in_sandbox=False
-    ) as session:
+    async with running_session(temporal_client, requests=Refusing(), in_sandbox=False) as session:
         await session.encode(turn("Remember that I am allergic to peanuts!"))
         await session.gateway.end_session(session.scope, "s1")
         await session.handle.result()
@@ -50,7 +47,6 @@ CONTENT = "the blue teapot"
 
 async def test_no_content_leaves_with_a_failure(
     temporal_client: Client,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -63,7 +59,7 @@ async def test_no_content_leaves_with_a_failure(
             raise StorageError("The engine refused.") from error
 
     monkeypatch.setattr(EdgeRepository, "insert", quoting)
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         with pytest.raises(StorageError, match=r"The engine refused\.") as caught:
             await session.encode(turn(CONTENT))
         assert CONTENT not in str(caught.value)
@@ -74,7 +70,7 @@ async def test_no_content_leaves_with_a_failure(
 
 
 async def test_what_nobody_typed_is_retried_and_named_by_its_kind(
-    temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An untyped exception becomes a retryable typed one without its message."""
     real, attempts = EdgeRepository.insert, []
@@ -86,18 +82,16 @@ async def test_what_nobody_typed_is_retried_and_named_by_its_kind(
         await real(*args, **options)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr(EdgeRepository, "insert", flawed)
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         reply = await session.encode(turn("hello"))
         assert reply.outcomes[0].error is None
         assert len(attempts) == 2
     assert UnforeseenFailure.retryable
 
 
-async def test_a_test_turn_neither_hides_nor_supports_a_real_fact(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_test_turn_neither_hides_nor_supports_a_real_fact(temporal_client: Client) -> None:
     """The same address in a test turn and a real one: two memories, each with its own source."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         for is_test, name in ((True, "m1"), (False, "m2")):
             call = EncodeCall(turns=(turn("Mail ada@example.org", name),), is_test=is_test)
             await session.gateway.encode(session.scope, "s1", EncodeRequest(calls=(call,)))
@@ -107,11 +101,9 @@ async def test_a_test_turn_neither_hides_nor_supports_a_real_fact(
         assert all(len(fact.source_episode_ids) == 1 for fact in facts)
 
 
-async def test_a_refused_call_does_not_claim_its_message_ids(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_a_refused_call_does_not_claim_its_message_ids(temporal_client: Client) -> None:
     """In one update, a call may use an id that only a refused call has used before it."""
-    async with running_session(temporal_client, tmp_path) as session:
+    async with running_session(temporal_client) as session:
         await session.encode(turn("first", "m1"))
         request = EncodeRequest(
             calls=(

@@ -10,7 +10,6 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +31,10 @@ from engram.domain.slots import ends_something, slot_of
 from engram.domain.verifying import verify
 from engram.ports import MemoryRepository
 from tests.support.consolidation_workers import consolidating
+from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.slot_stories import KINDS, Account, Choice, Move, told
-from tests.support.workers import open_edge, worker_settings
+from tests.support.workers import worker_settings
 
 SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
 MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")
@@ -50,14 +50,11 @@ CHOICES = st.builds(
 
 
 @pytest.fixture(scope="module")
-def minds(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
+def minds() -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
     """One store for all stories, and the loop that it lives on."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        folder: Path = tmp_path_factory.mktemp("stories")
-        opening = open_edge(folder, worker_settings())
+        opening = borrowed_store()
         repository = runner.run(stack.enter_async_context(opening))
         try:
             yield runner, InProcessMemory(repository)
@@ -186,14 +183,14 @@ STORIES = (
 
 @pytest.mark.parametrize("story", STORIES, ids=["moves", "returns", "corrections"])
 async def test_the_same_holds_through_the_workflow(
-    temporal_client: Client, tmp_path: Path, story: list[tuple[int, Move, int]]
+    temporal_client: Client, story: list[tuple[int, Move, int]]
 ) -> None:
     """A few stories take the whole way: through Temporal, in two portions."""
     worker = worker_settings(extraction_batch_turns=2)
     choices = [Choice(kind, move, value, 0, same_turn=False) for kind, move, value in story]
     turns, account = told(choices)
     async with (
-        open_edge(tmp_path, worker) as repository,
+        borrowed_store() as repository,
         consolidating(temporal_client, repository, worker) as memory,
     ):
         in_process = InProcessMemory(repository)

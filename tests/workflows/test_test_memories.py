@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
@@ -17,7 +16,8 @@ from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.ports import MemoryRepository
-from tests.support.workers import Requests, open_edge, session_worker, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import Requests, session_worker, worker_settings
 from tests.workflows.test_forgetting import everything, remembering, said
 from workflows.session import SessionWorkflow
 
@@ -68,11 +68,9 @@ ONLY: dict[str, Callable[[MemoryStore, bool], Awaitable[Any]]] = {
 """Reads and passes over test memories alone, when asked."""
 
 
-async def test_no_read_and_no_pass_shows_a_test_memory(
-    temporal_client: Client, tmp_path: Path
-) -> None:
+async def test_no_read_and_no_pass_shows_a_test_memory(temporal_client: Client) -> None:
     """With real and test turns in one session, each is consolidated apart and told apart."""
-    async with remembering(temporal_client, tmp_path) as (memory, repository):
+    async with remembering(temporal_client) as (memory, repository):
         await memory.encode([said(words, day) for day, words in enumerate(REAL)], session_id="s1")
         await memory.encode(_tried(TEST), session_id="s1", is_test=True)
         assert (await memory.consolidate(dry_run=True)).episodes == len(REAL)
@@ -103,13 +101,13 @@ async def test_no_read_and_no_pass_shows_a_test_memory(
         await memory.end_session("s1")
 
 
-async def test_test_turns_ask_for_no_extraction(temporal_client: Client, tmp_path: Path) -> None:
+async def test_test_turns_ask_for_no_extraction(temporal_client: Client) -> None:
     """They neither fill the buffer nor end a session's consolidation, however urgent."""
     settings, requests = worker_settings(buffer_turns=2), Requests()
     scope = Scope.of("default", f"tests-{settings.store_queue}")
     gateway = WorkflowGateway(temporal_client, settings)
     async with (
-        open_edge(tmp_path, settings) as repository,
+        borrowed_store() as repository,
         session_worker(
             temporal_client, settings, repository, requests, workflows=[SessionWorkflow]
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -11,11 +10,11 @@ from temporalio.client import Client
 from tests.workflows.test_forgetting import remembering
 
 
-async def test_a_late_cancellation_is_no_error(temporal_client: Client, tmp_path: Path) -> None:
+async def test_a_late_cancellation_is_no_error(temporal_client: Client) -> None:
     """What the SDK warns of when a cancellation comes too late ends no worker; the rest stays."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        async with remembering(temporal_client, tmp_path):
+        async with remembering(temporal_client):
             warnings.warn("Cannot find activity to cancel for token b'\\x0a'", stacklevel=1)
             with pytest.raises(UserWarning, match="something else"):
                 warnings.warn("something else", stacklevel=1)

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from uuid import uuid4
 
 from temporalio.testing import WorkflowEnvironment
@@ -29,9 +28,10 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.accesses import AccessLog
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.updates import update_memories
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import ATTRIBUTES, knowledge
 from tests.support.reference_lifecycle import ReferenceLife
-from tests.support.workers import open_edge, time_skipping, worker_settings
+from tests.support.workers import time_skipping, worker_settings
 from workflows.worker import running_workers
 
 WEEKS = 52
@@ -150,11 +150,11 @@ class Year:
 
 
 @asynccontextmanager
-async def new_year(folder: Path) -> AsyncIterator[Year]:
+async def new_year() -> AsyncIterator[Year]:
     """A user, everything that works for them, and a server that skips time."""
     settings = worker_settings()
     async with (
-        open_edge(folder, settings) as edge,
+        borrowed_store() as edge,
         time_skipping(ATTRIBUTES) as environment,
         running_workers(
             environment.client,
@@ -168,10 +168,10 @@ async def new_year(folder: Path) -> AsyncIterator[Year]:
         yield Year(environment, edge, settings)
 
 
-async def test_a_year_ends_as_a_plain_account_says(tmp_path: Path) -> None:
+async def test_a_year_ends_as_a_plain_account_says() -> None:
     """Turns, recalls, confirmations and silence: same states, no recall lost, nothing erased."""
     began = time.monotonic()
-    async with new_year(tmp_path) as year:
+    async with new_year() as year:
         for number in range(WEEKS):
             await year.week(number)
         stored = await year.edge.get(SCOPE, year.lives)

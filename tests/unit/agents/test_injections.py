@@ -19,9 +19,9 @@ from engram.domain.memories import DERIVED_TYPES, Episode, MemoryType, SemanticM
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, slot_of
 from engram.ports import MemoryRepository
+from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.reconciliation import said
-from tests.support.workers import open_edge, worker_settings
 from tests.unit.agents.test_agents import user_prompt
 
 DATA = Path(__file__).parents[2] / "data" / "injections.seen.jsonl"
@@ -70,9 +70,9 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,14 +12,14 @@ from engram.domain.memories import Category, MemoryStatus, Resolution, SemanticM
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.ports import MemoryRepository, NewMemory
+from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import NOW, SCOPE, ReconciledKnowledge, said, stated
-from tests.support.workers import open_edge, worker_settings
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,9 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, NewMemory
-from engram.settings import Settings
 from engram.writing.updates import update_memories
+from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import SCOPE, said
-from tests.support.workers import open_edge
 
 _writes = itertools.count()
 
@@ -27,9 +25,9 @@ def write_id() -> str:
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A store with three turns."""
-    async with open_edge(tmp_path, Settings.load()) as opened:
+    async with borrowed_store() as opened:
         episodes = [said(day) for day in range(3)]
         vectors = await make_embedder("wordllama").embed_documents([e.content for e in episodes])
         pairs = zip(episodes, vectors, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,9 @@ from engram.domain.lifecycle.promotion import promoted
 from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import AnyMemory, MemoryStatus, ProceduralMemory, SemanticMemory
 from engram.errors import MemoryNotFound
-from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.digest_memories import ADA, known, minute
-from tests.support.workers import open_edge
+from tests.support.edge_stores import borrowed_store
 from tests.unit.digests.test_rebuilding import CHESS, Kept
 
 HOME = known("The user lives in Lisbon.", 1, slot=("user", "lives in", "Lisbon"))
@@ -25,9 +23,9 @@ TEA = known("The user always drinks tea at night.", 3, slot=("user", "drinks", "
 
 
 @pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+async def kept() -> AsyncIterator[Kept]:
     """An empty memory."""
-    async with open_edge(tmp_path, Settings.load()) as repository:
+    async with borrowed_store() as repository:
         yield Kept(repository)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,11 +26,10 @@ from engram.domain.memories import (
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
 from engram.ports import MemoryRepository, NewMemory
-from engram.settings import Settings
 from engram.writing.digests import Digests
 from engram.writing.updates import update_memories
 from tests.support.digest_memories import ADA, episode, known, minute
-from tests.support.workers import open_edge
+from tests.support.edge_stores import borrowed_store
 
 POLICY = DigestPolicy()
 
@@ -124,9 +122,9 @@ class Kept:
 
 
 @pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+async def kept() -> AsyncIterator[Kept]:
     """An empty memory."""
-    async with open_edge(tmp_path, Settings.load()) as repository:
+    async with borrowed_store() as repository:
         yield Kept(repository)
 
 
@@ -283,15 +281,9 @@ async def test_turns_of_an_earlier_time_get_a_box_of_their_own(kept: Kept) -> No
     assert [box.sealed for box in boxes if late.id in box.episode_ids] == [SealReason.LATE]
 
 
-def _folder(path: Path, number: int) -> Path:
-    folder = path / str(number)
-    folder.mkdir()
-    return folder
-
-
-async def _disturbed(folder: Path, fails_at: int) -> tuple[list[tuple[Any, ...]], int]:
+async def _disturbed(fails_at: int) -> tuple[list[tuple[Any, ...]], int]:
     """What two digest stages leave, the second failing once at that write; and its writes."""
-    async with open_edge(folder, Settings.load()) as repository:
+    async with borrowed_store() as repository:
         kept = Kept(repository)
         sprouted = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
         await kept.keep(PORTO, BOSS, SAM, sprouted, *CHESS, *TURNS)
@@ -307,12 +299,12 @@ async def _disturbed(folder: Path, fails_at: int) -> tuple[list[tuple[Any, ...]]
 
 
 @pytest.mark.slow
-async def test_a_crash_between_any_two_writes_repeats_harmlessly(tmp_path: Path) -> None:
+async def test_a_crash_between_any_two_writes_repeats_harmlessly() -> None:
     """Failing at each write in turn, then doing it again, leads to the same digests."""
-    undisturbed, writes = await _disturbed(_folder(tmp_path, 0), 0)
+    undisturbed, writes = await _disturbed(0)
     assert writes >= 9
     for fails_at in range(1, writes + 1):
-        after, _ = await _disturbed(_folder(tmp_path, fails_at), fails_at)
+        after, _ = await _disturbed(fails_at)
         assert after == undisturbed, f"failing at write {fails_at}"
 
 
@@ -341,11 +333,11 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: Kept) -> Non
 
 
 @pytest.mark.slow
-async def test_a_digest_costs_what_was_touched_not_what_is_stored(tmp_path: Path) -> None:
+async def test_a_digest_costs_what_was_touched_not_what_is_stored() -> None:
     """The same touch asks and reads as much with 2,000 memories stored as with 100."""
     costs = []
     for stored in (100, 2000):
-        async with open_edge(_folder(tmp_path, stored), Settings.load()) as repository:
+        async with borrowed_store() as repository:
             kept = Kept(repository)
             others = [
                 known(f"Person{n % 90} collects stamp{n}.", n / 100, entities=(f"Person{n % 90}",),

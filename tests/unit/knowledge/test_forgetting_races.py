@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -25,7 +24,7 @@ from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from engram.writing.forgetting import Forgetter
 from engram.writing.plans import PlanWriter
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
 
 SCOPE = Scope.of("default", "ada")
 SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -34,9 +33,9 @@ _ENDED = {"status": MemoryStatus.SUPERSEDED, "valid_to": SAID, "superseded_known
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from engram.domain.memories import MemoryType
 from engram.ports import Equals, MemoryRepository
 from engram.writing.reads import episodes_by_id, every_page
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
 from tests.unit.knowledge.test_forgetting_races import SCOPE, keep, statement, turn
 
 
 @pytest.fixture
-async def repository(tmp_path: Path) -> AsyncIterator[MemoryRepository]:
+async def repository() -> AsyncIterator[MemoryRepository]:
     """A fresh store."""
-    async with open_edge(tmp_path, worker_settings()) as opened:
+    async with borrowed_store() as opened:
         yield opened
 
 

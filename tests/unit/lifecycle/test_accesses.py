@@ -20,10 +20,10 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository, NewMemory, Replacement
-from engram.settings import Settings
 from engram.writing.accesses import AccessLog
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.updates import update_memories
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -36,7 +36,6 @@ from tests.support.lifecycle_memories import (
     recalled,
     semantic,
 )
-from tests.support.workers import open_edge
 
 ADA = Scope.of("default", "ada")
 _counter = itertools.count()
@@ -48,10 +47,10 @@ def fresh() -> str:
 
 
 @pytest.fixture(scope="module")
-def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryRepository]:
+def edge() -> Iterator[MemoryRepository]:
     """One real store for all tests here; opening one takes longer than they do."""
     with asyncio.Runner() as runner:
-        opening = open_edge(tmp_path_factory.mktemp("accesses"), Settings.load())
+        opening = borrowed_store()
         yield runner.run(opening.__aenter__())
         runner.run(opening.__aexit__(None, None, None))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import get_args
 from uuid import uuid4
 
@@ -13,25 +12,24 @@ from engram.domain.memories import LinkKind, MemoryType
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
 from engram.ports import NewMemory
-from engram.settings import Settings
 from engram.writing.plans import PlanWriter
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.lifecycle_workers import knowledge
 from tests.support.reconciliation import SCOPE
-from tests.support.workers import open_edge
 
 BY_PROMOTION = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
 BY_RECALLS = {LinkKind.COACTIVATED}
 LASTING = {*BY_PROMOTION, LinkKind.BELONGS_TO}
 
 
-async def test_each_proposed_kind_is_stored_and_fades(tmp_path: Path) -> None:
+async def test_each_proposed_kind_is_stored_and_fades() -> None:
     """Entity, time, causal and the others reach the store; only how things came about lasts."""
     proposed = set(get_args(ProposedKind))
     assert proposed | BY_PROMOTION | BY_RECALLS == set(LinkKind)
     embedder = make_embedder("wordllama")
     first, second = (knowledge(SCOPE, words, day(0)) for words in ("It rains", "It is wet"))
-    async with open_edge(tmp_path, Settings.load()) as repository:
+    async with borrowed_store() as repository:
         vectors = await embedder.embed_documents([first.content, second.content])
         pairs = zip((first, second), vectors, strict=True)
         await repository.insert(SCOPE, [NewMemory(memory, vector) for memory, vector in pairs])

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from uuid import uuid4
 
 from structlog.testing import capture_logs
 
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
-from engram.settings import Settings
 from engram.writing.plans import PlanWriter
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE
-from tests.support.workers import open_edge
 
 
-async def test_a_large_plan_takes_one_short_line(tmp_path: Path) -> None:
+async def test_a_large_plan_takes_one_short_line() -> None:
     """At info a plan of 300 actions is as long as one of 3; debug names every memory (row K8)."""
     links = [
         LinkGraph(why="alike", first_id=str(uuid4()), second_id=str(uuid4())) for _ in range(300)
     ]
     lengths = []
-    async with open_edge(tmp_path, Settings.load()) as repository:
+    async with borrowed_store() as repository:
         writer = PlanWriter(repository, make_embedder("wordllama"), lambda: uuid4().hex)
         for size in (3, 300):
             with capture_logs() as lines:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +18,11 @@ from engram.domain.reconciliation import reconcile
 from engram.domain.statements import Statement
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.ports import MemoryRepository, NewMemory
-from engram.settings import Settings
 from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
+from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated
-from tests.support.workers import open_edge
 
 _counter = itertools.count()
 
@@ -73,9 +71,9 @@ def tried(days: int, name: str = "") -> Episode:
 
 
 @pytest.fixture
-async def knowledge(tmp_path: Path) -> AsyncIterator[Consolidated]:
+async def knowledge() -> AsyncIterator[Consolidated]:
     """A fresh store."""
-    async with open_edge(tmp_path, Settings.load()) as edge:
+    async with borrowed_store() as edge:
         yield Consolidated(edge, make_embedder("wordllama"))
 
 

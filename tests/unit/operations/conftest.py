@@ -6,7 +6,6 @@ import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,8 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.promotions import Promoter
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.reviews import Reviewer
-from tests.support.workers import open_edge, worker_settings
+from tests.support.edge_stores import borrowed_store
+from tests.support.workers import worker_settings
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 ADA = Scope.of("default", "ada")
@@ -125,10 +125,10 @@ def ago(days: float) -> datetime:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def bench() -> AsyncIterator[Bench]:
     """A fresh store under the default rules."""
     settings = worker_settings()
-    async with open_edge(tmp_path, settings) as store:
+    async with borrowed_store() as store:
         numbers = itertools.count()
 
         def write_id() -> str:
