@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +47,6 @@ class ProcessState:
                 "the working directory": os.getcwd(),  # noqa: PTH109 - it may be gone
                 "the import path": tuple(sys.path),
                 "the handler of Ctrl-C": signal.getsignal(signal.SIGINT),
-                "the filters of warnings": tuple(warnings.filters),
                 "whether stamina retries": (stamina.is_active(), stamina.is_testing()),
                 "whether models may be asked": pydantic_ai.models.ALLOW_MODEL_REQUESTS,
             },
@@ -75,10 +73,7 @@ class ProcessState:
     def put_back(self) -> None:
         """Make logging, environment and the like as they were."""
         before = self.settings
-        structlog.reset_defaults()
-        configuration = before["structlog's configuration"]
-        if configuration is not None:
-            structlog.configure(**configuration)
+        structlog.configure(**before["structlog's configuration"])
         root = logging.getLogger()
         root.setLevel(before["the root logger's level"])
         for handler in set(_own_handlers(root)) - set(before["the root logger's handlers"]):
@@ -103,9 +98,7 @@ def nothing_left_behind() -> Iterator[None]:
         raise AssertionError(f"left changed for whatever runs next: {', '.join(changed)}")
 
 
-def _configured() -> dict[str, Any] | None:
-    if not structlog.is_configured():
-        return None
+def _configured() -> dict[str, Any]:
     configuration = structlog.get_config()
     # The list is changed in place by structlog.testing.capture_logs.
     return {**configuration, "processors": list(configuration["processors"])}

@@ -12,7 +12,8 @@ import pytest
 from engram.embedded import processes
 from engram.embedded.processes import find_by_marker, find_process, signal_group
 
-NAME = "engram-test:/some where/(odd) %C3.sqlite"
+# Of this process alone: others run the same tests at the same time.
+NAME = f"engram-test-{os.getpid()}:/some where/(odd) %C3.sqlite"
 
 
 @pytest.fixture(params=["proc", "ps"])
