@@ -30,7 +30,7 @@ from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.ports import NewMemory
 from engram.writing.reviewed import ReviewedRepository
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 BAR = 1500.0
 """Turns a second, on a machine with two cores and nothing else to do."""

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import consolidating
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 TURNS = 1000
 A_SESSION = 50

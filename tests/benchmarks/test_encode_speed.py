@@ -29,7 +29,8 @@ from engram.domain.scope import Scope
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from tests.conftest import NOW
-from tests.support.workers import open_edge, session_worker, worker_settings
+from tests.support.stores import open_edge, worker_settings
+from tests.support.workers import session_worker
 from workflows.session import SessionWorkflow
 
 SESSIONS = 20

@@ -60,7 +60,8 @@ from engram.writing.updates import update_memories
 from tests.conftest import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
-from tests.support.workers import open_edge, time_skipping, turn_store, worker_settings
+from tests.support.stores import open_edge, turn_store, worker_settings
+from tests.support.workers import time_skipping
 from workflows.worker import running_workers
 
 HISTORIES = Path(__file__).parent / "histories"

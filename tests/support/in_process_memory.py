@@ -29,7 +29,7 @@ from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
-from tests.support.workers import turn_store, worker_settings
+from tests.support.stores import turn_store, worker_settings
 
 START = datetime(2025, 1, 1, 9, tzinfo=UTC)
 

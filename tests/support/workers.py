@@ -1,18 +1,13 @@
-"""Putting the parts of a worker together for tests: real engine, real embedder, real rules."""
+"""Temporal for tests: a worker of sessions, what it asks for, a server that skips time."""
 
 from __future__ import annotations
 
-import atexit
-import itertools
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
@@ -25,53 +20,10 @@ from activities.errors import TypedErrorInterceptor
 from activities.sessions import SessionActivities
 from engram.contracts.sessions import ConsolidationRequest
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
 from engram.settings import Settings
-from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
+from tests.support.stores import turn_store
 from workflows.sandbox import sandbox_runner
-
-
-def worker_settings(**values: Any) -> Settings:
-    """Settings with queues of their own, so that tests never meet."""
-    unique = uuid4().hex[:8]
-    return Settings.load(
-        **{"store_queue": f"store-{unique}", "model_queue": f"model-{unique}", **values}
-    )
-
-
-# Making a store costs seconds, copying an empty one a fraction: made once per run.
-_template: list[Path] = []
-
-
-async def _load(path: Path, settings: Settings) -> EdgeRepository:
-    embedder = make_embedder("wordllama")
-    return await EdgeRepository.open(
-        path,
-        embedder_identity=embedder.identity,
-        dimensions=await embedder.dimensions(),
-        settings=settings,
-    )
-
-
-@asynccontextmanager
-async def open_edge(path: Path, settings: Settings) -> AsyncIterator[EdgeRepository]:
-    """A real store in a folder, as it is or fresh."""
-    store = path / "store"
-    if not store.exists():
-        if not _template:
-            made = Path(tempfile.mkdtemp(prefix="engram-empty-store-"))
-            atexit.register(shutil.rmtree, made, ignore_errors=True)
-            await (await _load(made / "store", settings)).close()
-            _template.append(made / "store")
-        # cp keeps the holes of the engine's preallocated files.
-        subprocess.run(["cp", "-r", str(_template[0]), str(store)], check=True)  # noqa: ASYNC221 - a test's set-up
-    repository = await _load(store, settings)
-    try:
-        yield repository
-    finally:
-        await repository.close()
 
 
 @asynccontextmanager
@@ -91,17 +43,6 @@ async def time_skipping(attributes: Sequence[str]) -> AsyncIterator[WorkflowEnvi
             )
         )
         yield started
-
-
-def turn_store(repository: Any, settings: Settings) -> TurnStore:
-    """The storing service over a repository."""
-    counter = itertools.count()
-    return TurnStore(
-        repository,
-        make_embedder("wordllama"),
-        Extractor(settings),
-        lambda: f"write-{next(counter)}-{uuid4()}",
-    )
 
 
 class Requests:

@@ -31,7 +31,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 from workflows.consolidation import ConsolidationWorkflow
 
 

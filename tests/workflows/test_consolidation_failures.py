@@ -28,7 +28,7 @@ from engram.errors import ModelAnswerUnusable, ModelRejected, RunEnded, error_fr
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Picky, consolidating, current, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 from workflows.failures import failure_of
 
 

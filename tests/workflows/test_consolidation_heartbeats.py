@@ -31,7 +31,7 @@ from engram.domain.statements import Statement
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.conftest import NOW
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 BEATS = 3
 SCOPE = Scope.of("default", "ada")

@@ -17,7 +17,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.writing import digest_guidelines
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 _DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
 

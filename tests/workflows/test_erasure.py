@@ -15,7 +15,7 @@ from engram.contracts.erasure import SERVERS_MAY_KEEP, ErasureReceipt
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 from workflows.worker import running_workers
 
 

@@ -16,7 +16,7 @@ from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
 USERS = 14

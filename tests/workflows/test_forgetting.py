@@ -27,7 +27,7 @@ from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.errors import MemoryNotFound
 from engram.ports import MemoryRepository
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 from workflows.worker import running_workers
 
 FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)

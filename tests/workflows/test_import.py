@@ -39,7 +39,8 @@ from engram.transfer.preparing import HerePreparer
 from engram.transfer.restoring import MemoryRestorer
 from engram.transfer.storing import TurnImporter
 from tests.conftest import NOW
-from tests.support.workers import Requests, open_edge, turn_store, worker_settings
+from tests.support.stores import open_edge, turn_store, worker_settings
+from tests.support.workers import Requests
 from workflows.importing import ImportWorkflow
 from workflows.sandbox import sandbox_runner
 

@@ -18,7 +18,7 @@ from engram.errors import InvalidQuery
 from engram.settings import Settings
 from tests.replay.changed import OtherOrder
 from tests.support.lifecycle_workers import LifecycleUser, lifecycle_workers, turn
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 from workflows import replaying
 
 

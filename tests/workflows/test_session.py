@@ -28,7 +28,8 @@ from engram.errors import StorageUnavailable
 from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
 from tests.conftest import NOW
-from tests.support.workers import Requests, open_edge, session_worker, worker_settings
+from tests.support.stores import open_edge, worker_settings
+from tests.support.workers import Requests, session_worker
 from workflows.session import SessionWorkflow
 
 

@@ -34,7 +34,7 @@ from engram.ports import MemoryRepository
 from tests.support.consolidation_workers import consolidating
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.slot_stories import KINDS, Account, Choice, Move, told
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
 MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")

@@ -17,7 +17,8 @@ from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.ports import MemoryRepository
-from tests.support.workers import Requests, open_edge, session_worker, worker_settings
+from tests.support.stores import open_edge, worker_settings
+from tests.support.workers import Requests, session_worker
 from tests.workflows.test_forgetting import everything, remembering, said
 from workflows.session import SessionWorkflow
 

@@ -31,7 +31,8 @@ from engram.writing.reviewed import ReviewedRepository
 from engram.writing.updates import update_memories
 from tests.support.lifecycle_workers import ATTRIBUTES, knowledge
 from tests.support.reference_lifecycle import ReferenceLife
-from tests.support.workers import open_edge, time_skipping, worker_settings
+from tests.support.stores import open_edge, worker_settings
+from tests.support.workers import time_skipping
 from workflows.worker import running_workers
 
 WEEKS = 52

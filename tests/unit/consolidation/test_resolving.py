@@ -14,7 +14,7 @@ from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.reconciliation import NOW, SCOPE, ReconciledKnowledge, said, stated
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.reconciliation import SCOPE, said
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 _writes = itertools.count()
 

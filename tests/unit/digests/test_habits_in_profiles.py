@@ -15,7 +15,7 @@ from engram.errors import MemoryNotFound
 from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.digest_memories import ADA, known, minute
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 from tests.unit.digests.test_rebuilding import CHESS, Kept
 
 HOME = known("The user lives in Lisbon.", 1, slot=("user", "lives in", "Lisbon"))

@@ -31,7 +31,7 @@ from engram.settings import Settings
 from engram.writing.digests import Digests
 from engram.writing.updates import update_memories
 from tests.support.digest_memories import ADA, episode, known, minute
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 POLICY = DigestPolicy()
 

@@ -25,7 +25,7 @@ from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from engram.writing.forgetting import Forgetter
 from engram.writing.plans import PlanWriter
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 SCOPE = Scope.of("default", "ada")
 SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -36,7 +36,7 @@ from tests.support.lifecycle_memories import (
     recalled,
     semantic,
 )
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 ADA = Scope.of("default", "ada")
 _counter = itertools.count()

@@ -18,7 +18,7 @@ from engram.writing.plans import PlanWriter
 from tests.support.lifecycle_memories import day
 from tests.support.lifecycle_workers import knowledge
 from tests.support.reconciliation import SCOPE
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 BY_PROMOTION = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
 BY_RECALLS = {LinkKind.COACTIVATED}

@@ -14,7 +14,7 @@ from engram.settings import Settings
 from engram.writing.plans import PlanWriter
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 
 async def test_a_large_plan_takes_one_short_line(tmp_path: Path) -> None:

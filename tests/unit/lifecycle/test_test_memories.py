@@ -24,7 +24,7 @@ from engram.writing.known import KnownMemories
 from engram.writing.plans import PlanWriter
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated
-from tests.support.workers import open_edge
+from tests.support.stores import open_edge
 
 _counter = itertools.count()
 

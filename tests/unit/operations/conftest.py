@@ -36,7 +36,7 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.promotions import Promoter
 from engram.writing.reviewed import ReviewedRepository
 from engram.writing.reviews import Reviewer
-from tests.support.workers import open_edge, worker_settings
+from tests.support.stores import open_edge, worker_settings
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 ADA = Scope.of("default", "ada")
