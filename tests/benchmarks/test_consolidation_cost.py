@@ -22,8 +22,8 @@ from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.scripted_model import user_prompt
 from tests.support.stores import open_edge, worker_settings
-from tests.unit.agents.test_agents import user_prompt
 
 SIZES = (100, 1_000, 10_000)
 EPISODES = 40

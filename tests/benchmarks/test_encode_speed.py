@@ -28,7 +28,7 @@ from engram.contracts.sessions import (
 from engram.domain.scope import Scope
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.stores import open_edge, worker_settings
 from tests.support.workers import session_worker
 from workflows.session import SessionWorkflow

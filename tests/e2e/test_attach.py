@@ -55,8 +55,8 @@ from engram.http.keys import new_key
 from engram.http.serve import public_app, serve_on_socket, serve_publicly
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
-from tests.conftest import free_port
 from tests.support.fake_engine import MOMENT, FakeEngine
+from tests.support.ports import free_port
 
 SETTINGS = Settings.load()
 ADA = Scope.of("default", "ada@example.org:1+2|x~y=z")

@@ -57,7 +57,7 @@ from engram.transfer.batching import batch
 from engram.transfer.storing import TurnImporter
 from engram.writing.episodes import TurnStore
 from engram.writing.updates import update_memories
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
 from tests.support.stores import open_edge, turn_store, worker_settings

@@ -30,7 +30,7 @@ from engram.domain.scope import Scope
 from engram.domain.statements import Statement
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.stores import open_edge, worker_settings
 
 BEATS = 3

@@ -38,7 +38,7 @@ from engram.transfer.batching import batch
 from engram.transfer.preparing import HerePreparer
 from engram.transfer.restoring import MemoryRestorer
 from engram.transfer.storing import TurnImporter
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.stores import open_edge, turn_store, worker_settings
 from tests.support.workers import Requests
 from workflows.importing import ImportWorkflow

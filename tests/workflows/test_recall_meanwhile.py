@@ -9,7 +9,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from engram.domain.turns import Turn
-from tests.workflows.test_forgetting import remembering, said
+from tests.support.remembering import remembering, said
 
 
 async def test_recall_answers_while_passes_run(temporal_client: Client, tmp_path: Path) -> None:

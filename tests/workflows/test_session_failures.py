@@ -13,8 +13,8 @@ from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
 from engram.storage.edge import EdgeRepository
+from tests.support.running_session import running_session, turn
 from tests.support.workers import Requests
-from tests.workflows.test_session import running_session, turn
 from workflows import session as session_module
 
 

@@ -17,9 +17,9 @@ from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.ports import MemoryRepository
+from tests.support.remembering import everything, remembering, said
 from tests.support.stores import open_edge, worker_settings
 from tests.support.workers import Requests, session_worker
-from tests.workflows.test_forgetting import everything, remembering, said
 from workflows.session import SessionWorkflow
 
 REAL = ("I live in Lisbon.", "I always drink green tea.", "I work at Contoso.")

@@ -21,8 +21,8 @@ from engram.domain.slots import USER, slot_of
 from engram.ports import MemoryRepository
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.reconciliation import said
+from tests.support.scripted_model import user_prompt
 from tests.support.stores import open_edge, worker_settings
-from tests.unit.agents.test_agents import user_prompt
 
 DATA = Path(__file__).parents[2] / "data" / "injections.seen.jsonl"
 BEFORE = (

@@ -10,8 +10,8 @@ import pytest
 from engram.domain.memories import MemoryType
 from engram.ports import Equals, MemoryRepository
 from engram.writing.reads import episodes_by_id, every_page
+from tests.support.conclusions import SCOPE, keep, statement, turn
 from tests.support.stores import open_edge, worker_settings
-from tests.unit.knowledge.test_forgetting_races import SCOPE, keep, statement, turn
 
 
 @pytest.fixture

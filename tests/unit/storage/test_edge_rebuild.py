@@ -17,11 +17,8 @@ from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
 from engram.storage import edge_rebuild, edge_shards
 from engram.storage.edge import EdgeRepository
-from tests.support.engines import ADA, BOB, episode, new
+from tests.support.engines import ADA, BOB, episode, new, open_engine_at
 from tests.support.raw_files import holders
-from tests.unit.storage.test_edge_files import folder, open_edge
-
-__all__ = ["folder"]
 
 EPISODIC = MemoryType.EPISODIC
 GONE = "quixotrophy"
@@ -35,7 +32,7 @@ def beside(path: Path) -> list[str]:
 
 async def erased(path: Path) -> EdgeRepository:
     """An open store of which one of two users was erased."""
-    repository = await open_edge(path)
+    repository = await open_engine_at(path)
     await repository.insert(ADA, [new(episode(ADA, f"{GONE} {number}")) for number in range(100)])
     await repository.insert(BOB, [new(episode(BOB, f"{STAYS} {number}")) for number in range(150)])
     await repository.flush()
@@ -60,7 +57,7 @@ async def test_rebuilt_files_hold_nothing_of_what_was_deleted(folder: Path) -> N
     assert holders(folder, [STAYS]) != {}
     await repository.insert(ADA, [new(episode(ADA, "again"))])
     await repository.close()
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     assert await again.count(ADA, EPISODIC) == 1
     assert beside(folder) == []
@@ -94,7 +91,7 @@ async def test_what_is_written_while_copying_is_there_afterwards(folder: Path) -
     expected = {key: memory for key, memory in (turns | later).items() if key not in gone}
     assert {memory.id: memory for memory in await everything(repository)} == expected
     await repository.close()
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert {memory.id: memory for memory in await everything(again)} == expected
     await again.close()
 
@@ -143,7 +140,7 @@ async def test_an_interrupted_rebuild_leaves_the_store_as_it_was(
             await rebuilding
         await repository.close()
     assert beside(folder) == []
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     await again.close()
 
@@ -152,7 +149,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from engram.storage import edge_rebuild, edge_swap
-from tests.unit.storage.test_edge_files import open_edge
+from tests.support.engines import open_engine_at
 
 folder, step = Path(sys.argv[1]), sys.argv[2]
 
@@ -178,7 +175,7 @@ else:
     setattr(place, name, dying(getattr(place, name), when))
 
 async def main():
-    await (await open_edge(folder)).rebuild()
+    await (await open_engine_at(folder)).rebuild()
 
 asyncio.run(main())
 """
@@ -200,7 +197,7 @@ async def test_a_rebuild_killed_at_any_step_is_finished_or_undone(folder: Path, 
     before = await everything(repository)
     await repository.close()
     assert await _killed(folder, step) == -signal.SIGKILL
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     assert beside(folder) == []
     await again.rebuild()

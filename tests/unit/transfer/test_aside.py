@@ -9,7 +9,7 @@ from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from engram.transfer.aside import Aside
 from engram.transfer.preparing import HerePreparer, Work
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 WORK = [
     Work("user: Mail ada@example.org.", None, "Mail ada@example.org.", "user", None, NOW),
