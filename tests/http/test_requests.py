@@ -20,8 +20,8 @@ from engram.errors import (
     TemporalNotSetUp,
     TemporalUnavailable,
 )
-from engram.http import health
 from engram.http.admission import ByKey
+from engram.http.health import ReadinessCheck
 from engram.http.key_file import KeyRing
 from engram.http.serve import public_app
 from engram.settings import Settings
@@ -139,6 +139,19 @@ async def fresh(
         yield client
 
 
+@pytest.fixture
+async def impatient(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Of an application that waits for nobody, and asks each time."""
+    readiness = ReadinessCheck(holds=0, patience=0.05)
+    app = public_app(fake, settings, key_maker.clock, readiness)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as client:
+        yield client
+
+
 @pytest.mark.parametrize(
     ("failure", "code"),
     [
@@ -151,22 +164,16 @@ async def fresh(
     ids=["temporal", "namespace", "store", "odd", "silent"],
 )
 async def test_readiness_follows_what_is_behind(
-    fresh: httpx.AsyncClient,
-    fake: FakeEngine,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: EngramError | None,
-    code: str,
+    impatient: httpx.AsyncClient, fake: FakeEngine, failure: EngramError | None, code: str
 ) -> None:
     """503 while Temporal or the store is away or silent, without their addresses; then 200."""
-    monkeypatch.setattr(health, "_HOLDS", 0)
-    monkeypatch.setattr(health, "_PATIENCE", 0.05)
     fake.failure, fake.delay = failure, 0 if failure else 5
-    answer = await fresh.get("/v1/ready")
+    answer = await impatient.get("/v1/ready")
     assert (answer.status_code, answer.json()["code"]) == (503, code)
     assert "10.0.0.7" not in answer.text
-    assert (await fresh.get("/v1/health")).status_code == 200
+    assert (await impatient.get("/v1/health")).status_code == 200
     fake.failure, fake.delay = None, 0
-    assert (await fresh.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
+    assert (await impatient.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
 
 
 async def test_readiness_is_asked_for_once_a_second(

@@ -104,7 +104,7 @@ class EdgeStore(Store):
 
     async def indexes(self, memory_type: MemoryType) -> set[str]:
         assert self.opened is not None
-        return set(self.opened._shards[memory_type].info().payload_schema)
+        return set(self.opened.shards[memory_type].info().payload_schema)
 
 
 class ServerStore(Store):

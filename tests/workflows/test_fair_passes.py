@@ -43,9 +43,9 @@ async def lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[LifecycleUser]:
     """Passes that look for two users at a time, and name five at most to skip."""
-    monkeypatch.setattr("workflows.maintenance._AT_ONCE", 2)
-    monkeypatch.setattr("workflows.maintenance._MOST_SKIPPED", 5)
-    monkeypatch.setattr("workflows.maintenance._MOST_AT_ONE_MOMENT", 9)
+    monkeypatch.setattr("workflows.maintenance.AT_ONCE", 2)
+    monkeypatch.setattr("workflows.maintenance.MOST_SKIPPED", 5)
+    monkeypatch.setattr("workflows.maintenance.MOST_AT_ONE_MOMENT", 9)
     async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as opened:
         yield opened
 

@@ -32,7 +32,7 @@ async def test_a_trigger_is_not_lost_when_asking_fails(
     temporal_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A final failure to ask for consolidation is asked again; the session goes on."""
-    monkeypatch.setattr(session_module, "_DISPATCH_AGAIN", timedelta(milliseconds=50))
+    monkeypatch.setattr(session_module, "DISPATCH_AGAIN", timedelta(milliseconds=50))
     async with running_session(
         temporal_client, tmp_path, requests=Refusing(), in_sandbox=False
     ) as session:

@@ -104,14 +104,20 @@ def test_many_threads_may_use_it(memory: SyncMemoryStore) -> None:
     assert len({receipt.episode_ids for receipt in receipts.values()}) == len(names)
 
 
+def loops() -> set[threading.Thread]:
+    """The threads in which memories without await live."""
+    return {thread for thread in threading.enumerate() if thread.name == "engram-loop"}
+
+
 def test_the_end_of_the_block_closes_everything() -> None:
     """Leaving happens in the task that entered; later use says that it is closed."""
     left: list[str] = []
+    before = loops()
     with SyncMemoryStore.opened(opening(left)) as memory:
         other = memory.for_user("bob")
-        thread = memory._thread
+        (thread,) = loops() - before
     assert left == ["same task"]
-    assert not thread._thread.is_alive()
+    assert not thread.is_alive()
     for store in (memory, other):
         with pytest.raises(MemoryClosed):
             store.stats()

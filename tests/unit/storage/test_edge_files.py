@@ -7,7 +7,10 @@ import importlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,15 +119,35 @@ asyncio.run(main())
     await repository.close()
 
 
+class FlushedShard:
+    """A shard that tells when it is flushed."""
+
+    def __init__(self, shard: object, tell: Callable[[], None]) -> None:
+        self.shard, self.tell = shard, tell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shard, name)
+
+    def flush(self) -> None:
+        """See the engine."""
+        self.tell()
+        self.__getattr__("flush")()
+
+
 async def test_flush_touches_only_what_changed(folder: Path) -> None:
     """After a flush nothing is left to do until the next write, and then for its type alone."""
     repository = await open_engine_at(folder)
+    flushed: list[MemoryType] = []
+    for kind, shard in repository.shards.items():
+        watched: Any = FlushedShard(shard, partial(flushed.append, kind))
+        repository.shards[kind] = watched
     await repository.insert(ADA, [new(episode(ADA, "turn"))])
-    assert repository._unflushed == {EPISODIC}
+    assert flushed == []
     await repository.flush()
-    assert repository._unflushed == set()
+    assert flushed == [EPISODIC]
     await repository.get(ADA, [episode(ADA, "turn").id])
-    assert repository._unflushed == set()
+    await repository.flush()
+    assert flushed == [EPISODIC]
     await repository.close()
 
 
@@ -143,14 +166,14 @@ async def test_optimising_loses_nothing(folder: Path) -> None:
 async def test_a_store_made_before_an_index_existed_gets_it(folder: Path) -> None:
     """Opening creates the indexes that are missing, so that new fields need no new store."""
     first = await open_engine_at(folder)
-    shard = first._shards[EPISODIC]
+    shard = first.shards[EPISODIC]
     from qdrant_edge import UpdateOperation  # noqa: PLC0415  # used by this test alone
 
     shard.update(UpdateOperation.delete_field_index("session_id"))
     assert "session_id" not in shard.info().payload_schema
     await first.close()
     second = await open_engine_at(folder)
-    assert "session_id" in second._shards[EPISODIC].info().payload_schema
+    assert "session_id" in second.shards[EPISODIC].info().payload_schema
     await second.close()
 
 

@@ -6,8 +6,8 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.revisions import next_revision
 from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
-from engram.storage import edge_rebuild, edge_shards
+from engram.storage import edge_swap
 from engram.storage.edge import EdgeRepository
 from tests.support.engines import ADA, BOB, episode, new, open_engine_at
 from tests.support.raw_files import holders
@@ -102,15 +102,15 @@ async def test_what_cannot_be_opened_does_not_take_the_place(
     """A copy that the engine refuses is dropped; the old shard goes on taking writes."""
     repository = await erased(folder)
     before = await everything(repository)
-    load, refused = edge_shards._ready_shard, iter([True])
+    replace, damaged = edge_swap.replace, iter([True])
 
-    def refusing(path: Path, *args: object, making: bool) -> object:
-        if not making and next(refused, False):
-            raise StorageError("refused")
-        return load(path, *args, making=making)  # type: ignore[arg-type]  # passes on what it gets
+    def damaging(path: Path) -> None:
+        replace(path)
+        if next(damaged, False):
+            (path / "edge_config.json").write_text("not json")
 
-    monkeypatch.setattr(edge_shards, "_ready_shard", refusing)
-    with pytest.raises(StorageError, match="refused"):
+    monkeypatch.setattr(edge_swap, "replace", damaging)
+    with pytest.raises(StorageError, match="engram_episodic"):
         await repository.rebuild()
     await repository.insert(ADA, [new(episode(ADA, "still"))])
     assert await everything(repository) == before
@@ -211,19 +211,28 @@ async def _killed(path: Path, step: str) -> int:
     return (await asyncio.to_thread(subprocess.run, command, check=False)).returncode
 
 
-async def test_a_copy_is_made_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class ReadShard:
+    """A shard that notes how much is read of it at once."""
+
+    def __init__(self, shard: object, sizes: list[int]) -> None:
+        self.shard, self.sizes = shard, sizes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shard, name)
+
+    def scroll(self, request: object) -> tuple[list[object], object]:
+        """See the engine."""
+        records, after = self.__getattr__("scroll")(request)
+        self.sizes.append(len(records))
+        return records, after
+
+
+async def test_a_copy_is_made_in_steps(folder: Path) -> None:
     """No step of the engine takes more than a batch, so that others get their turn."""
     repository = await erased(folder)
     sizes: list[int] = []
-    put = edge_rebuild._Copying._put
-
-    def measured(self: edge_rebuild._Copying, records: Iterable[object]) -> None:
-        found = list(records)
-        sizes.append(len(found))
-        put(self, found)  # type: ignore[arg-type]  # what the engine gave
-
-    monkeypatch.setattr(edge_rebuild._Copying, "_put", measured)
+    watched: Any = ReadShard(repository.shards[EPISODIC], sizes)
+    repository.shards[EPISODIC] = watched
     await repository.rebuild()
-    assert max(sizes) == edge_rebuild._AT_ONCE
-    assert sum(sizes) == 150
+    assert sizes == [64, 64, 22]
     await repository.close()
