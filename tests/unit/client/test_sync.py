@@ -157,7 +157,7 @@ def test_ctrl_c_cancels_what_runs_and_nothing_else() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         thread.run(work())
-    assert ended.wait(5)
+    assert ended.wait(60)
     assert thread.run(asyncio.sleep(0, "next")) == "next"
     thread.close()
 
@@ -192,9 +192,9 @@ def test_closing_while_a_call_runs_ends_the_call() -> None:
 
     caller = threading.Thread(target=call)
     caller.start()
-    assert running.wait(5)
+    assert running.wait(60)
     thread.close()
-    caller.join(5)
+    caller.join(60)
     assert len(raised) == 1
 
 
