@@ -50,7 +50,7 @@ CHOICES = st.builds(
 
 
 @pytest.fixture(scope="module")
-def minds(
+def stories(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
     """One store for all stories, and the loop that it lives on."""
@@ -76,10 +76,10 @@ def minds(
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=6),
 )
 def test_what_is_known_is_what_was_said(
-    minds: tuple[asyncio.Runner, InProcessMemory], choices: list[Choice], cuts: list[int]
+    stories: tuple[asyncio.Runner, InProcessMemory], choices: list[Choice], cuts: list[int]
 ) -> None:
     """Current values, histories, sources, links and quotations, against a plain reading."""
-    runner, memory = minds
+    runner, memory = stories
     runner.run(_play(memory, choices, cuts))
 
 
