@@ -142,7 +142,8 @@ class InProcessMemory:
         )
         plan: ConsolidationPlan = await _run(self.storing.reconcile, question)
         await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
-        await _run(self.storing.retire, PlanInput(plan=plan, **common))
+        if plan.retirements():
+            await _run(self.storing.retire, PlanInput(plan=plan, **common))
         return plan
 
     async def recall(

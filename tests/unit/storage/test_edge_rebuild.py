@@ -17,6 +17,7 @@ from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
 from engram.storage import edge_swap
 from engram.storage.edge import EdgeRepository
+from engram.writing.reads import every_page
 from tests.support.engines import ADA, BOB, episode, new, open_engine_at
 from tests.support.raw_files import holders
 
@@ -43,7 +44,7 @@ async def erased(path: Path) -> EdgeRepository:
 
 async def everything(repository: EdgeRepository) -> list[AnyMemory]:
     """All that the second user has."""
-    return list((await repository.scroll(BOB, EPISODIC, limit=1000)).memories)
+    return [memory async for page in every_page(repository, BOB, EPISODIC) for memory in page]
 
 
 async def test_rebuilt_files_hold_nothing_of_what_was_deleted(folder: Path) -> None:
