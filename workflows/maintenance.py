@@ -46,12 +46,12 @@ from workflows.lifecycle_calls import call
 
 _USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
-_AT_ONCE: Final = 100
+AT_ONCE: Final = 100
 # Who stays due although this pass has seen to them travels in payloads: past so many the
 # pass goes on from where it is, and they need no name any more.
-_MOST_SKIPPED: Final = 2000
+MOST_SKIPPED: Final = 2000
 # All of them can be due since one moment; payloads are bounded, so at last the pass ends.
-_MOST_AT_ONE_MOMENT: Final = 10_000
+MOST_AT_ONE_MOMENT: Final = 10_000
 _GOES_ON: Final = "goes-on-past-skipped"
 _REQUEST = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10)
 
@@ -78,7 +78,7 @@ class MaintenanceWorkflow:
             self._describe()
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(self._carried())
-            if len(self._skip) >= _MOST_SKIPPED and not self._go_on_from_here():
+            if len(self._skip) >= MOST_SKIPPED and not self._go_on_from_here():
                 return self._report.model_copy(update={"remaining": True})
             found = await self._due()
             if not found.users and not found.passed:
@@ -91,10 +91,10 @@ class MaintenanceWorkflow:
         if not workflow.patched(_GOES_ON):
             return False
         if self._reached == self._position:
-            return len(self._skip) < _MOST_AT_ONE_MOMENT
+            return len(self._skip) < MOST_AT_ONE_MOMENT
         self._position = self._reached
         # Of the last ones, some may be due since that very moment.
-        self._skip = dict.fromkeys(list(self._skip)[-_AT_ONCE:])
+        self._skip = dict.fromkeys(list(self._skip)[-AT_ONCE:])
         return True
 
     async def _due(self) -> FindDueUsersOutput:
@@ -106,7 +106,7 @@ class MaintenanceWorkflow:
                 now=state.began_at or workflow.now(),
                 rules=state.policy.lifecycle_rules,
                 population=state.population,
-                most=_AT_ONCE,
+                most=AT_ONCE,
                 position=self._position,
                 skip=tuple(self._skip),
             ),

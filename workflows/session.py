@@ -30,7 +30,7 @@ from workflows.retries import LOCAL_STORE, STORE_LONG
 
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)
-_DISPATCH_AGAIN = timedelta(minutes=5)
+DISPATCH_AGAIN = timedelta(minutes=5)
 # Turns that come without a pause make something due at every turn. Runs of before
 # dispatched that first, and so never came to continue as new.
 _FULL_GOES_FIRST = "full-goes-first"
@@ -214,7 +214,7 @@ class SessionWorkflow:
                 raise
             # A trigger is never lost: it is due again, after a pause.
             workflow.logger.warning("asking for consolidation failed; it is tried again later")
-            await workflow.sleep(_DISPATCH_AGAIN)
+            await workflow.sleep(DISPATCH_AGAIN)
             if self._state.buffer.due is None:
                 self._set_buffer(self._state.buffer.model_copy(update={"due": reason}))
 

@@ -35,8 +35,6 @@ from engram.settings import Settings
 
 _USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
 _STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
-# How long an import waits for a client that went away.
-_IDLE: Final = timedelta(days=7)
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
 _PATIENCE: Final = timedelta(hours=1)
 
@@ -47,11 +45,15 @@ class ImportGateway:
     Args:
         client: Connected, with the pydantic data converter.
         settings: Queue and limits that new workflows are started with.
+        idle: How long an import waits for a client that went away.
     """
 
-    def __init__(self, client: Client, settings: Settings) -> None:
+    def __init__(
+        self, client: Client, settings: Settings, *, idle: timedelta = timedelta(days=7)
+    ) -> None:
         self._client = client
         self._settings = settings
+        self._idle = idle
 
     async def begin(
         self, scope: Scope, import_id: str, kind: ImportKind, *, consolidate: bool
@@ -70,7 +72,7 @@ class ImportGateway:
             policy=ImportPolicy(
                 updates_per_run=self._settings.updates_per_run,
                 store_timeout=self._settings.store_timeout,
-                idle_time=_IDLE,
+                idle_time=self._idle,
             ),
         )
 

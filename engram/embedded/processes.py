@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # On Linux; other systems are asked through ps.
-_PROC = Path("/proc")
+PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Process:
 
 def find_process(pid: int) -> Process | None:
     """The process with this id; None when there is none, or only its remains."""
-    if _PROC.is_dir():
+    if PROC.is_dir():
         return _from_proc(pid)
     return next(iter(_from_ps("-p", str(pid))), None)
 
 
 def find_by_marker(marker: str) -> list[Process]:
     """Every process of ours whose command line begins with ``marker``."""
-    if _PROC.is_dir():
-        ids = (int(each.name) for each in _PROC.iterdir() if each.name.isdigit())
+    if PROC.is_dir():
+        ids = (int(each.name) for each in PROC.iterdir() if each.name.isdigit())
         found = [process for pid in ids if (process := _from_proc(pid)) is not None]
     else:
         found = _from_ps("-U", str(os.getuid()))
@@ -57,7 +57,7 @@ def signal_group(pid: int, number: signal.Signals) -> None:
 
 
 def _from_proc(pid: int) -> Process | None:
-    folder = _PROC / str(pid)
+    folder = PROC / str(pid)
     try:
         # The second field, the name, may hold spaces and brackets; the rest follows the last ")".
         fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()

@@ -11,7 +11,7 @@ from engram.errors import EngramError
 from engram.http.admission import Admission, Door, OwnerOnly
 from engram.http.documents import add_document
 from engram.http.guarded import GuardedRoute
-from engram.http.health import VERSION, add_health
+from engram.http.health import VERSION, ReadinessCheck, add_health
 from engram.http.limits import BoundedBody
 from engram.http.parts import EngineProvider
 from engram.http.problems import on_engram_error, on_http_exception, on_invalid_request
@@ -30,6 +30,7 @@ def create_app(
     settings: Settings | None = None,
     clock: Clock = system_clock,
     max_body_bytes: int = MAX_BODY_BYTES,
+    readiness: ReadinessCheck | None = None,
 ) -> FastAPI:
     """The application.
 
@@ -39,6 +40,7 @@ def create_app(
         settings: Limits on what is accepted; from the environment when absent.
         clock: The present, to date turns and to tell absurd timestamps.
         max_body_bytes: Largest request body accepted.
+        readiness: Asks what is behind, with other times than the usual ones.
     """
     app = FastAPI(
         title="Engram",
@@ -56,7 +58,7 @@ def create_app(
     app.add_exception_handler(EngramError, on_engram_error)
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, on_http_exception)
-    add_health(app)
+    add_health(app, readiness or ReadinessCheck())
     add_routes(app)
     public = not isinstance(admission, OwnerOnly)
     add_document(app, locked=public)

@@ -20,9 +20,6 @@ VERSION: Final = version("engram-memory")
 # Stand for the ids in the addresses that health gives; attached processes put theirs in.
 WORKFLOW_PLACE: Final = "WORKFLOW-ID"
 RUN_PLACE: Final = "RUN-ID"
-_PATIENCE: Final = 3.0
-# Seconds for which an answer holds: everybody may ask, and asking costs.
-_HOLDS: Final = 1.0
 
 
 class Health(BaseModel):
@@ -61,9 +58,16 @@ async def health(request: Request, engine: Engine) -> Health:
 
 
 class ReadinessCheck:
-    """Asks Temporal and the store, once for all who ask within a second."""
+    """Asks Temporal and the store, once for all who ask within a second.
 
-    def __init__(self) -> None:
+    Args:
+        holds: Seconds for which an answer holds: everybody may ask, and asking costs.
+        patience: Seconds in which what is behind has to answer.
+    """
+
+    def __init__(self, *, holds: float = 1.0, patience: float = 3.0) -> None:
+        self._holds = holds
+        self._patience = patience
         self._asking = asyncio.Lock()
         self._asked_at: float | None = None
         self._missing: EngramError | None = None
@@ -71,17 +75,17 @@ class ReadinessCheck:
     async def ready(self, engine: Engine) -> Readiness:
         """Whether Temporal and the store answer; 503 if one of them does not."""
         async with self._asking:
-            if self._asked_at is None or time.monotonic() - self._asked_at >= _HOLDS:
-                self._missing = await _missing(engine)
+            if self._asked_at is None or time.monotonic() - self._asked_at >= self._holds:
+                self._missing = await _missing(engine, self._patience)
                 self._asked_at = time.monotonic()
         if self._missing is not None:
             raise self._missing
         return Readiness()
 
 
-async def _missing(engine: Engine) -> EngramError | None:
+async def _missing(engine: Engine, patience: float) -> EngramError | None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             await engine.check()
     except TimeoutError:
         return StorageUnavailable("What is behind this server does not answer in time.")
@@ -93,7 +97,7 @@ async def _missing(engine: Engine) -> EngramError | None:
     return None
 
 
-def add_health(app: FastAPI) -> None:
+def add_health(app: FastAPI, readiness: ReadinessCheck) -> None:
     """Offer health and readiness; they need no key."""
     app.add_api_route(
         "/v1/health",
@@ -105,7 +109,7 @@ def add_health(app: FastAPI) -> None:
     )
     app.add_api_route(
         "/v1/ready",
-        ReadinessCheck().ready,
+        readiness.ready,
         operation_id="service_ready",
         summary="Ready",
         tags=["service"],

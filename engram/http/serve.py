@@ -18,6 +18,7 @@ from engram.client.system import system_clock
 from engram.errors import InvalidSettings, PortInUse
 from engram.http.admission import ByKey, OwnerOnly, is_loopback
 from engram.http.app import create_app
+from engram.http.health import ReadinessCheck
 from engram.http.key_file import KeyFile, KeyRing
 from engram.ports import Clock
 from engram.settings import Settings
@@ -66,6 +67,7 @@ def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator
     Args:
         settings: Where to listen, and where the keys are.
         clock: The present, for keys that expire.
+        readiness: Asks what is behind, with other times than the usual ones.
 
     Raises:
         InvalidSettings: this machine has no such address, or others than this machine
@@ -86,16 +88,28 @@ def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator
         yield listener
 
 
-def public_app(engine: MemoryEngine, settings: Settings, clock: Clock = system_clock) -> FastAPI:
+def public_app(
+    engine: MemoryEngine,
+    settings: Settings,
+    clock: Clock = system_clock,
+    readiness: ReadinessCheck | None = None,
+) -> FastAPI:
     """The application that takes keys.
 
     Args:
         engine: What answers.
         settings: Where the keys are, which hosts are served, limits.
         clock: The present, for keys that expire.
+        readiness: Asks what is behind, with other times than the usual ones.
     """
     admission = ByKey(_keys(settings, clock), settings)
-    return create_app(lambda: engine, admission=admission, settings=settings, clock=clock)
+    return create_app(
+        lambda: engine,
+        admission=admission,
+        settings=settings,
+        clock=clock,
+        readiness=readiness,
+    )
 
 
 def _keys(settings: Settings, clock: Clock) -> KeyRing:

@@ -90,6 +90,11 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         return cls(store, path=path, embedder_identity=embedder_identity, dimensions=dimensions)
 
+    @property
+    def shards(self) -> dict[MemoryType, engine.EdgeShard]:
+        """The engine's own, one per type: to look into what they hold, not to write past this."""
+        return self._shards
+
     async def info(self) -> StoreInfo:
         """See :meth:`engram.ports.MemoryRepository.info`."""
         self._check_open()

@@ -60,6 +60,16 @@ class Aside:
         self._failures = 0
         self._ready = False
 
+    @property
+    def ready(self) -> bool:
+        """Whether the other process has loaded what it needs, and does the work."""
+        return self._ready
+
+    @property
+    def pid(self) -> int | None:
+        """The other process, while there is one."""
+        return None if self._process is None else self._process.pid
+
     async def prepare(self, work: Sequence[Work]) -> Prepared:
         """See :meth:`engram.transfer.preparing.Preparer.prepare`."""
         if self._failures >= _MOST_FAILURES:

@@ -85,6 +85,11 @@ class AccessLog:
         self._lock = asyncio.Lock()
         self._closed = False
 
+    @property
+    def pending(self) -> bool:
+        """Whether something is not known to be written yet."""
+        return bool(self._waiting or self._unwritten)
+
     def note(self, scope: Scope, memories: Sequence[AnyMemory], now: datetime) -> None:
         """These memories, best first, were an answer at ``now``. Writes nothing yet."""
         if not memories:
@@ -181,7 +186,7 @@ class AccessLog:
             await self.flush()
         except EngramError as error:
             _log.warning("recalls could not be noted; trying again", code=error.code)
-        if (self._waiting or self._unwritten) and self._timer is None and not self._closed:
+        if self.pending and self._timer is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._interval, self._begin)
 

@@ -22,7 +22,7 @@ from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
-from tests.unit.agents.test_agents import user_prompt
+from tests.support.scripted_model import user_prompt
 
 SIZES = (100, 1_000, 10_000)
 EPISODES = 40

@@ -13,7 +13,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 TURNS = 1000
 A_SESSION = 50

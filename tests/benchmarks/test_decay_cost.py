@@ -104,7 +104,7 @@ async def cost(folder: Path, stored: int) -> Cost:
     )
     try:
         for batch in batched(points(stored), 64):
-            await repository._insert(MemoryType.EPISODIC, batch)
+            await repository._insert(MemoryType.EPISODIC, batch)  # noqa: SLF001 - a million points, made once
         reviewer = Reviewer(repository, lambda: uuid4().hex)
         best = float("inf")
         for number in range(PASSES):

@@ -27,9 +27,10 @@ from engram.contracts.sessions import (
 from engram.domain.scope import Scope
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import session_worker, worker_settings
+from tests.support.stores import worker_settings
+from tests.support.workers import session_worker
 from workflows.session import SessionWorkflow
 
 SESSIONS = 20

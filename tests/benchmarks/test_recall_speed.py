@@ -85,7 +85,7 @@ def raw_queries(
     repository: EdgeRepository, embedder: PydanticEmbedder
 ) -> Callable[[str], Awaitable[None]]:
     """The engine's own search among the turns, and nothing around it."""
-    shard = repository._shards[MemoryType.EPISODIC]
+    shard = repository.shards[MemoryType.EPISODIC]
     mine = Translator(EdgeDialect()).tenant(ASKED)
     limit = SETTINGS.recall_candidates + 16
 

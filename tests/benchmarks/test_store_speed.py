@@ -119,7 +119,7 @@ async def test_search_costs_at_most_three_raw_queries(repository: EdgeRepository
     for scope in SCOPES:
         turns = [source.turn(scope, number) for number in range(PER_USER)]
         writing += await _timed(lambda scope=scope, turns=turns: repository.insert(scope, turns))  # type: ignore[misc]  # mypy cannot type a lambda's defaults
-    shard = repository._shards[EPISODIC]
+    shard = repository.shards[EPISODIC]
     raw: list[float] = []
     ours: list[float] = []
     for number in range(QUERIES):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -10,14 +9,14 @@ import pytest
 
 from engram.ports import MemoryRepository
 from tests.support.engines import ENGINES, Store, make_store
+from tests.support.folders import quick_folder
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder for one store, in memory where there is one: making a store syncs a lot."""
-    memory = Path("/dev/shm")  # noqa: S108  # a fast disk, not a shared name
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
-        yield Path(made)
+    """A folder for one store."""
+    with quick_folder() as made:
+        yield made
 
 
 @pytest.fixture(params=ENGINES)

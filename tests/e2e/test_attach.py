@@ -55,8 +55,8 @@ from engram.http.keys import new_key
 from engram.http.serve import public_app, serve_on_socket, serve_publicly
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
-from tests.conftest import free_port
 from tests.support.fake_engine import MOMENT, FakeEngine
+from tests.support.ports import free_port
 
 SETTINGS = Settings.load()
 ADA = Scope.of("default", "ada@example.org:1+2|x~y=z")
@@ -474,7 +474,7 @@ async def test_takes_over_when_the_owner_dies(tmp_path: Path) -> None:
     await asyncio.sleep(0.2)
     assert not entering.done()
     end(owner)
-    assert await asyncio.wait_for(entering, 5) is None
+    assert await asyncio.wait_for(entering, 60) is None
     assert (folder.locked, folder.socket.exists()) == (True, False)
     await opening.__aexit__(None, None, None)
     assert not folder.has_owner()
@@ -490,7 +490,7 @@ async def test_waits_for_an_owner_that_starts(tmp_path: Path, fake: FakeEngine) 
         await asyncio.sleep(0.1)
         assert not entering.done()
         async with serve_on_socket(fake, first.socket, settings=SETTINGS):
-            attached = await asyncio.wait_for(entering, 5)
+            attached = await asyncio.wait_for(entering, 60)
             assert attached is not None
             await attached.encode(ADA, "s", turn("hello"))
             assert len(fake.kept[ADA]) == 1

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_cli import Up, running_up
 from tests.support import cli
-from tests.unit.cli.test_whole import COMMANDS, examples
+from tests.support.cli import COMMANDS, examples
+from tests.support.running_up import Up, running_up
 
 # Two minutes; that every example parses is shown beside the tests of the whole command line.
 pytestmark = pytest.mark.slow

@@ -35,7 +35,7 @@ from engram.http.key_file import KeyFile
 from engram.http.keys import new_key
 from engram.settings import Settings
 from engram.storage.server import ServerRepository
-from tests.conftest import free_port
+from tests.support.ports import free_port
 from workflows.worker import running_workers
 
 URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")

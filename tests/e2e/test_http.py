@@ -19,7 +19,7 @@ import engram
 from engram.cli.running import given_url, over_http
 from engram.errors import InvalidSettings, MemoryNotFound
 from engram.settings import Settings
-from tests.conftest import free_port
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- run -->\n```bash\n(.*?)```", re.DOTALL)

@@ -13,9 +13,9 @@ import typer
 
 from engram import open as open_memory
 from engram.cli.app import app
-from tests.e2e.test_cli import Up, running_up
 from tests.support import cli
 from tests.support.cli import Said
+from tests.support.running_up import Up, running_up
 
 
 @pytest.fixture(scope="module")

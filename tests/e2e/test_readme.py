@@ -8,12 +8,11 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -87,10 +86,8 @@ def test_the_shell_commands_run(tmp_path: Path) -> None:
         assert "ada@example.org" in printed[1]
         assert '"content"' in printed[-1]
     finally:
-        began = time.monotonic()
         up.send_signal(signal.SIGINT)
         assert up.wait(30) == 130
-        assert time.monotonic() - began < 30
         if up.stdout is not None:
             up.stdout.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_cli import Up, running_up
+from tests.support.running_up import Up, running_up
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -15,67 +13,19 @@ from fastapi import FastAPI
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from engram.domain.access import Access
 from engram.http.key_file import KeyFile
-from engram.http.keys import ApiKey, new_key
 from engram.http.serve import public_app
 from engram.settings import Settings
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.fake_engine import FakeEngine
-
-
-@dataclass
-class Office:
-    """Makes keys, and has the clock by which they expire."""
-
-    file: KeyFile
-    now: datetime = NOW
-    tokens: list[str] = field(default_factory=list)
-
-    def clock(self) -> datetime:
-        """The present of the server."""
-        return self.now
-
-    def key(
-        self,
-        name: str = "key",
-        access: Access = Access.ADMIN,
-        namespace: str = "default",
-        user: str | None = None,
-        days: float | None = None,
-    ) -> ApiKey:
-        """A new key; its token is the last of ``tokens``."""
-        token, key = new_key(
-            os.urandom(32),
-            name=name,
-            access=access,
-            namespace=namespace,
-            user_id=user,
-            now=self.now,
-            expires_at=None if days is None else self.now + timedelta(days=days),
-        )
-        self.file.add(key, self.now)
-        self.tokens.append(token)
-        return key
-
-    def token(
-        self,
-        name: str = "key",
-        access: Access = Access.ADMIN,
-        namespace: str = "default",
-        user: str | None = None,
-        days: float | None = None,
-    ) -> str:
-        """The token of a new key."""
-        self.key(name, access, namespace, user, days)
-        return self.tokens[-1]
+from tests.support.key_maker import KeyMaker
 
 
 @dataclass
 class Shared:
     """One application for all tests, which takes long to make; what it knows is made anew."""
 
-    office: Office
+    key_maker: KeyMaker
     fake: FakeEngine
     settings: Settings
     app: FastAPI
@@ -84,9 +34,9 @@ class Shared:
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Shared:
     """The parts, put together once."""
-    office = Office(KeyFile(tmp_path_factory.mktemp("http") / "data" / "keys.json"))
-    fake, settings = FakeEngine(), Settings.load(keys_file=office.file.path)
-    return Shared(office, fake, settings, public_app(fake, settings, office.clock))
+    key_maker = KeyMaker(KeyFile(tmp_path_factory.mktemp("http") / "data" / "keys.json"))
+    fake, settings = FakeEngine(), Settings.load(keys_file=key_maker.file.path)
+    return Shared(key_maker, fake, settings, public_app(fake, settings, key_maker.clock))
 
 
 @pytest.fixture(autouse=True)
@@ -94,18 +44,18 @@ def shared(everything: Shared) -> Shared:
     """The parts, as new."""
     vars(everything.fake).clear()
     vars(everything.fake).update(vars(FakeEngine()))
-    office = everything.office
-    office.file = KeyFile(everything.settings.keys_path)
-    office.file.path.unlink(missing_ok=True)
-    office.now = NOW
-    office.tokens.clear()
+    key_maker = everything.key_maker
+    key_maker.file = KeyFile(everything.settings.keys_path)
+    key_maker.file.path.unlink(missing_ok=True)
+    key_maker.now = NOW
+    key_maker.tokens.clear()
     return everything
 
 
 @pytest.fixture
-def office(shared: Shared) -> Office:
+def key_maker(shared: Shared) -> KeyMaker:
     """Makes keys."""
-    return shared.office
+    return shared.key_maker
 
 
 @pytest.fixture
@@ -145,8 +95,3 @@ def lines() -> Iterator[list[EventDict]]:
             yield found
     finally:
         structlog.configure(**before)
-
-
-def bearer(token: str) -> dict[str, str]:
-    """The header with a key."""
-    return {"Authorization": f"Bearer {token}"}

@@ -14,8 +14,8 @@ from engram.domain.access import Access
 from engram.http.admission import OPEN_PATHS
 from engram.http.guarded import GuardedRoute, takes
 from engram.http.routes import OFFERS
-from tests.http.conftest import Office, bearer
 from tests.support.fake_engine import FakeEngine
+from tests.support.key_maker import KeyMaker, bearer
 
 # Written down a second time on purpose: what an access opens is changed knowingly.
 READS = {
@@ -63,12 +63,12 @@ async def ask(
 
 @pytest.mark.parametrize(("method", "path", "name"), ROUTES, ids=[name for *_, name in ROUTES])
 async def test_every_address_with_every_access(
-    web: httpx.AsyncClient, office: Office, method: str, path: str, name: str
+    web: httpx.AsyncClient, key_maker: KeyMaker, method: str, path: str, name: str
 ) -> None:
     """Without a key nothing; with less than is needed 403; with enough the engine is reached."""
     assert (await ask(web, method, address(path), None)).status_code == 401
     for access in Access:
-        answer = await ask(web, method, address(path), office.token(access.value, access))
+        answer = await ask(web, method, address(path), key_maker.token(access.value, access))
         if access.includes(needed(name)):
             # What the engine says to a body without content does not matter here.
             assert answer.status_code not in (401, 403), answer.text
@@ -81,7 +81,7 @@ async def test_every_address_with_every_access(
 @pytest.mark.parametrize(("method", "path", "name"), ROUTES, ids=[name for *_, name in ROUTES])
 async def test_what_a_key_does_not_reach_does_not_exist(
     web: httpx.AsyncClient,
-    office: Office,
+    key_maker: KeyMaker,
     fake: FakeEngine,
     method: str,
     path: str,
@@ -89,8 +89,8 @@ async def test_what_a_key_does_not_reach_does_not_exist(
 ) -> None:
     """Another user, another namespace, no such address: the same answer, whatever the body."""
     fake.failure = AssertionError("the engine was reached")
-    bound = office.token("bound", user="ada")
-    free = office.token("free")
+    bound = key_maker.token("bound", user="ada")
+    free = key_maker.token("free")
     unknown = (await ask(web, "POST", "/v1/nothing", bound)).json()
     cases = [
         (bound, address(path, user="bob")),
@@ -109,10 +109,10 @@ async def test_what_a_key_does_not_reach_does_not_exist(
 
 
 async def test_ids_of_others_are_as_ids_that_do_not_exist(
-    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
     """Bob's memory, asked for as Ada's, answers as an id that nobody has."""
-    token = office.token()
+    token = key_maker.token()
     turns = address("/v1/namespaces/{namespace}/users/{user_id}/sessions/s1/turns", user="bob")
     kept = await ask(web, "POST", turns, token, {"turns": [{"content": "I am Bob."}]})
     (memory_id,) = kept.json()["episode_ids"]
@@ -126,9 +126,11 @@ async def test_ids_of_others_are_as_ids_that_do_not_exist(
     assert answers[0] == answers[1]
 
 
-async def test_a_key_of_a_namespace_opens_its_users(web: httpx.AsyncClient, office: Office) -> None:
+async def test_a_key_of_a_namespace_opens_its_users(
+    web: httpx.AsyncClient, key_maker: KeyMaker
+) -> None:
     """A key without a user reaches every user of its namespace, and a key of one only that one."""
-    free, bound = office.token("free"), office.token("bound", user="ada")
+    free, bound = key_maker.token("free"), key_maker.token("bound", user="ada")
     path = "/v1/namespaces/{namespace}/users/{user_id}/stats"
     for user in ("ada", "bob"):
         assert (await ask(web, "GET", address(path, user=user), free)).status_code == 200
@@ -190,11 +192,11 @@ async def test_only_three_addresses_are_open(web: httpx.AsyncClient, app: FastAP
     ],
 )
 async def test_pages_of_other_sites_get_nothing(
-    web: httpx.AsyncClient, office: Office, headers: dict[str, str], status: int
+    web: httpx.AsyncClient, key_maker: KeyMaker, headers: dict[str, str], status: int
 ) -> None:
     """On loopback only its own names are served, whatever a page lets its name resolve to."""
     url = address("/v1/namespaces/{namespace}/users/{user_id}/stats")
-    answer = await web.get(url, headers={**bearer(office.token()), **headers})
+    answer = await web.get(url, headers={**bearer(key_maker.token()), **headers})
     assert answer.status_code == status
     if status != 200:
         assert answer.headers["content-type"] == "application/problem+json"

@@ -20,14 +20,14 @@ from engram.domain.access import Access
 from engram.errors import EngramError, InvalidInput, InvalidScope, KeysUnusable
 from engram.http.key_file import KeyFile
 from engram.http.keys import PREFIX
-from tests.http.conftest import Office, bearer
+from tests.support.key_maker import KeyMaker, bearer
 
 STATS = "/v1/namespaces/default/users/ada/stats"
 
 
-def test_a_token_is_256_random_bits_with_a_prefix(office: Office) -> None:
+def test_a_token_is_256_random_bits_with_a_prefix(key_maker: KeyMaker) -> None:
     """Tokens are recognisable, and hold as many random bits as promised; no two are alike."""
-    tokens = {office.token(f"key-{number}") for number in range(20)}
+    tokens = {key_maker.token(f"key-{number}") for number in range(20)}
     assert len(tokens) == 20
     for token in tokens:
         assert token.startswith(PREFIX)
@@ -36,35 +36,35 @@ def test_a_token_is_256_random_bits_with_a_prefix(office: Office) -> None:
     assert len(new_secret()) == 32
 
 
-def test_only_a_digest_is_kept_and_only_its_owner_reads_it(office: Office) -> None:
+def test_only_a_digest_is_kept_and_only_its_owner_reads_it(key_maker: KeyMaker) -> None:
     """The file has mode 0600 and the token stands nowhere, nor in what Python prints of a key."""
-    key = office.key()
-    (token,) = office.tokens
-    for path in office.file.path.parent.iterdir():
+    key = key_maker.key()
+    (token,) = key_maker.tokens
+    for path in key_maker.file.path.parent.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert token.removeprefix(PREFIX).encode() not in path.read_bytes()
-    assert office.file.read() == (key,)
+    assert key_maker.file.read() == (key,)
     assert key.digest not in repr(key)
     assert token not in repr(key)
 
 
-def test_keys_that_are_made_at_the_same_time_are_all_kept(office: Office) -> None:
+def test_keys_that_are_made_at_the_same_time_are_all_kept(key_maker: KeyMaker) -> None:
     """Writers wait for each other: none takes back what another one added."""
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: office.key(f"key-{number}"), range(24)))
-    assert {key.name for key in office.file.read()} == {f"key-{number}" for number in range(24)}
+        list(pool.map(lambda number: key_maker.key(f"key-{number}"), range(24)))
+    assert {key.name for key in key_maker.file.read()} == {f"key-{number}" for number in range(24)}
 
 
-def test_a_name_is_taken_once_and_free_after_it_was_revoked(office: Office) -> None:
+def test_a_name_is_taken_once_and_free_after_it_was_revoked(key_maker: KeyMaker) -> None:
     """Two valid keys never share a name, so that the log says which one asked."""
-    first = office.key("laptop")
+    first = key_maker.key("laptop")
     with pytest.raises(InvalidInput, match="There is a key named 'laptop'"):
-        office.key("laptop")
-    assert [key.id for key in office.file.revoke("laptop", office.now)] == [first.id]
-    assert office.file.revoke(first.id, office.now) == ()
-    office.key("laptop")
+        key_maker.key("laptop")
+    assert [key.id for key in key_maker.file.revoke("laptop", key_maker.now)] == [first.id]
+    assert key_maker.file.revoke(first.id, key_maker.now) == ()
+    key_maker.key("laptop")
     with pytest.raises(InvalidInput, match="No key"):
-        office.file.revoke("desktop", office.now)
+        key_maker.file.revoke("desktop", key_maker.now)
 
 
 @pytest.mark.parametrize(
@@ -77,26 +77,26 @@ def test_a_name_is_taken_once_and_free_after_it_was_revoked(office: Office) -> N
     ],
 )
 def test_a_key_that_could_open_nothing_is_not_made(
-    office: Office, given: dict[str, Any], kind: type[EngramError]
+    key_maker: KeyMaker, given: dict[str, Any], kind: type[EngramError]
 ) -> None:
     """Names of a form that is refused, and keys that are expired already, are typed errors."""
     with pytest.raises(kind):
-        office.key(**given)
-    assert office.file.read() == ()
+        key_maker.key(**given)
+    assert key_maker.file.read() == ()
 
 
 async def test_a_running_server_knows_changes_at_once(
-    web: httpx.AsyncClient, office: Office
+    web: httpx.AsyncClient, key_maker: KeyMaker
 ) -> None:
     """Made, revoked, expired: the very next request meets it; every refusal is the same."""
     none = await web.get(STATS, headers=bearer("engram_none"))
-    token = office.token("laptop", days=1)
+    token = key_maker.token("laptop", days=1)
     assert (await web.get(STATS, headers=bearer(token))).status_code == 200
-    office.now += timedelta(days=1)
+    key_maker.now += timedelta(days=1)
     expired = await web.get(STATS, headers=bearer(token))
-    office.now -= timedelta(hours=1)
+    key_maker.now -= timedelta(hours=1)
     assert (await web.get(STATS, headers=bearer(token))).status_code == 200
-    office.file.revoke("laptop", office.now)
+    key_maker.file.revoke("laptop", key_maker.now)
     revoked = await web.get(STATS, headers=bearer(token))
     for refused in (none, expired, revoked):
         assert refused.status_code == 401
@@ -108,16 +108,16 @@ async def test_a_running_server_knows_changes_at_once(
     "given", ["", "Bearer", "Bearer ", "Basic {}", "{}", "Bearer {}x", "Bearer é"]
 )
 async def test_what_is_no_key_opens_nothing(
-    web: httpx.AsyncClient, office: Office, given: str
+    web: httpx.AsyncClient, key_maker: KeyMaker, given: str
 ) -> None:
     """Missing, cut off, lengthened, in another scheme or in other letters: refused."""
-    header = given.format(office.token()).encode("latin-1")
+    header = given.format(key_maker.token()).encode("latin-1")
     assert (await web.get(STATS, headers={b"Authorization": header})).status_code == 401
     assert (await web.get(STATS)).status_code == 401
 
 
 async def test_tokens_are_compared_in_constant_time(
-    web: httpx.AsyncClient, office: Office, monkeypatch: pytest.MonkeyPatch
+    web: httpx.AsyncClient, key_maker: KeyMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Digests of all keys are compared by hmac, for a key that exists and for one that does not."""
     compared: list[str] = []
@@ -128,8 +128,8 @@ async def test_tokens_are_compared_in_constant_time(
         return compare(kept, given)
 
     monkeypatch.setattr(hmac, "compare_digest", noted)
-    digests = [office.key(f"key-{number}").digest for number in range(3)]
-    for token in (office.tokens[0], office.tokens[2], PREFIX + "x" * 43):
+    digests = [key_maker.key(f"key-{number}").digest for number in range(3)]
+    for token in (key_maker.tokens[0], key_maker.tokens[2], PREFIX + "x" * 43):
         compared.clear()
         await web.get(STATS, headers=bearer(token))
         assert compared == digests
@@ -137,37 +137,37 @@ async def test_tokens_are_compared_in_constant_time(
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 2}', '{"keys": [{}]}'])
 async def test_a_damaged_file_opens_nothing(
-    web: httpx.AsyncClient, office: Office, content: str
+    web: httpx.AsyncClient, key_maker: KeyMaker, content: str
 ) -> None:
     """A file that cannot be understood locks everybody out, says so, and can be mended."""
-    token = office.token()
-    whole = office.file.path.read_bytes()
-    office.file.path.write_text(content)
+    token = key_maker.token()
+    whole = key_maker.file.path.read_bytes()
+    key_maker.file.path.write_text(content)
     refused = await web.get(STATS, headers=bearer(token))
     assert (refused.status_code, refused.json()["code"]) == (503, "keys_unusable")
-    assert str(office.file.path) not in refused.text
+    assert str(key_maker.file.path) not in refused.text
     with pytest.raises(KeysUnusable, match="damaged"):
-        office.file.revoke("key", office.now)
-    assert office.file.path.read_text() == content
-    office.file.path.write_bytes(whole)
+        key_maker.file.revoke("key", key_maker.now)
+    assert key_maker.file.path.read_text() == content
+    key_maker.file.path.write_bytes(whole)
     assert (await web.get(STATS, headers=bearer(token))).status_code == 200
 
 
-def test_a_file_that_others_may_write_is_refused(office: Office) -> None:
+def test_a_file_that_others_may_write_is_refused(key_maker: KeyMaker) -> None:
     """Whoever may write it could make keys."""
-    office.key()
-    office.file.path.chmod(0o664)
+    key_maker.key()
+    key_maker.file.path.chmod(0o664)
     with pytest.raises(KeysUnusable, match="may be written by other users"):
-        office.file.read()
+        key_maker.file.read()
 
 
-def test_a_linked_file_stays_a_link(office: Office, tmp_path: Path) -> None:
+def test_a_linked_file_stays_a_link(key_maker: KeyMaker, tmp_path: Path) -> None:
     """Where the path is a link, as in mounted volumes, the file that it leads to is replaced."""
     (tmp_path / "volume").mkdir()
     link = tmp_path / "linked.json"
     link.symlink_to(tmp_path / "volume" / "keys.json")
-    office.file = KeyFile(link)
-    office.key()
+    key_maker.file = KeyFile(link)
+    key_maker.key()
     assert link.is_symlink()
     assert len(json.loads((tmp_path / "volume" / "keys.json").read_text())["keys"]) == 1
 
@@ -175,9 +175,9 @@ def test_a_linked_file_stays_a_link(office: Office, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_typed_error(tmp_path: Path) -> None:
     """A file in the place of the folder: the error names the path and the setting."""
     (tmp_path / "data").write_text("no folder")
-    office = Office(KeyFile(tmp_path / "data" / "keys.json"))
+    key_maker = KeyMaker(KeyFile(tmp_path / "data" / "keys.json"))
     with pytest.raises(KeysUnusable, match="ENGRAM_KEYS_FILE"):
-        office.key()
+        key_maker.key()
 
 
 def test_access_includes_what_comes_before() -> None:
@@ -190,15 +190,15 @@ def test_access_includes_what_comes_before() -> None:
 
 
 def test_a_write_that_breaks_off_leaves_the_old_file(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    key_maker: KeyMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is replaced as a whole, once the new one is on the disk."""
-    office.key("old")
+    key_maker.key("old")
 
     def broken(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(KeysUnusable, match="No space left"):
-        office.key("new")
-    assert [key.name for key in office.file.read()] == ["old"]
+        key_maker.key("new")
+    assert [key.name for key in key_maker.file.read()] == ["old"]

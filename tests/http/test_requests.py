@@ -20,13 +20,13 @@ from engram.errors import (
     TemporalNotSetUp,
     TemporalUnavailable,
 )
-from engram.http import health
 from engram.http.admission import ByKey
+from engram.http.health import ReadinessCheck
 from engram.http.key_file import KeyRing
 from engram.http.serve import public_app
 from engram.settings import Settings
-from tests.http.conftest import Office, bearer
 from tests.support.fake_engine import FakeEngine
+from tests.support.key_maker import KeyMaker, bearer
 
 USER = "/v1/namespaces/default/users/ada"
 SECRET = "marmalade"  # noqa: S105 - content of a memory, no password
@@ -45,23 +45,23 @@ SECRET = "marmalade"  # noqa: S105 - content of a memory, no password
     ],
 )
 async def test_every_answer_has_an_id(
-    web: httpx.AsyncClient, office: Office, given: str, kept: bool
+    web: httpx.AsyncClient, key_maker: KeyMaker, given: str, kept: bool
 ) -> None:
     """A well-formed one is taken over, any other replaced; refusals and problems carry it too."""
-    for headers in ({}, bearer(office.token())):
+    for headers in ({}, bearer(key_maker.token())):
         answer = await web.get(f"{USER}/memories/none", headers={"X-Request-ID": given, **headers})
         name = answer.headers["x-request-id"]
         assert (name == given) is kept
         assert len(name) >= 8
         assert answer.json()["request_id"] == name
-        office.file.revoke("key", office.now)
+        key_maker.file.revoke("key", key_maker.now)
 
 
 async def test_the_log_has_the_id_and_nothing_of_what_was_said(
-    web: httpx.AsyncClient, office: Office, fake: FakeEngine, lines: list[EventDict]
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine, lines: list[EventDict]
 ) -> None:
     """One line: method, documented address, status, time and key; never ids, words or tokens."""
-    token = office.token("laptop")
+    token = key_maker.token("laptop")
 
     async def talkative(*_: object) -> None:
         structlog.get_logger("engram.test").info("at work")
@@ -91,13 +91,13 @@ async def test_the_log_has_the_id_and_nothing_of_what_was_said(
 
 
 async def test_a_key_that_asks_too_often_waits(
-    fake: FakeEngine, settings: Settings, office: Office, lines: list[EventDict]
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker, lines: list[EventDict]
 ) -> None:
     """429 with Retry-After past the rate; other keys and the open addresses go on."""
     app = public_app(
-        fake, settings.model_copy(update={"http_requests_per_second": 5}), office.clock
+        fake, settings.model_copy(update={"http_requests_per_second": 5}), key_maker.clock
     )
-    quick, other = office.token("quick"), office.token("other")
+    quick, other = key_maker.token("quick"), key_maker.token("other")
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost"
     ) as web:
@@ -116,23 +116,36 @@ async def test_a_key_that_asks_too_often_waits(
 
 
 async def test_health_tells_who_answers_to_those_with_a_key(
-    web: httpx.AsyncClient, office: Office
+    web: httpx.AsyncClient, key_maker: KeyMaker
 ) -> None:
     """Without a key the version and no more; with one the process and its Temporal UI."""
     nobody = (await web.get("/v1/health")).json()
     assert nobody.pop("version")
     assert set(nobody.values()) == {None}
-    somebody = (await web.get("/v1/health", headers=bearer(office.token()))).json()
+    somebody = (await web.get("/v1/health", headers=bearer(key_maker.token()))).json()
     assert somebody["pid"] == os.getpid()
     assert somebody["workflow_url"].startswith("http://ui.test:1/")
 
 
 @pytest.fixture
 async def fresh(
-    fake: FakeEngine, settings: Settings, office: Office
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Of an application that nobody has asked whether it is ready."""
-    app = public_app(fake, settings, office.clock)
+    app = public_app(fake, settings, key_maker.clock)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://localhost"
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+async def impatient(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Of an application that waits for nobody, and asks each time."""
+    readiness = ReadinessCheck(holds=0, patience=0.05)
+    app = public_app(fake, settings, key_maker.clock, readiness)
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost"
     ) as client:
@@ -151,22 +164,16 @@ async def fresh(
     ids=["temporal", "namespace", "store", "odd", "silent"],
 )
 async def test_readiness_follows_what_is_behind(
-    fresh: httpx.AsyncClient,
-    fake: FakeEngine,
-    monkeypatch: pytest.MonkeyPatch,
-    failure: EngramError | None,
-    code: str,
+    impatient: httpx.AsyncClient, fake: FakeEngine, failure: EngramError | None, code: str
 ) -> None:
     """503 while Temporal or the store is away or silent, without their addresses; then 200."""
-    monkeypatch.setattr(health, "_HOLDS", 0)
-    monkeypatch.setattr(health, "_PATIENCE", 0.05)
     fake.failure, fake.delay = failure, 0 if failure else 5
-    answer = await fresh.get("/v1/ready")
+    answer = await impatient.get("/v1/ready")
     assert (answer.status_code, answer.json()["code"]) == (503, code)
     assert "10.0.0.7" not in answer.text
-    assert (await fresh.get("/v1/health")).status_code == 200
+    assert (await impatient.get("/v1/health")).status_code == 200
     fake.failure, fake.delay = None, 0
-    assert (await fresh.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
+    assert (await impatient.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
 
 
 async def test_readiness_is_asked_for_once_a_second(
@@ -186,51 +193,51 @@ async def test_readiness_is_asked_for_once_a_second(
 
 
 async def test_turns_are_dated_and_named_where_they_are_not(
-    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
     """A turn needs its words only; what is left open is filled in, in order; the rest stays."""
     sent = [{"content": "One."}, {"content": "Two."}, {"content": "Three.", "message_id": "m3"}]
-    url, headers = f"{USER}/sessions/s1/turns", bearer(office.token())
+    url, headers = f"{USER}/sessions/s1/turns", bearer(key_maker.token())
     assert (await web.post(url, json={"turns": sent}, headers=headers)).status_code == 200
     ((_, kept),) = fake.kept.items()
     turns = sorted(kept.values(), key=lambda turn: turn.timestamp)
     assert [turn.content for turn in turns] == ["One.", "Two.", "Three."]
-    assert turns[0].timestamp == office.now
+    assert turns[0].timestamp == key_maker.now
     assert turns[2].message_id == "m3"
     assert len({turn.message_id for turn in turns}) == 3
     assert {turn.role for turn in turns} == {"user"}
 
 
 async def test_a_provider_s_delay_is_passed_on(
-    web: httpx.AsyncClient, office: Office, fake: FakeEngine
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
     """Where an error knows how long to wait, the header says it in whole seconds."""
     fake.failure = ModelUnavailable("Busy.", details={"retry_after": 1.2})
-    answer = await web.get(f"{USER}/stats", headers=bearer(office.token()))
+    answer = await web.get(f"{USER}/stats", headers=bearer(key_maker.token()))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
 
 
 @pytest.fixture
 async def elsewhere(
-    fake: FakeEngine, settings: Settings, office: Office
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A server on all addresses, for one host name."""
-    office.token()
+    key_maker.token()
     chosen = settings.model_copy(
         update={"http_host": "0.0.0.0", "http_allowed_hosts": ("memory.example.org",)}  # noqa: S104 - refused without keys
     )
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(public_app(fake, chosen, office.clock)),
+        transport=httpx.ASGITransport(public_app(fake, chosen, key_maker.clock)),
         base_url="http://memory.example.org",
     ) as client:
         yield client
 
 
 async def test_hosts_elsewhere_are_those_of_the_setting(
-    elsewhere: httpx.AsyncClient, office: Office
+    elsewhere: httpx.AsyncClient, key_maker: KeyMaker
 ) -> None:
     """With names set, only those are served; probes by address still learn about health."""
-    headers = bearer(office.tokens[0])
+    headers = bearer(key_maker.tokens[0])
     for host, status in (("memory.example.org", 200), ("10.1.2.3:8745", 421), ("localhost", 200)):
         answer = await elsewhere.get(f"{USER}/stats", headers={**headers, "Host": host})
         assert answer.status_code == status
@@ -241,12 +248,12 @@ async def test_hosts_elsewhere_are_those_of_the_setting(
 
 
 async def test_elsewhere_without_the_setting_any_host_is_served(
-    settings: Settings, office: Office
+    settings: Settings, key_maker: KeyMaker
 ) -> None:
     """A key cannot be sent by a page of another name; its own pages may ask."""
     chosen = settings.model_copy(update={"http_host": "10.1.2.3"})
-    door = ByKey(KeyRing(office.file, office.clock), chosen)
-    token = f"Bearer {office.token()}".encode()
+    door = ByKey(KeyRing(key_maker.file, key_maker.clock), chosen)
+    token = f"Bearer {key_maker.token()}".encode()
 
     async def admitted(origin: bytes) -> str:
         headers = [(b"host", b"any.example"), (b"authorization", token), (b"origin", origin)]

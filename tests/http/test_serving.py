@@ -35,9 +35,9 @@ from engram.errors import (
 from engram.http.admission import is_loopback
 from engram.http.serve import public_app, public_listener, serve_publicly
 from engram.settings import Settings
-from tests.conftest import free_port
-from tests.http.conftest import Office, bearer
 from tests.support.fake_engine import FakeEngine
+from tests.support.key_maker import KeyMaker, bearer
+from tests.support.ports import free_port
 
 STATS = "/v1/namespaces/default/users/ada/stats"
 
@@ -52,19 +52,19 @@ async def url(app: FastAPI, settings: Settings) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example.org"])  # noqa: S104 - is refused
 def test_without_a_key_nobody_else_may_reach_it(
-    settings: Settings, office: Office, host: str
+    settings: Settings, key_maker: KeyMaker, host: str
 ) -> None:
     """Listening elsewhere needs a valid key; the error says how to make one."""
     chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
     refused = partial(pytest.raises, InvalidSettings, match="engram keys create")
-    with refused(), public_listener(chosen, office.clock):
+    with refused(), public_listener(chosen, key_maker.clock):
         pytest.fail("it listens")
-    office.key(days=1)
+    key_maker.key(days=1)
     if host in ("0.0.0.0", "::"):  # noqa: S104 - a key is there
-        with public_listener(chosen, office.clock) as listener:
+        with public_listener(chosen, key_maker.clock) as listener:
             assert listener.getsockname()[0] == host
-    office.now += timedelta(days=2)
-    with refused(), public_listener(chosen, office.clock):
+    key_maker.now += timedelta(days=2)
+    with refused(), public_listener(chosen, key_maker.clock):
         pytest.fail("it listens")
 
 
@@ -76,12 +76,12 @@ def test_what_loopback_is() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 async def test_it_answers_where_the_settings_say(
-    app: FastAPI, settings: Settings, office: Office, host: str
+    app: FastAPI, settings: Settings, key_maker: KeyMaker, host: str
 ) -> None:
     """Both families and names; the address that is told is the one that answers."""
     chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
     async with serve_publicly(app, chosen) as url, httpx.AsyncClient() as web:
-        answer = await web.get(url + STATS, headers=bearer(office.token()))
+        answer = await web.get(url + STATS, headers=bearer(key_maker.token()))
     assert answer.status_code == 200
 
 
@@ -99,10 +99,10 @@ async def test_a_port_that_is_taken_is_a_typed_error(app: FastAPI, settings: Set
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
 async def test_an_address_of_another_machine_is_a_typed_error(
-    app: FastAPI, settings: Settings, office: Office, host: str
+    app: FastAPI, settings: Settings, key_maker: KeyMaker, host: str
 ) -> None:
     """An address that this machine does not have names the setting."""
-    office.key()
+    key_maker.key()
     chosen = settings.model_copy(update={"http_host": host, "http_port": free_port()})
     with pytest.raises(InvalidSettings, match="no address of this machine"):
         async with serve_publicly(app, chosen):
@@ -110,12 +110,12 @@ async def test_an_address_of_another_machine_is_a_typed_error(
 
 
 async def test_running_requests_are_answered_when_it_ends(
-    app: FastAPI, settings: Settings, office: Office, fake: FakeEngine
+    app: FastAPI, settings: Settings, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
     """What runs when the server is told to end gets its answer; who comes later gets none."""
     chosen = settings.model_copy(update={"http_port": free_port()})
     fake.delay = 0.5
-    token = office.token()
+    token = key_maker.token()
     async with httpx.AsyncClient() as web:
         async with serve_publicly(app, chosen) as url:
             running = asyncio.create_task(web.get(url + STATS, headers=bearer(token)))
@@ -125,10 +125,10 @@ async def test_running_requests_are_answered_when_it_ends(
             await web.get(url + STATS)
 
 
-async def test_a_store_over_the_network(url: str, office: Office, fake: FakeEngine) -> None:
+async def test_a_store_over_the_network(url: str, key_maker: KeyMaker, fake: FakeEngine) -> None:
     """The same store as everywhere: what is encoded is recalled; other users are other users."""
     async with engram.connect(
-        url, user_id="ada", api_key=office.token(), clock=office.clock
+        url, user_id="ada", api_key=key_maker.token(), clock=key_maker.clock
     ) as memory:
         receipt = await memory.encode("I live in Porto.", session_id="s1")
         (hit,) = await memory.recall("Where?")
@@ -139,13 +139,13 @@ async def test_a_store_over_the_network(url: str, office: Office, fake: FakeEngi
 
 
 def test_a_store_over_the_network_without_await(
-    settings: Settings, office: Office, fake: FakeEngine
+    settings: Settings, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
     """`connect_sync` takes the same URL and key, from the settings too."""
     chosen = settings.model_copy(update={"http_port": free_port()})
 
     async def serve(ready: asyncio.Event, done: asyncio.Event) -> None:
-        async with serve_publicly(public_app(fake, chosen, office.clock), chosen):
+        async with serve_publicly(public_app(fake, chosen, key_maker.clock), chosen):
             ready.set()
             await done.wait()
 
@@ -160,18 +160,18 @@ def test_a_store_over_the_network_without_await(
 
     def ask() -> int:
         remote = Settings.load(
-            url=f"http://127.0.0.1:{chosen.http_port}/", api_key=office.token("sync")
+            url=f"http://127.0.0.1:{chosen.http_port}/", api_key=key_maker.token("sync")
         )
-        with engram.connect_sync(user_id="ada", settings=remote, clock=office.clock) as memory:
+        with engram.connect_sync(user_id="ada", settings=remote, clock=key_maker.clock) as memory:
             memory.encode("I live in Porto.", session_id="s1")
             return memory.stats().waiting
 
     assert asyncio.run(main()) == 1
 
 
-async def test_a_wrong_key_is_a_typed_error_at_once(url: str, office: Office) -> None:
+async def test_a_wrong_key_is_a_typed_error_at_once(url: str, key_maker: KeyMaker) -> None:
     """Unknown, missing or impossible: opening fails, not the first use."""
-    office.key()
+    key_maker.key()
     for key, kind in (
         ("engram_wrong", KeyRefused),
         (None, KeyRefused),
@@ -183,9 +183,9 @@ async def test_a_wrong_key_is_a_typed_error_at_once(url: str, office: Office) ->
                 pytest.fail("nobody gets in")
 
 
-async def test_what_the_key_does_not_allow_is_a_typed_error(url: str, office: Office) -> None:
+async def test_what_the_key_does_not_allow_is_a_typed_error(url: str, key_maker: KeyMaker) -> None:
     """Too little access, and another user, come out as what they are."""
-    token = office.token(access=Access.READ, user="ada")
+    token = key_maker.token(access=Access.READ, user="ada")
     async with engram.connect(url, user_id="ada", api_key=token) as memory:
         with pytest.raises(AccessDenied, match="a key with access write"):
             await memory.encode("I live in Porto.", session_id="s1")
@@ -254,14 +254,14 @@ async def test_what_is_not_engram_is_a_typed_error(status: int, kind: type[Engra
 
 
 async def test_certificates_are_verified(
-    app: FastAPI, office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: FastAPI, key_maker: KeyMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A private authority is refused until SSL_CERT_FILE names it; then the store works."""
     authority = trustme.CA()
     certificate = authority.issue_cert("localhost")
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     certificate.private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
-    port, token = free_port(), office.token()
+    port, token = free_port(), key_maker.token()
     address = f"https://localhost:{port}"
     async with serving(app, port, ssl_certfile=str(tmp_path / "server.pem")):
         monkeypatch.delenv("SSL_CERT_FILE", raising=False)

@@ -35,7 +35,8 @@ from tests.support.model_server import (
     provider,
 )
 from tests.support.reconciliation import said
-from tests.support.workers import time_skipping, worker_settings
+from tests.support.stores import worker_settings
+from tests.support.workers import time_skipping
 
 CHAT, RESPONSES = "openai-chat:gpt-5-mini", "openai:gpt-5-mini"
 KEY = "sk-test-of-our-own"

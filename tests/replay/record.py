@@ -56,11 +56,12 @@ from engram.transfer.batching import batch
 from engram.transfer.storing import TurnImporter
 from engram.writing.episodes import TurnStore
 from engram.writing.updates import update_memories
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import time_skipping, turn_store, worker_settings
+from tests.support.stores import turn_store, worker_settings
+from tests.support.workers import time_skipping
 from workflows.worker import running_workers
 
 HISTORIES = Path(__file__).parent / "histories"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from engram.cli.app import app
@@ -34,3 +37,22 @@ def engram(
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command with its path."""
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    while waiting:
+        path, command = waiting.pop()
+        if (inner := getattr(command, "commands", None)) is None:
+            yield path.strip(), command
+        else:
+            waiting.extend((f"{path} {name}", each) for name, each in inner.items())
+
+
+COMMANDS = dict(sorted(commands()))
+
+
+def examples(command: Any) -> list[str]:
+    """The examples of a command's help."""
+    return re.findall(r"^Example: (.+)$", command.help or "", re.MULTILINE)

@@ -9,7 +9,12 @@ from typing import Any
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.digests.boxes import Said
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import Episode, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    Category,
+    Episode,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
@@ -75,3 +80,10 @@ def known(
         slot=slot_of(*slot) if slot else None,
         **more,
     )
+
+
+CHESS = [
+    known(f"The user likes {what} chess.", 4 + n, slot=("user", "likes", f"{what} chess"),
+          category=Category.PREFERENCE)
+    for n, what in enumerate(("blitz", "rapid", "blindfold"))
+]  # fmt: skip

@@ -104,7 +104,7 @@ class EdgeStore(Store):
 
     async def indexes(self, memory_type: MemoryType) -> set[str]:
         assert self.opened is not None
-        return set(self.opened._shards[memory_type].info().payload_schema)
+        return set(self.opened.shards[memory_type].info().payload_schema)
 
 
 class ServerStore(Store):
@@ -263,3 +263,10 @@ def vectors(
 def new(memory: AnyMemory, found_by: TextVectors | None = None) -> NewMemory:
     """A memory with vectors."""
     return NewMemory(memory, found_by or vectors())
+
+
+async def open_engine_at(folder: Path) -> EdgeRepository:
+    """The store in this folder."""
+    return await EdgeRepository.open(
+        folder, embedder_identity=EMBEDDER, dimensions=DIMENSIONS, settings=Settings.load()
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import Episode, Fact, FactCategory
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 
 def episode(name: str, *, at: timedelta = timedelta(0), content: str = "Hello.") -> Episode:

@@ -26,10 +26,15 @@ from engram.contracts.consolidation import (
     SelectDueInput,
 )
 from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.domain.negation_cover import covers
+from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
-from tests.support.workers import turn_store, worker_settings
+from engram.recall.models import RecallHit
+from engram.recall.pipeline import Recaller
+from engram.recall.request import RecallRequest
+from tests.support.stores import turn_store, worker_settings
 
 START = datetime(2025, 1, 1, 9, tzinfo=UTC)
 
@@ -52,6 +57,9 @@ class InProcessMemory:
         self.repository = repository
         self.turns = turn_store(repository, self.settings)
         embedder, model = make_embedder("wordllama"), model or RulesModel()
+        self.recaller = Recaller(
+            repository, embedder, self.settings.confidence_weights, self.settings, covers
+        )
         self.storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
         self.thinking = ConsolidationModelActivities(
             repository, embedder, ExtractionAgent(model), LinkingAgent(model)
@@ -64,47 +72,86 @@ class InProcessMemory:
         return Scope.of("default", f"user-{next(self._numbers)}")
 
     async def hear(
-        self, scope: Scope, turns: Sequence[str], first: int, role: str = "user"
-    ) -> None:
-        """Encode some turns."""
+        self,
+        scope: Scope,
+        turns: Sequence[str],
+        first: int = 0,
+        role: str = "user",
+        *,
+        at: datetime | None = None,
+        session: str | None = None,
+    ) -> tuple[str, ...]:
+        """Encode some turns.
+
+        Args:
+            scope: Whose they are.
+            turns: What is said.
+            first: The place of the first of them in all that is said.
+            role: Who says it.
+            at: When it is said, all of it; some days after one another when absent.
+            session: Where; one of its own when absent.
+
+        Returns:
+            Their ids.
+        """
         accepted = tuple(
-            AcceptedTurn(message_id=f"m{n}", role=role, content=words, timestamp=when(n))
+            AcceptedTurn(message_id=f"m{n}", role=role, content=words, timestamp=at or when(n))
             for n, words in enumerate(turns, start=first)
         )
-        stored = await self.turns.store(
+        (outcome,) = await self.turns.store(
             StoreTurnsInput(
                 scope=scope,
-                now=when(first),
-                session_id=f"s{first}",
+                now=at or when(first),
+                session_id=session or f"s{first}",
                 calls=(EncodeCall(turns=accepted),),
                 first_sequence=first,
                 workflow_id="w",
                 run_id="r",
             )
         )
-        assert all(outcome.error is None for outcome in stored)
+        assert outcome.error is None
+        return tuple(turn.episode_id for turn in outcome.turns)
 
     async def consolidate(self, scope: Scope, now: datetime) -> None:
         """What a pass does, step by step, and a linking pass at its end."""
-        common: dict[str, Any] = {"scope": scope, "now": now}
-        due = await _run(self.storing.select_due, SelectDueInput(policy=self.policy, **common))
+        due = await _run(
+            self.storing.select_due, SelectDueInput(scope=scope, now=now, policy=self.policy)
+        )
         linkable: dict[str, None] = {}
         for batch in due.batches:
             ids = batch.episode_ids
-            read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
-            if read.statements:
-                question = ReconcileInput(
-                    statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
-                )
-                plan = await _run(self.storing.reconcile, question)
-                await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
-                await _run(self.storing.retire, PlanInput(plan=plan, **common))
-                linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
+            plan = await self.conclude(scope, ids, now)
+            linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
             await _run(
-                self.storing.mark_consolidated, MarkConsolidatedInput(episode_ids=ids, **common)
+                self.storing.mark_consolidated,
+                MarkConsolidatedInput(scope=scope, now=now, episode_ids=ids),
             )
         if linkable:
-            await self._link(tuple(linkable), common)
+            await self._link(tuple(linkable), {"scope": scope, "now": now})
+
+    async def conclude(
+        self, scope: Scope, ids: tuple[str, ...], now: datetime
+    ) -> ConsolidationPlan:
+        """What a pass does with one batch of turns: read, reconcile, write, retire."""
+        common: dict[str, Any] = {"scope": scope, "now": now}
+        read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
+        if not read.statements:
+            return ConsolidationPlan()
+        question = ReconcileInput(
+            statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
+        )
+        plan: ConsolidationPlan = await _run(self.storing.reconcile, question)
+        await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
+        if plan.retirements():
+            await _run(self.storing.retire, PlanInput(plan=plan, **common))
+        return plan
+
+    async def recall(
+        self, scope: Scope, question: str, now: datetime, **more: Any
+    ) -> Sequence[RecallHit]:
+        """Recall as applications do; ``more`` is what they may ask for besides."""
+        request = RecallRequest.of(question, settings=self.settings, **more)
+        return await self.recaller.recall(scope, request, now)
 
     async def _link(self, ids: tuple[str, ...], common: dict[str, Any]) -> None:
         question = LinkInput(

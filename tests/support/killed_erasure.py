@@ -18,9 +18,9 @@ from typing import Any
 
 import engram
 from engram import MemoryStore, Turn
+from engram.client import erasing
 from engram.embedded import scrubbing, vacuum
 from engram.embedded.folder import DataFolder
-from engram.embedded.scrubbing import FolderScrubber
 from engram.storage import edge_swap
 from engram.storage.edge_shards import OpenStore
 
@@ -90,7 +90,7 @@ def _half_replaced(folder: Path) -> None:
 
 
 STEPS: dict[str, tuple[object, str, Callable[..., Any]]] = {
-    "begun": (FolderScrubber, "_scrub", _dying(FolderScrubber._scrub)),
+    "begun": (scrubbing, "erased_runs", _dying(erasing.erased_runs)),
     "one shard rebuilt": (OpenStore, "take_over", _dying(OpenStore.take_over, calls=1)),
     "between the renames": (edge_swap, "replace", _half_replaced),
     "server paused": (scrubbing, "runs_left", _dying(vacuum.runs_left)),

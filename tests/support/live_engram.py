@@ -24,7 +24,7 @@ from engram.http.keys import new_key
 from engram.http.mcp_door import mcp_mounted
 from engram.http.serve import public_app, serve_publicly
 from engram.settings import Settings
-from tests.conftest import free_port
+from tests.support.ports import free_port
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 

@@ -1,15 +1,13 @@
-"""Putting the parts of a worker together for tests: real engine, real embedder, real rules."""
+"""Temporal for tests: a worker of sessions, what it asks for, a server that skips time."""
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
@@ -22,19 +20,10 @@ from activities.errors import TypedErrorInterceptor
 from activities.sessions import SessionActivities
 from engram.contracts.sessions import ConsolidationRequest
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from engram.writing.episodes import TurnStore
+from tests.support.stores import turn_store
 from workflows.sandbox import sandbox_runner
-
-
-def worker_settings(**values: Any) -> Settings:
-    """Settings with queues of their own, so that tests never meet."""
-    unique = uuid4().hex[:8]
-    return Settings.load(
-        **{"store_queue": f"store-{unique}", "model_queue": f"model-{unique}", **values}
-    )
 
 
 @asynccontextmanager
@@ -54,17 +43,6 @@ async def time_skipping(attributes: Sequence[str]) -> AsyncIterator[WorkflowEnvi
             )
         )
         yield started
-
-
-def turn_store(repository: Any, settings: Settings) -> TurnStore:
-    """The storing service over a repository."""
-    counter = itertools.count()
-    return TurnStore(
-        repository,
-        make_embedder("wordllama"),
-        Extractor(settings),
-        lambda: f"write-{next(counter)}-{uuid4()}",
-    )
 
 
 class Requests:

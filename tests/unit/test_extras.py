@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port
+from tests.support.ports import free_port
 
 
 @pytest.mark.parametrize(

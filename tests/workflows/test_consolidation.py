@@ -32,7 +32,7 @@ from engram.settings import Settings
 from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 from workflows.consolidation import ConsolidationWorkflow
 
 

@@ -28,7 +28,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 from workflows.failures import failure_of
 
 

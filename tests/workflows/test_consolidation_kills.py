@@ -25,7 +25,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 SAID = (
     ("s1", "I live in Paris and I use Trello.", day(1)),

@@ -16,7 +16,8 @@ from engram.errors import ModelUnavailable
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, day
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import time_skipping, worker_settings
+from tests.support.stores import worker_settings
+from tests.support.workers import time_skipping
 from workflows.retries import after_outage
 
 ATTEMPTS = 9

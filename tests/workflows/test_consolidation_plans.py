@@ -16,7 +16,7 @@ from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.deciding_model import Deciding, newest_replaces_all, using_replaces_having
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 SAID = (
     ("I like tea, and I have a dog called Rex.", day(1)),

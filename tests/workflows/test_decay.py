@@ -25,7 +25,7 @@ from engram.writing.reviews import Reviewer
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 

@@ -17,7 +17,7 @@ from engram.settings import Settings
 from engram.writing import digest_guidelines
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 _DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
 

@@ -14,7 +14,7 @@ from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 from workflows.worker import running_workers
 
 

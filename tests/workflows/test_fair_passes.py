@@ -16,7 +16,7 @@ from engram.storage.edge import EdgeRepository
 from engram.writing.due_users import due_users
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
 USERS = 14
@@ -43,9 +43,9 @@ async def lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[LifecycleUser]:
     """Passes that look for two users at a time, and name five at most to skip."""
-    monkeypatch.setattr("workflows.maintenance._AT_ONCE", 2)
-    monkeypatch.setattr("workflows.maintenance._MOST_SKIPPED", 5)
-    monkeypatch.setattr("workflows.maintenance._MOST_AT_ONE_MOMENT", 9)
+    monkeypatch.setattr("workflows.maintenance.AT_ONCE", 2)
+    monkeypatch.setattr("workflows.maintenance.MOST_SKIPPED", 5)
+    monkeypatch.setattr("workflows.maintenance.MOST_AT_ONE_MOMENT", 9)
     async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as opened:
         yield opened
 

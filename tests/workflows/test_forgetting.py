@@ -2,64 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from temporalio.client import Client
 
-from engram.agents.models import make_model
-from engram.client.assembly import direct_engine
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
 from engram.domain.memories import (
-    STORED_TYPES,
     AnyMemory,
     DerivedMemory,
     MemoryStatus,
     MemoryType,
     SemanticMemory,
 )
-from engram.domain.scope import Scope
-from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
 from engram.errors import MemoryNotFound
-from engram.ports import MemoryRepository
-from tests.support.edge_stores import borrowed_store
-from tests.support.workers import worker_settings
-from workflows.worker import running_workers
-
-FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
-
-
-@asynccontextmanager
-async def remembering(client: Client) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
-    """A user's memory over real parts."""
-    settings = worker_settings(namespace=f"n{new_id()[:8]}")
-    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
-    async with (
-        borrowed_store() as repository,
-        running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
-    ):
-        engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
-        scope = Scope.of(settings.namespace, "ada")
-        yield MemoryStore(engine, scope, settings, system_clock, new_id), repository
-        await engine.close()
-
-
-def said(text: str, day: int) -> Turn:
-    """A turn of the user on a day."""
-    return Turn(content=text, timestamp=FIRST + timedelta(days=day))
-
-
-async def everything(repository: MemoryRepository, scope: Scope) -> dict[str, AnyMemory]:
-    """All that is stored, whatever its status."""
-    found: dict[str, AnyMemory] = {}
-    for kind in STORED_TYPES:
-        page = await repository.scroll(scope, kind, limit=500)
-        found |= {memory.id: memory for memory in page.memories}
-    return found
+from tests.support.remembering import everything, remembering, said
 
 
 def about(memories: dict[str, AnyMemory], word: str) -> list[SemanticMemory]:

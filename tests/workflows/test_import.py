@@ -12,7 +12,6 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-import engram.client.importing as client_importing
 from activities.errors import TypedErrorInterceptor
 from activities.importing import ImportActivities
 from activities.sessions import SessionActivities
@@ -32,14 +31,16 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import ImportOutOfStep, InvalidInput, StorageUnavailable
 from engram.extraction.extractor import Extractor
+from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.transfer.batching import batch
 from engram.transfer.preparing import HerePreparer
 from engram.transfer.restoring import MemoryRestorer
 from engram.transfer.storing import TurnImporter
-from tests.conftest import NOW
+from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import Requests, turn_store, worker_settings
+from tests.support.stores import turn_store, worker_settings
+from tests.support.workers import Requests
 from workflows.importing import ImportWorkflow
 from workflows.sandbox import sandbox_runner
 
@@ -68,8 +69,15 @@ def packed(first: int, *turns: ImportedTurn) -> ImportBatch:
 class Importing:
     """An import under test."""
 
-    def __init__(self, gateway: ImportGateway, repository: EdgeRepository, asked: Requests) -> None:
+    def __init__(
+        self,
+        gateway: ImportGateway,
+        settings: Settings,
+        repository: EdgeRepository,
+        asked: Requests,
+    ) -> None:
         self.gateway = gateway
+        self.settings = settings
         self.repository = repository
         self.asked = asked
         self.scope = Scope.of("default", f"u-{uuid4().hex[:8]}")
@@ -111,7 +119,11 @@ class Failing:
 
 @asynccontextmanager
 async def importing(
-    client: Client, *, failures: int = 0, **values: Any
+    client: Client,
+    *,
+    failures: int = 0,
+    idle: timedelta = timedelta(days=1),
+    **values: Any,
 ) -> AsyncIterator[Importing]:
     """A worker, a store, and an import of a user of its own."""
     settings = worker_settings(**values)
@@ -138,7 +150,7 @@ async def importing(
             interceptors=[TypedErrorInterceptor()],
             workflow_runner=sandbox_runner(),
         ):
-            yield Importing(ImportGateway(client, settings), repository, asked)
+            yield Importing(ImportGateway(client, settings, idle=idle), settings, repository, asked)
 
 
 async def ended(client: Client, one: Importing) -> Any:
@@ -209,18 +221,16 @@ async def test_a_bad_batch_is_refused_and_the_import_goes_on(temporal_client: Cl
         assert (await one.send(right)).position == 1
 
 
-async def test_an_import_that_nobody_goes_on_with_ends(
-    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_import_that_nobody_goes_on_with_ends(temporal_client: Client) -> None:
     """It ends after a while, asks for consolidation, and beginning again finds all known."""
-    monkeypatch.setattr(client_importing, "_IDLE", timedelta(milliseconds=300))
-    async with importing(temporal_client) as one:
+    idle = timedelta(milliseconds=300)
+    async with importing(temporal_client, idle=idle) as one:
         await one.begin()
         await one.send(packed(0, turn(0), turn(1)))
         result = await ended(temporal_client, one)
         assert (result["complete"], result["position"]) == (False, 2)
         assert len(one.asked.seen) == 1
-        monkeypatch.setattr(client_importing, "_IDLE", timedelta(days=1))
+        one.gateway = ImportGateway(temporal_client, one.settings)
         assert await one.begin() == 0
         progress = await one.send(packed(0, turn(0), turn(1)))
         assert (progress.tally.stored, progress.tally.known) == (0, 2)

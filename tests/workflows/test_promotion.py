@@ -30,7 +30,7 @@ from engram.writing.updates import update_memories
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 EARLIER = NOW - timedelta(days=2)

@@ -18,7 +18,7 @@ from engram.settings import Settings
 from tests.replay.changed import OtherOrder
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, lifecycle_workers, turn
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 from workflows import replaying
 
 

@@ -3,99 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
 from engram.contracts.sessions import (
-    AcceptedTurn,
     EncodeCall,
-    EncodeReply,
     EncodeRequest,
     Signal,
     StoreTurnsInput,
 )
-from engram.domain.memories import Episode, MemoryType
-from engram.domain.scope import Scope
+from engram.domain.memories import MemoryType
 from engram.errors import StorageUnavailable
-from engram.storage.edge import EdgeRepository
 from engram.writing.episodes import TurnStore
-from tests.conftest import NOW
-from tests.support.edge_stores import borrowed_store
-from tests.support.workers import Requests, session_worker, worker_settings
-from workflows.session import SessionWorkflow
-
-
-def turn(text: str, message_id: str | None = None) -> AcceptedTurn:
-    """A turn of the user said now."""
-    return AcceptedTurn(
-        message_id=message_id or uuid4().hex, role="user", content=text, timestamp=NOW
-    )
-
-
-def call(*turns: AcceptedTurn) -> EncodeRequest:
-    """One caller's turns as a request."""
-    return EncodeRequest(calls=(EncodeCall(turns=turns),))
-
-
-class Session:
-    """A session under test."""
-
-    def __init__(
-        self, client: Client, repository: EdgeRepository, requests: Requests, settings: Any
-    ) -> None:
-        self.scope = Scope.of("default", f"u-{uuid4().hex[:8]}")
-        self.gateway = WorkflowGateway(client, settings)
-        self.repository = repository
-        self.requests = requests
-        self.handle = client.get_workflow_handle(names.session_workflow_id(self.scope, "s1"))
-
-    async def encode(self, *turns: AcceptedTurn) -> EncodeReply:
-        """Encode as one call."""
-        return await self.gateway.encode(self.scope, "s1", call(*turns))
-
-    async def episodes(self) -> list[Episode]:
-        """What is stored, in order."""
-        page = await self.repository.scroll(self.scope, MemoryType.EPISODIC, limit=1000)
-        found = [memory for memory in page.memories if isinstance(memory, Episode)]
-        return sorted(found, key=lambda episode: episode.sequence)
-
-
-@asynccontextmanager
-async def running_session(
-    client: Client,
-    *,
-    wrap: Any = lambda store: store,
-    requests: Requests | None = None,
-    in_sandbox: bool = True,
-    **values: Any,
-) -> AsyncIterator[Session]:
-    """A worker, a store, and a session nobody else uses."""
-    settings = worker_settings(**values)
-    requests = requests or Requests()
-    async with (
-        borrowed_store() as repository,
-        session_worker(
-            client,
-            settings,
-            repository,
-            requests,
-            workflows=[SessionWorkflow],
-            wrap=wrap,
-            in_sandbox=in_sandbox,
-        ),
-    ):
-        session = Session(client, repository, requests, settings)
-        try:
-            yield session
-        finally:
-            await session.gateway.end_session(session.scope, "s1")
+from tests.support.clock import NOW
+from tests.support.running_session import running_session, turn
 
 
 async def test_the_reply_means_stored(temporal_client: Client) -> None:

@@ -12,8 +12,8 @@ from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
 from engram.storage.edge import EdgeRepository
+from tests.support.running_session import running_session, turn
 from tests.support.workers import Requests
-from tests.workflows.test_session import running_session, turn
 from workflows import session as session_module
 
 
@@ -31,7 +31,7 @@ async def test_a_trigger_is_not_lost_when_asking_fails(
     temporal_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A final failure to ask for consolidation is asked again; the session goes on."""
-    monkeypatch.setattr(session_module, "_DISPATCH_AGAIN", timedelta(milliseconds=50))
+    monkeypatch.setattr(session_module, "DISPATCH_AGAIN", timedelta(milliseconds=50))
     async with running_session(temporal_client, requests=Refusing(), in_sandbox=False) as session:
         await session.encode(turn("Remember that I am allergic to peanuts!"))
         await session.gateway.end_session(session.scope, "s1")

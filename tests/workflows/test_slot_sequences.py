@@ -34,7 +34,7 @@ from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.slot_stories import KINDS, Account, Choice, Move, told
-from tests.support.workers import worker_settings
+from tests.support.stores import worker_settings
 
 SEQUENCES = int(os.environ.get("ENGRAM_SLOT_SEQUENCES", "60"))
 MOVES: tuple[Move, ...] = ("state", "state", "correct", "repeat", "end", "deny")
@@ -50,7 +50,7 @@ CHOICES = st.builds(
 
 
 @pytest.fixture(scope="module")
-def minds() -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
+def stories() -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
     """One store for all stories, and the loop that it lives on."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
@@ -73,10 +73,10 @@ def minds() -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=6),
 )
 def test_what_is_known_is_what_was_said(
-    minds: tuple[asyncio.Runner, InProcessMemory], choices: list[Choice], cuts: list[int]
+    stories: tuple[asyncio.Runner, InProcessMemory], choices: list[Choice], cuts: list[int]
 ) -> None:
     """Current values, histories, sources, links and quotations, against a plain reading."""
-    runner, memory = minds
+    runner, memory = stories
     runner.run(_play(memory, choices, cuts))
 
 

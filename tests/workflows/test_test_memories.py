@@ -17,8 +17,9 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.ports import MemoryRepository
 from tests.support.edge_stores import borrowed_store
-from tests.support.workers import Requests, session_worker, worker_settings
-from tests.workflows.test_forgetting import everything, remembering, said
+from tests.support.remembering import everything, remembering, said
+from tests.support.stores import worker_settings
+from tests.support.workers import Requests, session_worker
 from workflows.session import SessionWorkflow
 
 REAL = ("I live in Lisbon.", "I always drink green tea.", "I work at Contoso.")

@@ -7,7 +7,7 @@ import warnings
 import pytest
 from temporalio.client import Client
 
-from tests.workflows.test_forgetting import remembering
+from tests.support.remembering import remembering
 
 
 async def test_a_late_cancellation_is_no_error(temporal_client: Client) -> None:

@@ -22,7 +22,7 @@ from engram.ports import MemoryRepository
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.reconciliation import said
-from tests.unit.agents.test_agents import user_prompt
+from tests.support.scripted_model import user_prompt
 
 DATA = Path(__file__).parents[2] / "data" / "injections.seen.jsonl"
 BEFORE = (

@@ -10,13 +10,12 @@ import shutil
 import socket
 import sys
 from collections import namedtuple
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pydantic_ai.models
 import pytest
 
-from engram.cli.config.effective import effective
 from engram.cli.doctor import commands, configuration, folder, installation
 from engram.cli.doctor.results import Result, State, Surroundings
 from engram.embedded.folder import DataFolder, FileLock
@@ -24,20 +23,9 @@ from engram.embedded.records import ServerRecord
 from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
 from engram.storage.schema import identity_record
-from tests.conftest import free_port
 from tests.support.cli import engram
-
-
-def around(
-    path: Path,
-    variables: Mapping[str, str] | None = None,
-    *,
-    connected: bool = False,
-    ask_model: bool = False,
-) -> Surroundings:
-    """A data folder and some variables."""
-    told, settings = effective({"ENGRAM_DATA_DIR": str(path), **(variables or {})})
-    return Surroundings(settings, told, connected=connected, ask_model=ask_model)
+from tests.support.doctor_results import around, says
+from tests.support.ports import free_port
 
 
 @pytest.fixture
@@ -46,14 +34,6 @@ def data(tmp_path: Path) -> Path:
     path = tmp_path / "data"
     path.mkdir(mode=0o700)
     return path
-
-
-def says(found: Result, state: State, *words: str) -> None:
-    """Check a result; what is not well comes with advice."""
-    assert found.state is state, found
-    for word in words:
-        assert word in f"{found.found} {found.advice}", found
-    assert (found.advice is None) is (state is State.OK)
 
 
 # --- the installation

@@ -25,8 +25,8 @@ from engram.client.system import system_clock
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.storage.schema import TENANT, identity_record, indexed_fields
-from tests.conftest import free_port
-from tests.unit.cli.test_doctor import around, says
+from tests.support.doctor_results import around, says
+from tests.support.ports import free_port
 from workflows.promotion import PromotionWorkflow
 from workflows.sandbox import sandbox_runner
 

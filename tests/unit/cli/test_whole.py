@@ -8,15 +8,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from engram.cli import exits
-from engram.cli.app import app
 from engram.cli.group import PANELS
 from engram.cli.options import MEMORY_STATES, MEMORY_TYPES, ROLES
 from engram.cli.schedules import KINDS
@@ -26,7 +23,7 @@ from engram.contracts.maintenance import PassKind
 from engram.domain import turns
 from engram.domain.memories import MemoryStatus, MemoryType
 from engram.errors import EngramError, MemoryNotFound, TemporalUnavailable
-from tests.support.cli import engram
+from tests.support.cli import COMMANDS, engram, examples
 
 ENGRAM = [sys.executable, "-m", "engram.cli"]
 # What talks to servers, computes or serves: no help text and no <Tab> should wait for it.
@@ -36,25 +33,6 @@ HEAVY = {
     *("fastapi", "structlog", "httpx", "numpy", "wordllama", "asyncio"),
     *("engram.settings", "engram.domain.memories", "engram.client", "engram.embedded"),
 }
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command with its path."""
-    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
-    while waiting:
-        path, command = waiting.pop()
-        if (inner := getattr(command, "commands", None)) is None:
-            yield path.strip(), command
-        else:
-            waiting.extend((f"{path} {name}", each) for name, each in inner.items())
-
-
-COMMANDS = dict(sorted(commands()))
-
-
-def examples(command: Any) -> list[str]:
-    """The examples of a command's help."""
-    return re.findall(r"^Example: (.+)$", command.help or "", re.MULTILINE)
 
 
 # --- help

@@ -6,21 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.client.batching import BatchLimits, call_size, split_call, take_batch, wire_size
-from engram.contracts.sessions import AcceptedTurn, EncodeCall
-from tests.conftest import NOW
+from engram.contracts.sessions import AcceptedTurn
+from tests.support.clock import NOW
+from tests.support.encode_calls import call_of
 
 CONTENTS = st.lists(st.text(min_size=1, max_size=300), min_size=1, max_size=30)
-
-
-def call_of(contents: list[str]) -> EncodeCall:
-    """A call with these turns."""
-    return EncodeCall(
-        turns=tuple(
-            AcceptedTurn(message_id=str(n), role="user", content=text, timestamp=NOW)
-            for n, text in enumerate(contents)
-        ),
-        extract_facts=False,
-    )
 
 
 @given(CONTENTS, st.integers(200, 3000), st.integers(1, 10))

@@ -10,7 +10,7 @@ from engram.client.batching import BatchLimits
 from engram.client.session_writer import SessionWriter
 from engram.contracts.sessions import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
 from engram.errors import TemporalUnavailable
-from tests.unit.client.test_batching import call_of
+from tests.support.encode_calls import call_of
 
 LIMITS = BatchLimits(max_bytes=100_000, max_turns=6)
 

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
@@ -21,12 +20,9 @@ from engram.client.loop_thread import LoopThread
 from engram.client.models import MemoryPage, Receipt
 from engram.client.store import MemoryStore
 from engram.client.sync_store import SyncMemoryStore
-from engram.client.system import new_id, system_clock
-from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, InvalidScope, MemoryClosed
 from engram.recall.models import RecallHit
-from engram.settings import Settings
-from tests.support.fake_engine import FakeEngine
+from tests.support.opened_store import opening
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -34,20 +30,6 @@ MAY = datetime(2026, 5, 1, tzinfo=UTC)
 def public(kind: type) -> dict[str, Any]:
     """What a class offers, its bases included."""
     return {name: value for name, value in inspect.getmembers(kind) if not name.startswith("_")}
-
-
-@asynccontextmanager
-async def opening(left: list[str] | None = None) -> AsyncIterator[MemoryStore]:
-    """A memory over an engine made by hand; notes in which task it is left."""
-    entered = asyncio.current_task()
-    store = MemoryStore(
-        FakeEngine(), Scope.of("default", "ada"), Settings.load(), system_clock, new_id
-    )
-    try:
-        yield store
-    finally:
-        if left is not None:
-            left.append("same task" if asyncio.current_task() is entered else "other task")
 
 
 @pytest.fixture
@@ -122,14 +104,20 @@ def test_many_threads_may_use_it(memory: SyncMemoryStore) -> None:
     assert len({receipt.episode_ids for receipt in receipts.values()}) == len(names)
 
 
+def loops() -> set[threading.Thread]:
+    """The threads in which memories without await live."""
+    return {thread for thread in threading.enumerate() if thread.name == "engram-loop"}
+
+
 def test_the_end_of_the_block_closes_everything() -> None:
     """Leaving happens in the task that entered; later use says that it is closed."""
     left: list[str] = []
+    before = loops()
     with SyncMemoryStore.opened(opening(left)) as memory:
         other = memory.for_user("bob")
-        thread = memory._thread
+        (thread,) = loops() - before
     assert left == ["same task"]
-    assert not thread._thread.is_alive()
+    assert not thread.is_alive()
     for store in (memory, other):
         with pytest.raises(MemoryClosed):
             store.stats()
@@ -169,7 +157,7 @@ def test_ctrl_c_cancels_what_runs_and_nothing_else() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         thread.run(work())
-    assert ended.wait(5)
+    assert ended.wait(60)
     assert thread.run(asyncio.sleep(0, "next")) == "next"
     thread.close()
 
@@ -204,16 +192,17 @@ def test_closing_while_a_call_runs_ends_the_call() -> None:
 
     caller = threading.Thread(target=call)
     caller.start()
-    assert running.wait(5)
+    assert running.wait(60)
     thread.close()
-    caller.join(5)
+    caller.join(60)
     assert len(raised) == 1
 
 
 def test_a_program_that_forgets_to_close_is_closed() -> None:
     """At the end of the program the memory is left in order."""
     code = (
-        "from tests.unit.client.test_sync import opening, SyncMemoryStore\n"
+        "from engram.client.sync_store import SyncMemoryStore\n"
+        "from tests.support.opened_store import opening\n"
         "class Said(list):\n"
         "    def append(self, word): print(word, flush=True)\n"
         "memory = SyncMemoryStore.opened(opening(Said()))\n"

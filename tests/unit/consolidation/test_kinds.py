@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from engram.domain.kinds import happened, kind_of
 from engram.domain.memories import Category, MemoryKind
 from engram.domain.slots import slot_of
-from engram.extraction.kinds import kind_words
+from tests.support.kind_labels import WORDS, labelled
 
-DATA = Path(__file__).parents[2] / "data"
-WORDS = kind_words()
 EPISODE, NOTE = MemoryKind.EPISODE, MemoryKind.NOTE
-
-
-def labelled(name: str) -> list[dict[str, object]]:
-    """The items of a data file."""
-    return [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
 
 
 @pytest.mark.parametrize(

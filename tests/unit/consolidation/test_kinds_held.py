@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engram.domain.kinds import happened, kind_of
 from engram.domain.memories import Category
-from tests.unit.consolidation.test_kinds import WORDS, labelled
+from tests.support.kind_labels import WORDS, labelled
 
 
 def test_held_turns_are_of_their_kind() -> None:

@@ -11,7 +11,7 @@ from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.domain.context_block import context_block
 from engram.domain.memories import Episode, Evidence, MemoryKind
 from tests.support.reconciliation import said
-from tests.unit.agents.test_agents import scripted, statement, user_prompt
+from tests.support.scripted_model import scripted, statement, user_prompt
 
 
 def turn(content: str, day: int = 1, **more: Any) -> Episode:

@@ -15,7 +15,7 @@ FEBRUARY, MAY = on(31), on(121)
 MARCH_20, JUNE_3, JUNE_6, JUNE_10 = 79, 154, 157, 161
 
 
-def mind_that_moved() -> ReconciledKnowledge:
+def known_after_moves() -> ReconciledKnowledge:
     """To London in February, to Rome in May, and London told again in June."""
     knowledge = ReconciledKnowledge()
     moved(knowledge, MARCH_20, "London", FEBRUARY)
@@ -33,7 +33,7 @@ def moved(knowledge: ReconciledKnowledge, day: int, city: str, event_at: datetim
 @pytest.mark.parametrize("last", ["London again", "Rome again", "lives in Rome"])
 def test_telling_the_past_again_leaves_the_present_alone(last: str) -> None:
     """Rome stays current, London ends in May, and nothing comes in between."""
-    knowledge = mind_that_moved()
+    knowledge = known_after_moves()
     if last == "lives in Rome":
         knowledge.hear(said(JUNE_10), stated(said(JUNE_10), "lives in", "Rome"))
     else:
@@ -114,7 +114,7 @@ def test_memories_from_before_tellings_were_kept_are_understood() -> None:
 
 def test_a_cycle_of_before_is_mended_by_the_next_word() -> None:
     """Two memories that replaced each other: the later event holds again."""
-    knowledge = mind_that_moved()
+    knowledge = known_after_moves()
     (london,), (rome,) = knowledge.of("london"), knowledge.of("rome")
     ended = {"status": MemoryStatus.SUPERSEDED, "superseded_by": london.id, "valid_to": on(157)}
     knowledge.known[rome.id] = rome.model_copy(update=ended)

@@ -153,7 +153,7 @@ def arrivals(draw: st.DrawFn) -> tuple[Words, list[list[Words]]]:
     return words, ways
 
 
-def mind_of(batches: Sequence[Words]) -> ReconciledKnowledge:
+def known_from(batches: Sequence[Words]) -> ReconciledKnowledge:
     """What is known after these batches."""
     knowledge = ReconciledKnowledge()
     for batch in batches:
@@ -202,7 +202,7 @@ def test_exactly_what_the_latest_event_says_is_current(
     """One active value, that of the latest event; none only if an ending came last."""
     words, ways = case
     for batches in ways:
-        assert active(mind_of(batches)) == expected(city_at(words))
+        assert active(known_from(batches)) == expected(city_at(words))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -213,7 +213,7 @@ def test_as_of_shows_what_was_known_then_however_it_was_batched(
     """At every moment at most one value, and that of what had been said by then."""
     words, ways = case
     for batches in ways:
-        knowledge = mind_of(batches)
+        knowledge = known_from(batches)
         for moment in MOMENTS:
             assert seen_at(knowledge, moment) == expected(city_at(words, moment))
 
@@ -224,7 +224,7 @@ def test_reconciling_again_plans_nothing(case: tuple[Words, list[list[Words]]]) 
     """The same statements over what they led to: nothing stored, nothing changed."""
     words, ways = case
     for batches in ways:
-        knowledge = mind_of(batches)
+        knowledge = known_from(batches)
         known, there = knowledge.known.values(), knowledge.circumstances()
         again = reconcile([word.statement() for word in words], known, there)
         assert not again.new_memories()
@@ -238,7 +238,7 @@ def test_the_history_is_whole_and_leads_somewhere(case: tuple[Words, list[list[W
     """Every turn is the source of a memory of what it says; nothing replaces itself."""
     words, ways = case
     for batches in ways:
-        knowledge = mind_of(batches)
+        knowledge = known_from(batches)
         assert not has_cycle(knowledge)
         for word in words:
             predicate = "no longer lives in" if word.kind == "ends" else "lives in"

@@ -12,9 +12,9 @@ from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import AnyMemory, MemoryStatus, ProceduralMemory, SemanticMemory
 from engram.errors import MemoryNotFound
 from engram.writing.updates import update_memories
-from tests.support.digest_memories import ADA, known, minute
+from tests.support.digest_memories import ADA, CHESS, known, minute
+from tests.support.digested_memory import DigestedMemory
 from tests.support.edge_stores import borrowed_store
-from tests.unit.digests.test_rebuilding import CHESS, Kept
 
 HOME = known("The user lives in Lisbon.", 1, slot=("user", "lives in", "Lisbon"))
 # Nothing in its words tells that it is a habit: somebody promoted it by hand.
@@ -23,10 +23,10 @@ TEA = known("The user always drinks tea at night.", 3, slot=("user", "drinks", "
 
 
 @pytest.fixture
-async def kept() -> AsyncIterator[Kept]:
+async def kept() -> AsyncIterator[DigestedMemory]:
     """An empty memory."""
     async with borrowed_store() as repository:
-        yield Kept(repository)
+        yield DigestedMemory(repository)
 
 
 def habit_of(source: SemanticMemory) -> ProceduralMemory:
@@ -34,12 +34,12 @@ def habit_of(source: SemanticMemory) -> ProceduralMemory:
     return promoted(source, minute(50), LifecycleRules()).habit
 
 
-async def profile(kept: Kept) -> Profile:
+async def profile(kept: DigestedMemory) -> Profile:
     """The user's own."""
     return await kept.asked.profile(ADA, AboutSomebody())
 
 
-async def becomes(kept: Kept, memory: AnyMemory, status: MemoryStatus) -> None:
+async def becomes(kept: DigestedMemory, memory: AnyMemory, status: MemoryStatus) -> None:
     """Let a memory have this status."""
     await update_memories(
         kept.store.inner,
@@ -50,7 +50,7 @@ async def becomes(kept: Kept, memory: AnyMemory, status: MemoryStatus) -> None:
     )
 
 
-async def test_a_habit_enters_with_the_next_consolidation(kept: Kept) -> None:
+async def test_a_habit_enters_with_the_next_consolidation(kept: DigestedMemory) -> None:
     """Whatever that touches; a habit and the knowledge it came from are one line of both."""
     await kept.keep(HOME, TEA, BY_HAND)
     await kept.digest(HOME, TEA, BY_HAND)
@@ -68,7 +68,9 @@ async def test_a_habit_enters_with_the_next_consolidation(kept: Kept) -> None:
     }
 
 
-async def test_a_habit_outlives_its_source_in_the_profile_and_ends_with_itself(kept: Kept) -> None:
+async def test_a_habit_outlives_its_source_in_the_profile_and_ends_with_itself(
+    kept: DigestedMemory,
+) -> None:
     """Archived knowledge leaves the profile and its habit stays; an ended habit leaves."""
     tea = habit_of(TEA)
     await kept.keep(HOME, TEA, tea)
@@ -83,7 +85,7 @@ async def test_a_habit_outlives_its_source_in_the_profile_and_ends_with_itself(k
     assert TEA.content not in {line.text for line in (await profile(kept)).lines}
 
 
-async def test_a_profile_of_habits_alone_and_none_of_test_ones(kept: Kept) -> None:
+async def test_a_profile_of_habits_alone_and_none_of_test_ones(kept: DigestedMemory) -> None:
     """Habits are enough for a profile; test habits make none; unchanged, nothing is written."""
     await kept.keep(habit_of(TEA).model_copy(update={"is_test": True}))
     await kept.digest()

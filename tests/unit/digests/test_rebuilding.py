@@ -2,130 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from engram.client.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
+from engram.client.operations.digests import AboutBoxes, AboutSomebody
 from engram.client.operations.operation import Question
 from engram.domain.digests.details import SealReason
 from engram.domain.digests.guidelines import Deed
-from engram.domain.digests.policy import DigestPolicy
 from engram.domain.digests.versions import Composer
 from engram.domain.memories import (
-    AnyMemory,
     Category,
     LinkKind,
-    MemoryStatus,
-    MemoryType,
-    SemanticMemory,
 )
-from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
-from engram.ports import MemoryRepository, NewMemory
-from engram.writing.digests import Digests
-from engram.writing.updates import update_memories
-from tests.support.digest_memories import ADA, episode, known, minute
+from tests.support.digest_memories import ADA, CHESS, episode, known, minute
+from tests.support.digested_memory import POLICY, DigestedMemory
 from tests.support.edge_stores import borrowed_store
-
-POLICY = DigestPolicy()
-
-
-class Watched:
-    """A store that counts what is asked of it, and fails where it is told to.
-
-    Attributes:
-        calls: How often each method was called.
-        read: How many memories came back.
-        fails_at: Which write, counted from 1, fails; 0 for none.
-    """
-
-    def __init__(self, inner: MemoryRepository) -> None:
-        self.inner = inner
-        self.calls: Counter[str] = Counter()
-        self.read = 0
-        self.writes = 0
-        self.fails_at = 0
-
-    def __getattr__(self, name: str) -> Any:
-        inner = getattr(self.inner, name)
-
-        async def watched(*args: Any, **kwargs: Any) -> Any:
-            self.calls[name] += 1
-            if name in {"insert", "replace"}:
-                self.writes += 1
-                if self.writes == self.fails_at:
-                    raise StorageUnavailable("staged")
-            answer = await inner(*args, **kwargs)
-            found = getattr(answer, "memories", answer)
-            self.read += len(found) if name in {"get", "scroll", "search"} else 0
-            return answer
-
-        return watched
-
-
-class Kept:
-    """A user's memory with digests on it."""
-
-    def __init__(self, repository: MemoryRepository) -> None:
-        self.store = Watched(repository)
-        self.embedder = make_embedder("wordllama")
-        counter = itertools.count()
-        watched: Any = self.store
-        self.digests = Digests(watched, self.embedder, lambda: f"w{next(counter)}")
-        self.asked = DigestHandlers(watched)
-        self.runs = 0
-
-    async def keep(self, *memories: AnyMemory) -> None:
-        """Store memories."""
-        for start in range(0, len(memories), 500):
-            part = memories[start : start + 500]
-            vectors = await self.embedder.embed_documents([m.indexed_text for m in part])
-            pairs = zip(part, vectors, strict=True)
-            await self.store.inner.insert(ADA, [NewMemory(m, v) for m, v in pairs])
-
-    async def supersede(self, old: SemanticMemory, new: SemanticMemory) -> None:
-        """Let one memory replace another."""
-        ended = {
-            "status": MemoryStatus.SUPERSEDED,
-            "superseded_by": new.id,
-            "superseded_known_at": new.known_at,
-        }
-        await update_memories(
-            self.store.inner,
-            ADA,
-            [old.id],
-            lambda memory: memory.model_copy(update=ended),
-            new_write_id=lambda: f"s{old.id}",
-        )
-
-    async def digest(self, *touched: AnyMemory, ended: Iterable[str] = ()) -> None:
-        """The digest stage for what was touched."""
-        self.runs += 1
-        composer = Composer(ADA, minute(10_000 + self.runs), "w", "r")
-        memories = [m.id for m in touched if isinstance(m, SemanticMemory)]
-        episodes = [m.id for m in touched if not isinstance(m, SemanticMemory)]
-        await self.digests.knowledge(composer, memories, episodes, POLICY)
-        await self.digests.sessions(composer, episodes, ended, POLICY)
-
-    async def picture(self) -> list[tuple[Any, ...]]:
-        """Every digest, without what differs between runs that did the same."""
-        page = await self.store.inner.scroll(ADA, MemoryType.SEMANTIC, limit=500)
-        digests = [m for m in page.memories if isinstance(m, SemanticMemory) and m.detail]
-        return sorted(
-            (m.id, m.content, m.status.value, m.superseded_by, m.known_at, m.detail, m.related_ids)
-            for m in digests
-        )
 
 
 @pytest.fixture
-async def kept() -> AsyncIterator[Kept]:
+async def kept() -> AsyncIterator[DigestedMemory]:
     """An empty memory."""
     async with borrowed_store() as repository:
-        yield Kept(repository)
+        yield DigestedMemory(repository)
 
 
 PORTO = known("The user lives in Porto.", 1, slot=("user", "lives in", "Porto"))
@@ -133,11 +34,6 @@ LISBON = known("The user lives in Lisbon.", 100, slot=("user", "lives in", "Lisb
 BOSS = known("Sam Okafor is the user's boss.", 2, entities=("Sam Okafor",))
 SAM = known("Sam plays chess.", 3, slot=("Sam", "plays", "chess"), entities=("Sam",))
 BARBER = known("Sam Pike is the user's barber.", 50, entities=("Sam Pike",))
-CHESS = [
-    known(f"The user likes {what} chess.", 4 + n, slot=("user", "likes", f"{what} chess"),
-          category=Category.PREFERENCE)
-    for n, what in enumerate(("blitz", "rapid", "blindfold"))
-]  # fmt: skip
 TURNS = [
     episode("The tomato seeds in my garden sprouted.", 0),
     episode("How many tomato seeds does a garden need?", 1),
@@ -147,7 +43,7 @@ TURNS = [
 ]
 
 
-async def test_rebuilding_what_did_not_change_writes_nothing(kept: Kept) -> None:
+async def test_rebuilding_what_did_not_change_writes_nothing(kept: DigestedMemory) -> None:
     """A second digest of the same makes no write at all."""
     await kept.keep(PORTO, BOSS, SAM, *CHESS, *TURNS)
     await kept.digest(PORTO, BOSS, SAM, *CHESS, *TURNS, ended=["s1"])
@@ -157,7 +53,7 @@ async def test_rebuilding_what_did_not_change_writes_nothing(kept: Kept) -> None
     assert writes > 0
 
 
-async def test_a_profile_of_then_stays_readable(kept: Kept) -> None:
+async def test_a_profile_of_then_stays_readable(kept: DigestedMemory) -> None:
     """A change is a new generation; ``as_of`` brings the profile that counted then."""
     await kept.keep(PORTO, *CHESS)
     await kept.digest(PORTO, *CHESS)
@@ -173,7 +69,7 @@ async def test_a_profile_of_then_stays_readable(kept: Kept) -> None:
     assert len(now.lines) == 4
 
 
-async def test_a_first_name_is_split_off_when_another_bearer_shows_up(kept: Kept) -> None:
+async def test_a_first_name_is_split_off_when_another_bearer_shows_up(kept: DigestedMemory) -> None:
     """Sam is Sam Okafor as long as there is no other; then "Sam" is nobody's."""
     await kept.keep(BOSS, SAM)
     await kept.digest(BOSS, SAM)
@@ -192,7 +88,7 @@ async def test_a_first_name_is_split_off_when_another_bearer_shows_up(kept: Kept
     assert [line.text for line in alone.lines] == [SAM.content]
 
 
-async def test_a_name_that_several_bear_or_nobody_does_is_an_error(kept: Kept) -> None:
+async def test_a_name_that_several_bear_or_nobody_does_is_an_error(kept: DigestedMemory) -> None:
     """Asking for one of two says so; asking for nobody does too."""
     await kept.keep(BOSS, BARBER)
     await kept.digest(BOSS, BARBER)
@@ -204,7 +100,7 @@ async def test_a_name_that_several_bear_or_nobody_does_is_an_error(kept: Kept) -
         await kept.asked.profile(ADA, AboutSomebody())
 
 
-async def test_what_turns_say_about_names_is_kept_for_later(kept: Kept) -> None:
+async def test_what_turns_say_about_names_is_kept_for_later(kept: DigestedMemory) -> None:
     """An alias that comes before anything is known about its bearer still joins them."""
     turn = episode("My uncle is Robert, everyone calls him Bob.", 1)
     await kept.keep(turn)
@@ -217,7 +113,7 @@ async def test_what_turns_say_about_names_is_kept_for_later(kept: Kept) -> None:
     assert turn.id in {s for merge in robert.merges for s in merge.source_ids}
 
 
-async def test_topics_gather_what_is_known_under_a_word(kept: Kept) -> None:
+async def test_topics_gather_what_is_known_under_a_word(kept: DigestedMemory) -> None:
     """Three memories make a topic; a fourth joins it in a new version."""
     await kept.keep(*CHESS)
     await kept.digest(*CHESS[:2])
@@ -229,7 +125,7 @@ async def test_topics_gather_what_is_known_under_a_word(kept: Kept) -> None:
     assert (len(again.member_ids), again.generation) == (4, 1)
 
 
-async def test_boxes_are_sealed_once_and_traced(kept: Kept) -> None:
+async def test_boxes_are_sealed_once_and_traced(kept: DigestedMemory) -> None:
     """Turn by turn or all at once: the same boxes; a topic that comes back shares a trace."""
     fact = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
     await kept.keep(*TURNS, fact)
@@ -255,7 +151,7 @@ async def test_boxes_are_sealed_once_and_traced(kept: Kept) -> None:
     assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s2")) == ()
 
 
-async def test_turns_of_one_moment_are_boxed_once(kept: Kept) -> None:
+async def test_turns_of_one_moment_are_boxed_once(kept: DigestedMemory) -> None:
     """An import whose turns all have one timestamp is cut by size, each turn in one box."""
     turns = [episode("The tomato grows.", 1, message_id=f"m{n}", id=episode(f"{n}", 1).id,
                      sequence=n) for n in range(60)]  # fmt: skip
@@ -267,7 +163,7 @@ async def test_turns_of_one_moment_are_boxed_once(kept: Kept) -> None:
     assert {e for box in boxes for e in box.episode_ids} == {turn.id for turn in turns}
 
 
-async def test_turns_of_an_earlier_time_get_a_box_of_their_own(kept: Kept) -> None:
+async def test_turns_of_an_earlier_time_get_a_box_of_their_own(kept: DigestedMemory) -> None:
     """What is imported after a later box was sealed is boxed too, once."""
     await kept.keep(*TURNS)
     await kept.digest(*TURNS, ended=["s1"])
@@ -284,7 +180,7 @@ async def test_turns_of_an_earlier_time_get_a_box_of_their_own(kept: Kept) -> No
 async def _disturbed(fails_at: int) -> tuple[list[tuple[Any, ...]], int]:
     """What two digest stages leave, the second failing once at that write; and its writes."""
     async with borrowed_store() as repository:
-        kept = Kept(repository)
+        kept = DigestedMemory(repository)
         sprouted = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
         await kept.keep(PORTO, BOSS, SAM, sprouted, *CHESS, *TURNS)
         await kept.digest(PORTO, BOSS, SAM, *CHESS)
@@ -308,7 +204,7 @@ async def test_a_crash_between_any_two_writes_repeats_harmlessly() -> None:
         assert after == undisturbed, f"failing at write {fails_at}"
 
 
-async def test_what_was_done_counts_once_and_becomes_guidance(kept: Kept) -> None:
+async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemory) -> None:
     """Twelve memories of a kind, eight of them pruned: a warning, also when it is retried."""
     memories = [
         known(f"The user likes thing{n}.", n, slot=("user", "likes", f"thing{n}"),
@@ -338,7 +234,7 @@ async def test_a_digest_costs_what_was_touched_not_what_is_stored() -> None:
     costs = []
     for stored in (100, 2000):
         async with borrowed_store() as repository:
-            kept = Kept(repository)
+            kept = DigestedMemory(repository)
             others = [
                 known(f"Person{n % 90} collects stamp{n}.", n / 100, entities=(f"Person{n % 90}",),
                       slot=(f"Person{n % 90}", "collects", f"stamp{n}"))

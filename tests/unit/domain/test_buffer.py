@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.domain.buffer import Buffer, BufferPolicy, RememberedTurn, Signal
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 POLICY = BufferPolicy(
     turns=3,

@@ -17,7 +17,7 @@ from engram.domain.confidence import (
     ExtractionMethod,
     Verification,
 )
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 
 def confidence(**fields: object) -> Confidence:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_turn
 from engram.errors import InvalidScope, InvalidTurn
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 CONTENT = "hunter2"
 

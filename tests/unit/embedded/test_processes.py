@@ -22,7 +22,7 @@ def _system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "ps":
         if not Path("/bin/ps").exists():
             pytest.skip("no ps on this machine")
-        monkeypatch.setattr(processes, "_PROC", Path("/nowhere"))
+        monkeypatch.setattr(processes, "PROC", Path("/nowhere"))
     elif not Path("/proc/self/stat").exists():
         pytest.skip("no /proc on this machine")
 

@@ -1,10 +1,8 @@
-"""The extractor: roles, signals, any text at all, and speed."""
+"""The extractor: roles, signals, any text at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from time import thread_time
 
 import pytest
 from hypothesis import given, settings
@@ -13,13 +11,12 @@ from hypothesis import strategies as st
 from engram.contracts.sessions import Signal
 from engram.extraction.extractor import Extractor
 from engram.extraction.models import Extraction
-from engram.extraction.signals import scan
 from engram.settings import Settings
-from tests.support.extraction_labels import is_verbatim, items
+from tests.support.extraction_labels import is_verbatim
+from tests.support.odd_texts import ADVERSARIAL, largest
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())
-LARGEST = 32 * 1024
 ROLES = ["user", "assistant", "system", "tool"]
 
 _PIECES = st.sampled_from(
@@ -96,47 +93,8 @@ def test_what_is_found_raises_the_signal() -> None:
     assert extract("the clinic is at https://clinic.example").signal is Signal.MEDIUM
 
 
-ADVERSARIAL = [
-    "a ", "1", "12 ", "@", "a@", "not ", "\n", "I don't ", "'a ", '"a ', "call me ", "I'm Ben ",
-    "$", "$1 ", "1.", "www.", "http://", "(", "+1 ", "on Friday ", "May ", "in a ", " ", ", ",
-    "no ", "a", "tomorrow ", "I don't eat. ", "we live in A, not B. ", "10/10/", "A ", "-", ".",
-    "i used to ", "Ab here ", "a@b.co ", "5 eur ", "5 pounds ", "one hundred ",
-    "call (415) 555-2671 ",
-    "Hello, my name is Ada and I paid $5 on 3 May 2024. ", "\u0130", "\u201c", "?!", "i'm ",
-]  # fmt: skip
-
-
-def fastest(work: Callable[[], object], rounds: int) -> float:
-    """Seconds of processor time of the fastest round: what else the machine does is left out."""
-    times = []
-    for _ in range(rounds):
-        start = thread_time()
-        work()
-        times.append(thread_time() - start)
-    return min(times)
-
-
 @pytest.mark.parametrize("piece", ADVERSARIAL)
-def test_no_text_takes_long(piece: str) -> None:
-    """The largest turn, filled with what patterns stumble over, takes less than 100 ms."""
-    text = (piece * (LARGEST // len(piece) + 1))[:LARGEST]
-    extract(text)
-    assert fastest(lambda: extract(text), 5) < 0.100
-
-
-@pytest.mark.parametrize(
-    ("topic", "limit"),
-    [("ordinary", 200e-6), ("dates", 1e-3), ("contacts", 1e-3), ("negations", 1e-3)],
-)
-def test_typical_turn_is_cheap(topic: str, limit: float) -> None:
-    """An ordinary turn takes less than 0.2 ms on average, one with finds less than 1 ms."""
-    texts = [item["text"] for item in items(topic, "seen")]
-    for text in texts:
-        extract(text)
-    assert fastest(lambda: [extract(text) for text in texts], 5) / len(texts) < limit
-
-
-def test_scan_stays_far_below_its_limit() -> None:
-    """The signal of the largest turn takes less than 10 ms."""
-    text = ("I think the weather is nice and the lake froze over. " * 700)[:LARGEST]
-    assert fastest(lambda: scan(text, "user"), 5) < 0.010
+def test_the_largest_turn_of_odd_pieces_is_taken(piece: str) -> None:
+    """Filled with what patterns stumble over, it is read to its end; evidence stands in it."""
+    text = largest(piece)
+    assert is_verbatim(extract(text), text)

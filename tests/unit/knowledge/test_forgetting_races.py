@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
 
-from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import derived_id
 from engram.domain.memories import (
-    AnyMemory,
-    Episode,
     MemoryStatus,
     MemoryType,
     ProceduralMemory,
     SemanticMemory,
 )
 from engram.domain.plan import ConsolidationPlan, StoreNote, Supersession, UpdateNote
-from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
-from engram.ports import MemoryRepository, NewMemory
+from engram.ports import MemoryRepository
 from engram.writing.forgetting import Forgetter
 from engram.writing.plans import PlanWriter
+from tests.support.conclusions import EMBEDDER, SAID, SCOPE, keep, statement, turn
 from tests.support.edge_stores import borrowed_store
 
-SCOPE = Scope.of("default", "ada")
-SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)
-EMBEDDER = make_embedder("wordllama")
 _ENDED = {"status": MemoryStatus.SUPERSEDED, "valid_to": SAID, "superseded_known_at": SAID}
 
 
@@ -42,47 +34,6 @@ async def repository() -> AsyncIterator[MemoryRepository]:
 def new_write_id() -> str:
     """A value that no other write has."""
     return uuid4().hex
-
-
-def turn(name: str) -> Episode:
-    """A turn of the user."""
-    return Episode(
-        id=episode_id(SCOPE, "s1", name),
-        namespace=SCOPE.namespace,
-        user_id=SCOPE.user_id,
-        content=f"I said {name}.",
-        known_at=SAID,
-        created_at=SAID,
-        role="user",
-        timestamp=SAID,
-        message_id=name,
-    )
-
-
-def statement(content: str, *sources: Episode) -> SemanticMemory:
-    """A conclusion from turns."""
-    return SemanticMemory(
-        id=derived_id(SCOPE, MemoryType.SEMANTIC, content, 0),
-        namespace=SCOPE.namespace,
-        user_id=SCOPE.user_id,
-        content=content,
-        known_at=SAID,
-        created_at=SAID,
-        event_at=SAID,
-        derived_at=SAID,
-        source_episode_ids=tuple(source.id for source in sources),
-        identity=content,
-        confidence=Confidence(
-            method=ExtractionMethod.EXTRACTED, extraction=0.9, last_confirmed=SAID
-        ),
-    )
-
-
-async def keep(repository: MemoryRepository, memories: Sequence[AnyMemory]) -> None:
-    """Store them."""
-    vectors = await EMBEDDER.embed_documents([memory.content for memory in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await repository.insert(SCOPE, [NewMemory(memory, vector) for memory, vector in pairs])
 
 
 async def test_two_turns_forgotten_at_once_take_what_both_supported(

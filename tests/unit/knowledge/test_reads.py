@@ -9,8 +9,8 @@ import pytest
 from engram.domain.memories import MemoryType
 from engram.ports import Equals, MemoryRepository
 from engram.writing.reads import episodes_by_id, every_page
+from tests.support.conclusions import SCOPE, keep, statement, turn
 from tests.support.edge_stores import borrowed_store
-from tests.unit.knowledge.test_forgetting_races import SCOPE, keep, statement, turn
 
 
 @pytest.fixture

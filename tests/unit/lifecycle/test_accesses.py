@@ -193,7 +193,7 @@ async def test_batches_go_by_time_and_by_count(
     log.note(ADA, [first], T0)
     # The first write seems to fail, the one that tries again finds nothing left to do.
     async with asyncio.timeout(10):
-        while failing.failures or log._unwritten:  # noqa: ASYNC110 - nothing tells of a failure
+        while failing.failures or log.pending:  # noqa: ASYNC110 - nothing tells of a failure
             await asyncio.sleep(0.002)
     log.note(ADA, [second], T0)
     await asyncio.wait_for(failing.written.wait(), 10)

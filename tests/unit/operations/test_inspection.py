@@ -21,18 +21,18 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
+from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
-from tests.unit.operations.conftest import ADA, Bench, ago
 
 REAL = ops.OfPopulation()
 TESTS = ops.OfPopulation(test_only=True)
 NOWHERE = "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"
 
 
-async def told(bench: Bench, words: str, days: float = 1, **more: Any) -> SemanticMemory:
+async def told(handled: HandledStore, words: str, days: float = 1, **more: Any) -> SemanticMemory:
     """A conclusion and the turn it was drawn from."""
     memory = knowledge(ADA, words, ago(days), **more)
-    await bench.keep(turn(ADA, words, ago(days), is_test=memory.is_test), memory)
+    await handled.keep(turn(ADA, words, ago(days), is_test=memory.is_test), memory)
     return memory
 
 
@@ -41,36 +41,36 @@ def link(target: str, kind: LinkKind = LinkKind.RELATED) -> Link:
     return Link(target_id=target, kind=kind, first_seen=ago(1), last_seen=ago(1))
 
 
-async def problems(bench: Bench) -> Counter[str]:
+async def problems(handled: HandledStore) -> Counter[str]:
     """What validating finds."""
-    report = await bench.ask(ops.VALIDATE, REAL)
+    report = await handled.ask(ops.VALIDATE, REAL)
     return Counter(report.counts)
 
 
-async def ailments(bench: Bench) -> set[Ailment]:
+async def ailments(handled: HandledStore) -> set[Ailment]:
     """What is not well."""
-    return {one.ailment for one in (await bench.ask(ops.HEALTH, REAL)).diagnoses}
+    return {one.ailment for one in (await handled.ask(ops.HEALTH, REAL)).diagnoses}
 
 
-async def test_status_counts_real_and_test_memories_apart(bench: Bench) -> None:
+async def test_status_counts_real_and_test_memories_apart(handled: HandledStore) -> None:
     """By type and status, what is due, what waits."""
-    await told(bench, "The user likes tea")
-    await told(bench, "a test", is_test=True)
-    await bench.keep(turn(ADA, "old", ago(200)))
-    report = await bench.ask(ops.STATUS, REAL)
+    await told(handled, "The user likes tea")
+    await told(handled, "a test", is_test=True)
+    await handled.keep(turn(ADA, "old", ago(200)))
+    report = await handled.ask(ops.STATUS, REAL)
     assert report.policy == "retention"
     assert report.types[MemoryType.EPISODIC].memories == 2
     assert report.types[MemoryType.EPISODIC].due == 1
     assert report.types[MemoryType.SEMANTIC].by_status == {MemoryStatus.ACTIVE: 1}
     assert (report.test_memories, report.waiting) == (2, 2)
-    assert (await bench.ask(ops.STATUS, TESTS)).types[MemoryType.EPISODIC].memories == 1
+    assert (await handled.ask(ops.STATUS, TESTS)).types[MemoryType.EPISODIC].memories == 1
 
 
-async def test_energy_is_told_by_tier_and_the_faintest_first(bench: Bench) -> None:
+async def test_energy_is_told_by_tier_and_the_faintest_first(handled: HandledStore) -> None:
     """What leaves next comes first."""
     old, new = turn(ADA, "old", ago(60)), turn(ADA, "new", ago(1))
-    await bench.keep(old, new)
-    report = await bench.ask(ops.ENERGY, REAL)
+    await handled.keep(old, new)
+    report = await handled.ask(ops.ENERGY, REAL)
     assert [one.memory_id for one in report.faintest] == [old.id, new.id]
     (tier,) = report.tiers
     assert (tier.tier, tier.memories) == ("working", 2)
@@ -78,13 +78,13 @@ async def test_energy_is_told_by_tier_and_the_faintest_first(bench: Bench) -> No
     assert report.faintest[0].leaves_at is not None
 
 
-async def test_promotions_name_what_is_ready_and_what_lacks_little(bench: Bench) -> None:
+async def test_promotions_name_what_is_ready_and_what_lacks_little(handled: HandledStore) -> None:
     """A candidate says what it lacks."""
     earned = {"selectivity": 0.6, "consolidation_passes": 3}
-    ready = await told(bench, "The user always drinks tea", **earned)
-    nearly = await told(bench, "The user prefers dark mode", selectivity=0.6)
-    await told(bench, "The user lives in Lisbon")
-    report = await bench.ask(ops.PROMOTIONS, REAL)
+    ready = await told(handled, "The user always drinks tea", **earned)
+    nearly = await told(handled, "The user prefers dark mode", selectivity=0.6)
+    await told(handled, "The user lives in Lisbon")
+    report = await handled.ask(ops.PROMOTIONS, REAL)
     assert {one.memory_id: len(one.missing) for one in report.candidates} == {
         ready.id: 0,
         nearly.id: 1,
@@ -92,10 +92,10 @@ async def test_promotions_name_what_is_ready_and_what_lacks_little(bench: Bench)
     assert report.habits == 0
 
 
-async def test_inspecting_explains_every_number(bench: Bench) -> None:
+async def test_inspecting_explains_every_number(handled: HandledStore) -> None:
     """States, values, sentences, links and problems of one memory."""
-    memory = await told(bench, "The user likes tea", days=400, links=(link(NOWHERE),))
-    found = await bench.ask(ops.INSPECT, AboutMemory(memory_id=memory.id))
+    memory = await told(handled, "The user likes tea", days=400, links=(link(NOWHERE),))
+    found = await handled.ask(ops.INSPECT, AboutMemory(memory_id=memory.id))
     assert found.states["lifecycle"] == "candidate"
     assert set(found.values) == {"quality", "durable", "heat", "decay", "energy"}
     assert any("base" in sentence for sentence in found.explanations)
@@ -105,52 +105,56 @@ async def test_inspecting_explains_every_number(bench: Bench) -> None:
     assert found.missing_sources == ()
 
 
-async def test_a_sound_memory_is_valid_and_healthy(bench: Bench) -> None:
+async def test_a_sound_memory_is_valid_and_healthy(handled: HandledStore) -> None:
     """Nothing is found where nothing is wrong."""
-    await told(bench, "The user likes tea")
-    await told(bench, "The user likes coffee")
-    assert await problems(bench) == {}
-    assert await ailments(bench) == set()
+    await told(handled, "The user likes tea")
+    await told(handled, "The user likes coffee")
+    assert await problems(handled) == {}
+    assert await ailments(handled) == set()
 
 
-async def test_every_problem_is_found_and_mended_once(bench: Bench) -> None:
+async def test_every_problem_is_found_and_mended_once(handled: HandledStore) -> None:
     """Orphans, broken and one-way links, duplicates, bad fields; mending twice changes nothing."""
-    good = await told(bench, "The user likes tea")
+    good = await told(handled, "The user likes tea")
     orphan = knowledge(ADA, "The user likes mate", ago(3))
-    one_way = await told(bench, "The user likes rooibos", links=(link(good.id), link(NOWHERE)))
-    twin = await told(bench, "the user likes TEA!", days=2, identity="other", id=NOWHERE[:-1] + "2")
-    bad = await told(bench, "The user likes cocoa", status=MemoryStatus.ARCHIVED, access_count=4)
-    await bench.keep(orphan)
-    assert await problems(bench) == {
+    one_way = await told(handled, "The user likes rooibos", links=(link(good.id), link(NOWHERE)))
+    twin = await told(
+        handled, "the user likes TEA!", days=2, identity="other", id=NOWHERE[:-1] + "2"
+    )
+    bad = await told(handled, "The user likes cocoa", status=MemoryStatus.ARCHIVED, access_count=4)
+    await handled.keep(orphan)
+    assert await problems(handled) == {
         "orphan": 1,
         "broken_link": 1,
         "one_way_link": 1,
         "duplicate": 1,
         "bad_field": 2,
     }
-    tried = await bench.ask(ops.REPAIR, ActOn(memory_id=orphan.id, dry_run=True))
+    tried = await handled.ask(ops.REPAIR, ActOn(memory_id=orphan.id, dry_run=True))
     assert (len(tried.found), tried.mended) == (1, ())
     for memory in (orphan, one_way, twin, bad):
-        report = await bench.ask(ops.REPAIR, ActOn(memory_id=memory.id))
+        report = await handled.ask(ops.REPAIR, ActOn(memory_id=memory.id))
         assert report.mended == report.found or memory is orphan
     # An orphan stays one; it does not answer any more.
-    assert await problems(bench) == {"orphan": 1}
-    assert (await bench.now_is(orphan)).status is MemoryStatus.ARCHIVED
-    pair = [await bench.now_is(good), await bench.now_is(twin)]
+    assert await problems(handled) == {"orphan": 1}
+    assert (await handled.now_is(orphan)).status is MemoryStatus.ARCHIVED
+    pair = [await handled.now_is(good), await handled.now_is(twin)]
     assert {one.status for one in pair} == {MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED}
-    before = {m.id: (await bench.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)}
+    before = {m.id: (await handled.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)}
     for memory_id in before:
-        await bench.ask(ops.REPAIR, ActOn(memory_id=memory_id))
-    assert {m.id: (await bench.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)} == (
-        before
-    )
+        await handled.ask(ops.REPAIR, ActOn(memory_id=memory_id))
+    assert {
+        m.id: (await handled.now_is(m)).revision for m in (orphan, one_way, twin, bad, good)
+    } == (before)
 
 
-async def test_duplicates_become_one_with_all_sources(bench: Bench) -> None:
+async def test_duplicates_become_one_with_all_sources(handled: HandledStore) -> None:
     """The one that was known first is kept, and gains what the other had."""
-    first = await told(bench, "The user likes tea", days=9, access_count=2, last_accessed_at=ago(3))
+    first = await told(
+        handled, "The user likes tea", days=9, access_count=2, last_accessed_at=ago(3)
+    )
     twin = await told(
-        bench,
+        handled,
         "the user likes TEA!",
         days=2,
         identity="other",
@@ -158,8 +162,8 @@ async def test_duplicates_become_one_with_all_sources(bench: Bench) -> None:
         access_count=1,
         last_accessed_at=ago(1),
     )
-    await bench.ask(ops.REPAIR, ActOn(memory_id=twin.id))
-    kept, other = await bench.now_is(first), await bench.now_is(twin)
+    await handled.ask(ops.REPAIR, ActOn(memory_id=twin.id))
+    kept, other = await handled.now_is(first), await handled.now_is(twin)
     assert isinstance(kept, DerivedMemory)
     assert isinstance(other, DerivedMemory)
     assert set(kept.source_episode_ids) == {*first.source_episode_ids, *twin.source_episode_ids}
@@ -168,24 +172,24 @@ async def test_duplicates_become_one_with_all_sources(bench: Bench) -> None:
     assert (other.status, other.superseded_by) == (MemoryStatus.SUPERSEDED, first.id)
 
 
-async def test_health_finds_wrong_energies_and_orphans(bench: Bench) -> None:
+async def test_health_finds_wrong_energies_and_orphans(handled: HandledStore) -> None:
     """Each is named with examples and what to look at."""
-    await told(bench, "wrong", vitals=Vitals(energy=9.0, energy_at=ago(1), peak_energy=2.0))
-    await bench.keep(knowledge(ADA, "orphan", ago(1)))
-    report = await bench.ask(ops.HEALTH, REAL)
+    await told(handled, "wrong", vitals=Vitals(energy=9.0, energy_at=ago(1), peak_energy=2.0))
+    await handled.keep(knowledge(ADA, "orphan", ago(1)))
+    report = await handled.ask(ops.HEALTH, REAL)
     assert {one.ailment for one in report.diagnoses} == {Ailment.WRONG_ENERGIES, Ailment.ORPHANS}
     assert all(one.examples and one.hint for one in report.diagnoses)
 
 
-async def test_health_finds_that_nothing_promotes(bench: Bench) -> None:
+async def test_health_finds_that_nothing_promotes(handled: HandledStore) -> None:
     """Something has long had what promotion asks for."""
     earned = {"selectivity": 0.6, "consolidation_passes": 3}
-    await told(bench, "The user always drinks tea", days=40, **earned)
-    assert await ailments(bench) == {Ailment.NOTHING_PROMOTES}
+    await told(handled, "The user always drinks tea", days=40, **earned)
+    assert await ailments(handled) == {Ailment.NOTHING_PROMOTES}
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9])
-async def test_health_finds_that_everything_promotes(bench: Bench, share: float) -> None:
+async def test_health_finds_that_everything_promotes(handled: HandledStore, share: float) -> None:
     """Only where nearly all that there is became a habit."""
     number = 200
     memories = [
@@ -197,17 +201,19 @@ async def test_health_finds_that_everything_promotes(bench: Bench, share: float)
         )
         for n in range(number)
     ]
-    await bench.keep(*memories)
-    assert (Ailment.EVERYTHING_PROMOTES in await ailments(bench)) == (share > 0.8)
+    await handled.keep(*memories)
+    assert (Ailment.EVERYTHING_PROMOTES in await ailments(handled)) == (share > 0.8)
 
 
 @pytest.mark.parametrize(("left", "eager"), [(2, False), (9, True)])
-async def test_health_finds_decay_that_is_too_eager(bench: Bench, left: int, eager: bool) -> None:
+async def test_health_finds_decay_that_is_too_eager(
+    handled: HandledStore, left: int, eager: bool
+) -> None:
     """Young memories should not leave."""
     gone = [
         turn(ADA, f"gone {n}", ago(3), status=MemoryStatus.ARCHIVED, archived_at=ago(1))
         for n in range(left)
     ]
     kept = [turn(ADA, f"kept {n}", ago(3)) for n in range(20)]
-    await bench.keep(*gone, *kept)
-    assert (Ailment.EAGER_DECAY in await ailments(bench)) == eager
+    await handled.keep(*gone, *kept)
+    assert (Ailment.EAGER_DECAY in await ailments(handled)) == eager

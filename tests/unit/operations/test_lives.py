@@ -22,8 +22,9 @@ from engram.domain.memories import (
 )
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
 from engram.writing.imports import ImportedMemory
+from tests.support.clock import NOW
+from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
-from tests.unit.operations.conftest import ADA, NOW, Bench, ago
 
 HABIT = "The user always drinks tea when working late"
 
@@ -33,91 +34,91 @@ def about(memory_id: str, **more: bool) -> ActOn:
     return ActOn(memory_id=memory_id, **more)
 
 
-async def test_confirming_validates_and_brings_back(bench: Bench) -> None:
+async def test_confirming_validates_and_brings_back(handled: HandledStore) -> None:
     """What had left answers again; confirming twice changes no state a second time."""
     gone = knowledge(
         ADA, "The user likes tea", ago(400), status=MemoryStatus.ARCHIVED, archived_at=ago(10)
     )
-    await bench.keep(gone)
-    acted = await bench.ask(ops.CONFIRM, about(gone.id))
+    await handled.keep(gone)
+    acted = await handled.ask(ops.CONFIRM, about(gone.id))
     assert acted.memory.status is MemoryStatus.ACTIVE
     assert acted.memory.lifecycle is LifecycleState.VALIDATED
     assert {change.rule for change in acted.changes} >= {"confirmed_user_confirmed"}
     assert acted.memory.review_at is not None
-    again = await bench.ask(ops.CONFIRM, about(gone.id))
+    again = await handled.ask(ops.CONFIRM, about(gone.id))
     assert again.changes == ()
 
 
-async def test_disputing_lowers_and_confirming_settles(bench: Bench) -> None:
+async def test_disputing_lowers_and_confirming_settles(handled: HandledStore) -> None:
     """The user's last word counts."""
     told = knowledge(ADA, "The user likes tea", ago(4))
-    await bench.keep(told)
-    disputed = (await bench.ask(ops.DISPUTE, about(told.id))).memory
+    await handled.keep(told)
+    disputed = (await handled.ask(ops.DISPUTE, about(told.id))).memory
     assert isinstance(disputed, DerivedMemory)
     assert disputed.confidence.verification is Verification.DISPUTED
-    confirmed = (await bench.ask(ops.CONFIRM, about(told.id))).memory
+    confirmed = (await handled.ask(ops.CONFIRM, about(told.id))).memory
     assert isinstance(confirmed, DerivedMemory)
     assert confirmed.confidence.verification is Verification.USER_CONFIRMED
 
 
-async def test_protected_memories_never_leave_until_unprotected(bench: Bench) -> None:
+async def test_protected_memories_never_leave_until_unprotected(handled: HandledStore) -> None:
     """No rule takes what is protected; without protection the rules apply again."""
     old = turn(ADA, "keep me", ago(300))
-    await bench.keep(old)
-    kept = (await bench.ask(ops.PROTECT, about(old.id))).memory
+    await handled.keep(old)
+    kept = (await handled.ask(ops.PROTECT, about(old.id))).memory
     assert kept.policy_class is PolicyClass.PROTECTED
-    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
-    assert (await bench.ask(ops.UNPROTECT, about(old.id))).memory.policy_class is None
-    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 1
+    assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
+    assert (await handled.ask(ops.UNPROTECT, about(old.id))).memory.policy_class is None
+    assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 1
 
 
-async def test_turns_are_neither_confirmed_nor_disputed(bench: Bench) -> None:
+async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -> None:
     """A turn was said, whatever one thinks of it; an unknown id is named as such."""
     said = turn(ADA, "I like tea", ago(1))
-    await bench.keep(said)
+    await handled.keep(said)
     for operation in (ops.CONFIRM, ops.DISPUTE):
         with pytest.raises(InvalidInput, match="it was said"):
-            await bench.ask(operation, about(said.id))
+            await handled.ask(operation, about(said.id))
     with pytest.raises(MemoryNotFound):
-        await bench.ask(ops.CONFIRM, about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
+        await handled.ask(ops.CONFIRM, about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
 
 
-async def test_putting_aside_and_bringing_back(bench: Bench) -> None:
+async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
     """Archived by hand once; a dry run only says so; what is protected stays (row D4)."""
     told = knowledge(ADA, "The user likes tea", ago(1))
     kept = knowledge(ADA, "The user likes milk", ago(1), policy_class=PolicyClass.PROTECTED)
-    await bench.keep(told, kept)
-    tried = await bench.ask(ops.DEMOTE, about(told.id, dry_run=True))
+    await handled.keep(told, kept)
+    tried = await handled.ask(ops.DEMOTE, about(told.id, dry_run=True))
     assert (tried.dry_run, tried.memory.status) == (True, MemoryStatus.ARCHIVED)
-    assert (await bench.now_is(told)).revision == 0
-    acted = await bench.ask(ops.DEMOTE, about(told.id))
+    assert (await handled.now_is(told)).revision == 0
+    acted = await handled.ask(ops.DEMOTE, about(told.id))
     assert acted.memory.status is MemoryStatus.ARCHIVED
     assert "demoted_archived" in {change.rule for change in acted.changes}
-    assert (await bench.ask(ops.DEMOTE, about(told.id))).changes == ()
-    assert (await bench.ask(ops.DEMOTE, about(kept.id))).memory.status is MemoryStatus.ACTIVE
-    assert (await bench.ask(ops.CONFIRM, about(told.id))).memory.status is MemoryStatus.ACTIVE
+    assert (await handled.ask(ops.DEMOTE, about(told.id))).changes == ()
+    assert (await handled.ask(ops.DEMOTE, about(kept.id))).memory.status is MemoryStatus.ACTIVE
+    assert (await handled.ask(ops.CONFIRM, about(told.id))).memory.status is MemoryStatus.ACTIVE
     with pytest.raises(InvalidInput, match="no test memory"):
-        await bench.ask(ops.DEMOTE, about(told.id, test_only=True))
+        await handled.ask(ops.DEMOTE, about(told.id, test_only=True))
 
 
-async def test_promoting_by_hand_makes_one_habit(bench: Bench) -> None:
+async def test_promoting_by_hand_makes_one_habit(handled: HandledStore) -> None:
     """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
     told = knowledge(ADA, HABIT, ago(1))
-    await bench.keep(told)
-    first = await bench.ask(ops.FORCE_PROMOTE, about(told.id))
-    again = await bench.ask(ops.FORCE_PROMOTE, about(told.id))
+    await handled.keep(told)
+    first = await handled.ask(ops.FORCE_PROMOTE, about(told.id))
+    again = await handled.ask(ops.FORCE_PROMOTE, about(told.id))
     assert first.habit_id is not None
     assert again.habit_id == first.habit_id
-    assert await bench.store.count(ADA, MemoryType.PROCEDURAL) == 1
+    assert await handled.store.count(ADA, MemoryType.PROCEDURAL) == 1
 
 
-async def test_looking_ahead_goes_with_dry_runs_only(bench: Bench) -> None:
+async def test_looking_ahead_goes_with_dry_runs_only(handled: HandledStore) -> None:
     """A pass that writes is judged by the present."""
     with pytest.raises(InvalidQuery, match="judged by the present"):
-        await bench.ask(ops.DECAY, ops.RunDecay(at=NOW + timedelta(days=9)))
+        await handled.ask(ops.DECAY, ops.RunDecay(at=NOW + timedelta(days=9)))
 
 
-async def test_a_briefing_begins_with_what_matters_most(bench: Bench) -> None:
+async def test_a_briefing_begins_with_what_matters_most(handled: HandledStore) -> None:
     """By importance, confidence and use, however long ago; nothing that does not hold."""
     matters = knowledge(ADA, "The user is allergic to nuts", ago(300), importance=0.9)
     used = knowledge(
@@ -130,17 +131,19 @@ async def test_a_briefing_begins_with_what_matters_most(bench: Bench) -> None:
         knowledge(ADA, "a profile", ago(2), form=MemoryForm.PROFILE, importance=1.0),
         knowledge(ADA, "expired", ago(2), expires_at=ago(1), importance=1.0),
     ]
-    await bench.keep(matters, used, plain, *out)
-    found = await bench.ask(ops.BRIEFING, ops.Brief(limit=10))
+    await handled.keep(matters, used, plain, *out)
+    found = await handled.ask(ops.BRIEFING, ops.Brief(limit=10))
     assert [one.memory.id for one in found] == [used.id, matters.id, plain.id]
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     assert "salience" in found[0].explanation
-    assert [one.memory.id for one in await bench.ask(ops.BRIEFING, ops.Brief(limit=1))] == [used.id]
+    assert [one.memory.id for one in await handled.ask(ops.BRIEFING, ops.Brief(limit=1))] == [
+        used.id
+    ]
     with pytest.raises(InvalidQuery):
-        await bench.ask(ops.BRIEFING, ops.Brief(limit=0))
+        await handled.ask(ops.BRIEFING, ops.Brief(limit=0))
 
 
-async def test_imports_have_had_a_life(bench: Bench) -> None:
+async def test_imports_have_had_a_life(handled: HandledStore) -> None:
     """Long-term, energy 10, one recall, used when it was told if unknown (row D18)."""
     items = (
         ImportedMemory(content="I moved to Lisbon.", timestamp=ago(900), message_id="7"),
@@ -152,30 +155,30 @@ async def test_imports_have_had_a_life(bench: Bench) -> None:
             last_accessed_at=ago(20),
         ),
     )
-    report = await bench.ask(trials.IMPORT, trials.Import(memories=items))
+    report = await handled.ask(trials.IMPORT, trials.Import(memories=items))
     assert (report.episodes, report.conclusions, report.known) == (2, 1, 0)
-    page = await bench.store.scroll(ADA, MemoryType.SEMANTIC)
+    page = await handled.store.scroll(ADA, MemoryType.SEMANTIC)
     (known,) = page.memories
     assert isinstance(known, SemanticMemory)
     assert known.vitals is not None
     assert (known.vitals.tier, known.vitals.energy) == (Tier.LONG_TERM, 10.0)
     assert (known.access_count, known.last_accessed_at) == (1, ago(20))
     assert known.confidence.seed == SEED_IMPORTED
-    said = (await bench.store.scroll(ADA, MemoryType.EPISODIC)).memories[0]
+    said = (await handled.store.scroll(ADA, MemoryType.EPISODIC)).memories[0]
     assert isinstance(said, Episode)
     assert (said.message_id, said.last_accessed_at) == ("7", ago(900))
     # What was imported counts as used when it was imported: nothing leaves at once.
-    assert (await bench.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
-    again = await bench.ask(trials.IMPORT, trials.Import(memories=items))
+    assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
+    again = await handled.ask(trials.IMPORT, trials.Import(memories=items))
     assert (again.episodes, again.conclusions, again.known) == (0, 0, 3)
 
 
-async def test_an_import_is_checked_before_anything_is_stored(bench: Bench) -> None:
+async def test_an_import_is_checked_before_anything_is_stored(handled: HandledStore) -> None:
     """One line that cannot be kept stores nothing of the call."""
     items = (
         ImportedMemory(content="fine", timestamp=ago(1)),
         ImportedMemory(content="   ", timestamp=ago(1)),
     )
     with pytest.raises(InvalidTurn):
-        await bench.ask(trials.IMPORT, trials.Import(memories=items))
-    assert await bench.store.count(ADA, MemoryType.EPISODIC) == 0
+        await handled.ask(trials.IMPORT, trials.Import(memories=items))
+    assert await handled.store.count(ADA, MemoryType.EPISODIC) == 0

@@ -6,97 +6,19 @@ stores them, read by the rules model, reconciled, planned, written, retired.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from datetime import datetime
 
 import pytest
 
-from engram.agents.extraction import ExtractionAgent
-from engram.agents.rules.model import RulesModel
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
-from engram.domain.memories import Episode, MemoryType, Provenance
-from engram.domain.negation_cover import covers
-from engram.domain.reconciliation import Circumstances, reconcile
+from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
-from engram.extraction.extractor import Extractor
 from engram.recall.models import RecallHit
-from engram.recall.pipeline import Recaller
-from engram.recall.request import RecallRequest
 from engram.storage.edge import EdgeRepository
-from engram.writing.episodes import TurnStore
-from engram.writing.known import KnownMemories
-from engram.writing.plans import PlanWriter
 from tests.support.corrections import IDLE, Correction, corrections
-from tests.support.recall_memories import NOW, SETTINGS, day
+from tests.support.in_process_memory import InProcessMemory
+from tests.support.recall_memories import NOW, day
 
 COUNT = 300
-
-
-class Mind:
-    """Hears turns and answers questions."""
-
-    def __init__(self, repository: EdgeRepository, embedder: PydanticEmbedder) -> None:
-        numbers = itertools.count()
-
-        def write_id() -> str:
-            return f"write-{next(numbers)}"
-
-        self.repository = repository
-        self._turns = TurnStore(repository, embedder, Extractor(SETTINGS), write_id)
-        self._known = KnownMemories(repository, embedder)
-        self._writer = PlanWriter(repository, embedder, write_id)
-        self._agent = ExtractionAgent(RulesModel())
-        self._recaller = Recaller(
-            repository, embedder, SETTINGS.confidence_weights, SETTINGS, covers
-        )
-
-    async def hear(self, scope: Scope, words: Sequence[str], when: datetime, session: str) -> None:
-        """Store the turns and consolidate them."""
-        turns = tuple(
-            AcceptedTurn(message_id=f"{session}-{n}", role="user", content=text, timestamp=when)
-            for n, text in enumerate(words)
-        )
-        (outcome,) = await self._turns.store(
-            StoreTurnsInput(
-                scope=scope,
-                now=when,
-                session_id=session,
-                calls=(EncodeCall(turns=turns),),
-                first_sequence=0,
-                workflow_id="w",
-                run_id="r",
-            )
-        )
-        ids = [receipt.episode_id for receipt in outcome.turns]
-        stored = await self.repository.get(scope, ids)
-        episodes = [one for one in stored.values() if isinstance(one, Episode)]
-        statements = (await self._agent.extract(episodes)).statements
-        known = await self._known.about(scope, statements)
-        circumstances = Circumstances(
-            scope=scope,
-            now=when,
-            episodes={one.id: one for one in episodes},
-            provenance=Provenance(),
-        )
-        plan = reconcile(statements, known, circumstances)
-        await self._writer.write(scope, plan, when)
-        await self._writer.retire(scope, plan)
-
-    async def answers(
-        self,
-        scope: Scope,
-        question: str,
-        *,
-        as_of: datetime | None = None,
-        memory_types: MemoryType | None = None,
-    ) -> list[RecallHit]:
-        """Recall as applications do."""
-        request = RecallRequest.of(
-            question, settings=SETTINGS, limit=10, as_of=as_of, memory_types=memory_types
-        )
-        return await self._recaller.recall(scope, request, NOW)
 
 
 def first_place(hits: Sequence[RecallHit], value: str) -> int:
@@ -105,20 +27,22 @@ def first_place(hits: Sequence[RecallHit], value: str) -> int:
     return said.index(True) if True in said else len(said)
 
 
-async def wrong_about(mind: Mind, one: Correction, scope: Scope) -> list[str]:
+async def wrong_about(memory: InProcessMemory, one: Correction, scope: Scope) -> list[str]:
     """What a correction did not do."""
-    await mind.hear(scope, [*IDLE[:2], one.first, IDLE[2]], day(1), "s1")
-    await mind.hear(scope, [*IDLE[3:], one.then], day(20), "s2")
+    said = ("s1", day(1), [*IDLE[:2], one.first, IDLE[2]]), ("s2", day(20), [*IDLE[3:], one.then])
+    for session, at, turns in said:
+        ids = await memory.hear(scope, turns, at=at, session=session)
+        await memory.conclude(scope, ids, at)
     wrong: list[str] = []
-    now = await mind.answers(scope, one.question)
+    now = await memory.recall(scope, one.question, NOW)
     new, old = first_place(now, one.new), first_place(now, one.old)
     if not (new < len(now) and new < old):
         wrong.append(f"{one.first} / {one.then}: now {[h.memory.content for h in now[:3]]}")
-    turns = await mind.answers(scope, one.question, memory_types=MemoryType.EPISODIC)
-    new, old = first_place(turns, one.new), first_place(turns, one.old)
-    if not (new < old < len(turns)):
-        wrong.append(f"{one.first} / {one.then}: turns {[h.memory.content for h in turns[:3]]}")
-    then = await mind.answers(scope, one.question, as_of=day(15))
+    heard = await memory.recall(scope, one.question, NOW, memory_types=MemoryType.EPISODIC)
+    new, old = first_place(heard, one.new), first_place(heard, one.old)
+    if not (new < old < len(heard)):
+        wrong.append(f"{one.first} / {one.then}: turns {[h.memory.content for h in heard[:3]]}")
+    then = await memory.recall(scope, one.question, NOW, as_of=day(15))
     if first_place(then, one.old) != 0 or first_place(then, one.new) < len(then):
         wrong.append(f"{one.first} / {one.then}: then {[h.memory.content for h in then[:3]]}")
     return wrong
@@ -126,14 +50,14 @@ async def wrong_about(mind: Mind, one: Correction, scope: Scope) -> list[str]:
 
 @pytest.mark.timeout(120)
 async def test_the_new_value_stands_above_the_old_one_in_every_correction(
-    repository: EdgeRepository, embedder: PydanticEmbedder
+    repository: EdgeRepository,
 ) -> None:
     """All of 300 generated corrections: of all types, of turns alone, and as of before."""
-    mind = Mind(repository, embedder)
+    memory = InProcessMemory(repository)
     made = corrections(COUNT)
     assert len({(one.first, one.then) for one in made}) == COUNT
     wrong: list[str] = []
     for number, one in enumerate(made):
         scope = Scope.of("corrections", f"user-{number}")
-        wrong.extend(await wrong_about(mind, one, scope))
+        wrong.extend(await wrong_about(memory, one, scope))
     assert not wrong, "\n".join([f"{len(wrong)} of {COUNT}", *wrong[:10]])

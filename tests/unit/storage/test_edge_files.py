@@ -7,9 +7,10 @@ import importlib
 import json
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,56 +19,41 @@ from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, 
 from engram.ports import Missing
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
+from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new, open_engine_at
 
 EPISODIC = MemoryType.EPISODIC
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder for one store, in memory where there is one."""
-    memory = Path("/dev/shm")  # noqa: S108  # a fast disk, not a shared name
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
-        yield Path(made)
-
-
-async def open_edge(folder: Path) -> EdgeRepository:
-    """The store in this folder."""
-    return await EdgeRepository.open(
-        folder, embedder_identity=EMBEDDER, dimensions=DIMENSIONS, settings=Settings.load()
-    )
-
-
 async def test_a_folder_is_opened_once(folder: Path) -> None:
     """A second opening is refused while the first lives, and works after it was closed."""
-    first = await open_edge(folder)
+    first = await open_engine_at(folder)
     with pytest.raises(DataFolderInUse):
-        await open_edge(folder)
+        await open_engine_at(folder)
     await first.insert(ADA, [new(episode(ADA, "turn"))])
     await first.close()
-    second = await open_edge(folder)
+    second = await open_engine_at(folder)
     assert await second.count(ADA, EPISODIC) == 1
     await second.close()
 
 
 async def test_a_refused_opening_leaves_the_folder_free(folder: Path) -> None:
     """After a mismatch nothing is held: the right embedder can open it."""
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
     with pytest.raises(SchemaMismatch):
         await EdgeRepository.open(
             folder, embedder_identity="other", dimensions=DIMENSIONS, settings=Settings.load()
         )
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
 
 
 async def test_a_crash_while_making_the_store_is_made_good(folder: Path) -> None:
     """A shard that was being made when the process died is made again."""
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
     half_made = folder / "engram_semantic"
     for part in half_made.rglob("*.json"):
         part.write_text("")
     (folder / "engram_semantic.new").touch()
-    repository = await open_edge(folder)
+    repository = await open_engine_at(folder)
     assert await repository.count(ADA, MemoryType.SEMANTIC, (Missing("tags"),)) == 0
     await repository.close()
     assert not (folder / "engram_semantic.new").exists()
@@ -78,26 +64,26 @@ async def test_a_store_without_a_readable_record_is_refused(
     folder: Path, content: str | None
 ) -> None:
     """Without the record nobody knows whose vectors these are: it is left alone."""
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
     record = folder / "engram.store.json"
     if content is None:
         record.unlink()
     else:
         record.write_text(content)
     with pytest.raises(SchemaMismatch, match="record"):
-        await open_edge(folder)
+        await open_engine_at(folder)
 
 
 async def test_a_damaged_shard_is_a_typed_error(folder: Path) -> None:
     """The engine's failure arrives as a StorageError, and the folder is free again."""
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
     config = folder / "engram_factual" / "edge_config.json"
     good = config.read_text()
     config.write_text("not json")
     with pytest.raises(StorageError, match="engram_factual"):
-        await open_edge(folder)
+        await open_engine_at(folder)
     config.write_text(good)
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
 
 
 async def test_what_was_acknowledged_survives_a_killed_process(folder: Path) -> None:
@@ -109,10 +95,10 @@ from engram.domain.memories import MemoryType
 from engram.domain.revisions import next_revision
 from engram.ports import Replacement
 from tests.support.engines import ADA, episode, new
-from tests.unit.storage.test_edge_files import open_edge
+from tests.support.engines import open_engine_at
 
 async def main():
-    repository = await open_edge(Path(sys.argv[1]))
+    repository = await open_engine_at(Path(sys.argv[1]))
     turns = [episode(ADA, f"turn {number}") for number in range(50)]
     await repository.insert(ADA, map(new, turns))
     after = next_revision(turns[0], turns[0], write_id="second")
@@ -126,28 +112,48 @@ asyncio.run(main())
         subprocess.run, [sys.executable, "-c", script, str(folder)], check=False
     )
     assert died.returncode == 9
-    repository = await open_edge(folder)
+    repository = await open_engine_at(folder)
     assert await repository.count(ADA, EPISODIC) == 49
     first = episode(ADA, "turn 0").id
     assert (await repository.get(ADA, [first]))[first].write_id == "second"
     await repository.close()
 
 
+class FlushedShard:
+    """A shard that tells when it is flushed."""
+
+    def __init__(self, shard: object, tell: Callable[[], None]) -> None:
+        self.shard, self.tell = shard, tell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shard, name)
+
+    def flush(self) -> None:
+        """See the engine."""
+        self.tell()
+        self.__getattr__("flush")()
+
+
 async def test_flush_touches_only_what_changed(folder: Path) -> None:
     """After a flush nothing is left to do until the next write, and then for its type alone."""
-    repository = await open_edge(folder)
+    repository = await open_engine_at(folder)
+    flushed: list[MemoryType] = []
+    for kind, shard in repository.shards.items():
+        watched: Any = FlushedShard(shard, partial(flushed.append, kind))
+        repository.shards[kind] = watched
     await repository.insert(ADA, [new(episode(ADA, "turn"))])
-    assert repository._unflushed == {EPISODIC}
+    assert flushed == []
     await repository.flush()
-    assert repository._unflushed == set()
+    assert flushed == [EPISODIC]
     await repository.get(ADA, [episode(ADA, "turn").id])
-    assert repository._unflushed == set()
+    await repository.flush()
+    assert flushed == [EPISODIC]
     await repository.close()
 
 
 async def test_optimising_loses_nothing(folder: Path) -> None:
     """The same memories are there after segments were merged."""
-    repository = await open_edge(folder)
+    repository = await open_engine_at(folder)
     turns = [episode(ADA, f"turn {number}") for number in range(200)]
     await repository.insert(ADA, map(new, turns))
     await repository.delete(ADA, EPISODIC, [turn.id for turn in turns[:150]])
@@ -159,21 +165,21 @@ async def test_optimising_loses_nothing(folder: Path) -> None:
 
 async def test_a_store_made_before_an_index_existed_gets_it(folder: Path) -> None:
     """Opening creates the indexes that are missing, so that new fields need no new store."""
-    first = await open_edge(folder)
-    shard = first._shards[EPISODIC]
+    first = await open_engine_at(folder)
+    shard = first.shards[EPISODIC]
     from qdrant_edge import UpdateOperation  # noqa: PLC0415  # used by this test alone
 
     shard.update(UpdateOperation.delete_field_index("session_id"))
     assert "session_id" not in shard.info().payload_schema
     await first.close()
-    second = await open_edge(folder)
-    assert "session_id" in second._shards[EPISODIC].info().payload_schema
+    second = await open_engine_at(folder)
+    assert "session_id" in second.shards[EPISODIC].info().payload_schema
     await second.close()
 
 
 async def test_the_record_can_be_read_by_people(folder: Path) -> None:
     """It says which schema and which embedder, in JSON."""
-    await (await open_edge(folder)).close()
+    await (await open_engine_at(folder)).close()
     assert json.loads((folder / "engram.store.json").read_text()) == {
         "schema_version": 1,
         "embedder": EMBEDDER,

@@ -6,8 +6,8 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +15,11 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.revisions import next_revision
 from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
-from engram.storage import edge_rebuild, edge_shards
+from engram.storage import edge_swap
 from engram.storage.edge import EdgeRepository
-from tests.support.engines import ADA, BOB, episode, new
+from engram.writing.reads import every_page
+from tests.support.engines import ADA, BOB, episode, new, open_engine_at
 from tests.support.raw_files import holders
-from tests.unit.storage.test_edge_files import folder, open_edge
-
-__all__ = ["folder"]
 
 EPISODIC = MemoryType.EPISODIC
 GONE = "quixotrophy"
@@ -35,7 +33,7 @@ def beside(path: Path) -> list[str]:
 
 async def erased(path: Path) -> EdgeRepository:
     """An open store of which one of two users was erased."""
-    repository = await open_edge(path)
+    repository = await open_engine_at(path)
     await repository.insert(ADA, [new(episode(ADA, f"{GONE} {number}")) for number in range(100)])
     await repository.insert(BOB, [new(episode(BOB, f"{STAYS} {number}")) for number in range(150)])
     await repository.flush()
@@ -46,7 +44,7 @@ async def erased(path: Path) -> EdgeRepository:
 
 async def everything(repository: EdgeRepository) -> list[AnyMemory]:
     """All that the second user has."""
-    return list((await repository.scroll(BOB, EPISODIC, limit=1000)).memories)
+    return [memory async for page in every_page(repository, BOB, EPISODIC) for memory in page]
 
 
 async def test_rebuilt_files_hold_nothing_of_what_was_deleted(folder: Path) -> None:
@@ -60,7 +58,7 @@ async def test_rebuilt_files_hold_nothing_of_what_was_deleted(folder: Path) -> N
     assert holders(folder, [STAYS]) != {}
     await repository.insert(ADA, [new(episode(ADA, "again"))])
     await repository.close()
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     assert await again.count(ADA, EPISODIC) == 1
     assert beside(folder) == []
@@ -94,7 +92,7 @@ async def test_what_is_written_while_copying_is_there_afterwards(folder: Path) -
     expected = {key: memory for key, memory in (turns | later).items() if key not in gone}
     assert {memory.id: memory for memory in await everything(repository)} == expected
     await repository.close()
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert {memory.id: memory for memory in await everything(again)} == expected
     await again.close()
 
@@ -105,15 +103,15 @@ async def test_what_cannot_be_opened_does_not_take_the_place(
     """A copy that the engine refuses is dropped; the old shard goes on taking writes."""
     repository = await erased(folder)
     before = await everything(repository)
-    load, refused = edge_shards._ready_shard, iter([True])
+    replace, damaged = edge_swap.replace, iter([True])
 
-    def refusing(path: Path, *args: object, making: bool) -> object:
-        if not making and next(refused, False):
-            raise StorageError("refused")
-        return load(path, *args, making=making)  # type: ignore[arg-type]  # passes on what it gets
+    def damaging(path: Path) -> None:
+        replace(path)
+        if next(damaged, False):
+            (path / "edge_config.json").write_text("not json")
 
-    monkeypatch.setattr(edge_shards, "_ready_shard", refusing)
-    with pytest.raises(StorageError, match="refused"):
+    monkeypatch.setattr(edge_swap, "replace", damaging)
+    with pytest.raises(StorageError, match="engram_episodic"):
         await repository.rebuild()
     await repository.insert(ADA, [new(episode(ADA, "still"))])
     assert await everything(repository) == before
@@ -143,7 +141,7 @@ async def test_an_interrupted_rebuild_leaves_the_store_as_it_was(
             await rebuilding
         await repository.close()
     assert beside(folder) == []
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     await again.close()
 
@@ -152,7 +150,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from engram.storage import edge_rebuild, edge_swap
-from tests.unit.storage.test_edge_files import open_edge
+from tests.support.engines import open_engine_at
 
 folder, step = Path(sys.argv[1]), sys.argv[2]
 
@@ -178,7 +176,7 @@ else:
     setattr(place, name, dying(getattr(place, name), when))
 
 async def main():
-    await (await open_edge(folder)).rebuild()
+    await (await open_engine_at(folder)).rebuild()
 
 asyncio.run(main())
 """
@@ -200,7 +198,7 @@ async def test_a_rebuild_killed_at_any_step_is_finished_or_undone(folder: Path, 
     before = await everything(repository)
     await repository.close()
     assert await _killed(folder, step) == -signal.SIGKILL
-    again = await open_edge(folder)
+    again = await open_engine_at(folder)
     assert await everything(again) == before
     assert beside(folder) == []
     await again.rebuild()
@@ -214,19 +212,28 @@ async def _killed(path: Path, step: str) -> int:
     return (await asyncio.to_thread(subprocess.run, command, check=False)).returncode
 
 
-async def test_a_copy_is_made_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class ReadShard:
+    """A shard that notes how much is read of it at once."""
+
+    def __init__(self, shard: object, sizes: list[int]) -> None:
+        self.shard, self.sizes = shard, sizes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shard, name)
+
+    def scroll(self, request: object) -> tuple[list[object], object]:
+        """See the engine."""
+        records, after = self.__getattr__("scroll")(request)
+        self.sizes.append(len(records))
+        return records, after
+
+
+async def test_a_copy_is_made_in_steps(folder: Path) -> None:
     """No step of the engine takes more than a batch, so that others get their turn."""
     repository = await erased(folder)
     sizes: list[int] = []
-    put = edge_rebuild._Copying._put
-
-    def measured(self: edge_rebuild._Copying, records: Iterable[object]) -> None:
-        found = list(records)
-        sizes.append(len(found))
-        put(self, found)  # type: ignore[arg-type]  # what the engine gave
-
-    monkeypatch.setattr(edge_rebuild._Copying, "_put", measured)
+    watched: Any = ReadShard(repository.shards[EPISODIC], sizes)
+    repository.shards[EPISODIC] = watched
     await repository.rebuild()
-    assert max(sizes) == edge_rebuild._AT_ONCE
-    assert sum(sizes) == 150
+    assert sizes == [64, 64, 22]
     await repository.close()

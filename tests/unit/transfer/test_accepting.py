@@ -15,7 +15,7 @@ from engram.transfer.batching import MOST_ENTRIES, turn_batches
 from engram.transfer.entries import Found, FoundTurn, LeftOut
 from engram.transfer.packing import TURNS, unpack
 from engram.transfer.splitting import split
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 HOW = Acceptance(
     session_prefix="p-", zone=UTC, undated_at=NOW - timedelta(days=9), now=NOW, max_turn_bytes=100

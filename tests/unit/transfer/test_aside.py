@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 
 from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.settings import Settings
 from engram.transfer.aside import Aside
 from engram.transfer.preparing import HerePreparer, Work
-from tests.conftest import NOW
+from tests.support.clock import NOW
 
 WORK = [
     Work("user: Mail ada@example.org.", None, "Mail ada@example.org.", "user", None, NOW),
@@ -28,17 +30,17 @@ async def test_it_prepares_as_this_process_does_and_may_die() -> None:
     try:
         assert await aside.prepare(WORK) == expected
         async with asyncio.timeout(90):
-            while not aside._ready:  # noqa: ASYNC110 - another process says so
+            while not aside.ready:  # noqa: ASYNC110 - another process says so
                 await asyncio.sleep(0.02)
         answers = await asyncio.gather(*(aside.prepare(WORK[n % 3 :]) for n in range(6)))
         assert [answer == expected for answer in answers] == [True, False, False] * 2
         assert answers[1].extractions == expected.extractions[1:]
-        process = aside._process
-        assert process is not None
+        other = aside.pid
+        assert other is not None
         asked = asyncio.create_task(aside.prepare(WORK))
-        process.kill()
+        os.kill(other, signal.SIGKILL)
         assert await asked == expected
-        await process.wait()
+        assert aside.pid is None
         assert await aside.prepare(WORK) == expected
     finally:
         await aside.close()

@@ -1,0 +1,73 @@
+"""How long starting and ending takes: the import, the demo, the development server, a year."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engram.embedded.folder import DataFolder
+from engram.embedded.server import TemporalDevServer
+from engram.settings import Settings
+from tests.support.owned_server import nothing_left, start_owner
+from tests.support.played_demo import play
+from tests.support.simulated_year import WEEKS, new_year
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(180)]
+
+
+def test_importing_engram_is_quick() -> None:
+    """Under 0.2 s; the best of three, for busy machines."""
+    code = (
+        "import time; began = time.perf_counter(); import engram; "
+        "print(time.perf_counter() - began)"
+    )
+    took = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(took) < 0.2
+
+
+async def test_the_server_starts_within_two_seconds(tmp_path: Path) -> None:
+    """From nothing to a prepared namespace; the best of three, for busy machines."""
+    folder, took = DataFolder(tmp_path / "data"), []
+    assert folder.try_lock()
+    for _ in range(3):
+        began = time.perf_counter()
+        server = await TemporalDevServer.start(folder, Settings.load())
+        took.append(time.perf_counter() - began)
+        await server.stop()
+    folder.release()
+    assert min(took) < 2
+
+
+def test_the_server_dies_within_two_seconds(tmp_path: Path) -> None:
+    """Two seconds after kill -9 of the owner, neither server nor guard is left."""
+    data = DataFolder(tmp_path)
+    owner, _ = start_owner(tmp_path, "stay")
+    owner.kill()
+    owner.wait()
+    began = time.monotonic()
+    while not nothing_left(data):
+        assert time.monotonic() - began < 2
+        time.sleep(0.01)
+
+
+def test_the_demo_is_short(tmp_path: Path) -> None:
+    """Once installed, half a minute shows what Engram does."""
+    began = time.monotonic()
+    play(tmp_path)
+    assert time.monotonic() - began < 30
+
+
+async def test_a_year_takes_less_than_a_minute() -> None:
+    """On a server that skips time, a user's year and its passes are soon over."""
+    began = time.monotonic()
+    async with new_year() as year:
+        for number in range(WEEKS):
+            await year.week(number)
+    assert time.monotonic() - began < 60

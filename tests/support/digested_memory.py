@@ -1,0 +1,113 @@
+"""A user's memory with digests on it, over a store that counts what is asked of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from engram.client.operations.digests import DigestHandlers
+from engram.domain.digests.policy import DigestPolicy
+from engram.domain.digests.versions import Composer
+from engram.domain.memories import (
+    AnyMemory,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.embedding.embedder import make_embedder
+from engram.errors import StorageUnavailable
+from engram.ports import MemoryRepository, NewMemory
+from engram.writing.digests import Digests
+from engram.writing.updates import update_memories
+from tests.support.digest_memories import ADA, minute
+
+POLICY = DigestPolicy()
+
+
+class CountingStore:
+    """A store that counts what is asked of it, and fails where it is told to.
+
+    Attributes:
+        calls: How often each method was called.
+        read: How many memories came back.
+        fails_at: Which write, counted from 1, fails; 0 for none.
+    """
+
+    def __init__(self, inner: MemoryRepository) -> None:
+        self.inner = inner
+        self.calls: Counter[str] = Counter()
+        self.read = 0
+        self.writes = 0
+        self.fails_at = 0
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self.inner, name)
+
+        async def watched(*args: Any, **kwargs: Any) -> Any:
+            self.calls[name] += 1
+            if name in {"insert", "replace"}:
+                self.writes += 1
+                if self.writes == self.fails_at:
+                    raise StorageUnavailable("staged")
+            answer = await inner(*args, **kwargs)
+            found = getattr(answer, "memories", answer)
+            self.read += len(found) if name in {"get", "scroll", "search"} else 0
+            return answer
+
+        return watched
+
+
+class DigestedMemory:
+    """A user's memory with digests on it."""
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self.store = CountingStore(repository)
+        self.embedder = make_embedder("wordllama")
+        counter = itertools.count()
+        watched: Any = self.store
+        self.digests = Digests(watched, self.embedder, lambda: f"w{next(counter)}")
+        self.asked = DigestHandlers(watched)
+        self.runs = 0
+
+    async def keep(self, *memories: AnyMemory) -> None:
+        """Store memories."""
+        for start in range(0, len(memories), 500):
+            part = memories[start : start + 500]
+            vectors = await self.embedder.embed_documents([m.indexed_text for m in part])
+            pairs = zip(part, vectors, strict=True)
+            await self.store.inner.insert(ADA, [NewMemory(m, v) for m, v in pairs])
+
+    async def supersede(self, old: SemanticMemory, new: SemanticMemory) -> None:
+        """Let one memory replace another."""
+        ended = {
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": new.id,
+            "superseded_known_at": new.known_at,
+        }
+        await update_memories(
+            self.store.inner,
+            ADA,
+            [old.id],
+            lambda memory: memory.model_copy(update=ended),
+            new_write_id=lambda: f"s{old.id}",
+        )
+
+    async def digest(self, *touched: AnyMemory, ended: Iterable[str] = ()) -> None:
+        """The digest stage for what was touched."""
+        self.runs += 1
+        composer = Composer(ADA, minute(10_000 + self.runs), "w", "r")
+        memories = [m.id for m in touched if isinstance(m, SemanticMemory)]
+        episodes = [m.id for m in touched if not isinstance(m, SemanticMemory)]
+        await self.digests.knowledge(composer, memories, episodes, POLICY)
+        await self.digests.sessions(composer, episodes, ended, POLICY)
+
+    async def picture(self) -> list[tuple[Any, ...]]:
+        """Every digest, without what differs between runs that did the same."""
+        page = await self.store.inner.scroll(ADA, MemoryType.SEMANTIC, limit=500)
+        digests = [m for m in page.memories if isinstance(m, SemanticMemory) and m.detail]
+        return sorted(
+            (m.id, m.content, m.status.value, m.superseded_by, m.known_at, m.detail, m.related_ids)
+            for m in digests
+        )

@@ -1,0 +1,111 @@
+"""One user's memories in a real store, and the operations' handlers over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from engram.client.operations.handlers import Handlers
+from engram.client.operations.operation import Answer, Asked, Operation
+from engram.contracts.lifecycle import (
+    DecayReport,
+    Population,
+    PromoteOutput,
+    PromotionReport,
+    ReviewOutput,
+    WalkInput,
+    WalkPosition,
+)
+from engram.domain.memories import AnyMemory
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.ports import NewMemory
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.writing.promotions import Promoter
+from engram.writing.reviewed import ReviewedRepository
+from engram.writing.reviews import Reviewer
+from tests.support.clock import NOW
+
+ADA = Scope.of("default", "ada")
+
+
+@dataclass
+class DirectPasses:
+    """Passes without Temporal: the same walks, run here."""
+
+    store: EdgeRepository
+    settings: Settings
+    write_id: Any
+
+    def _work(self, scope: Scope, population: Population, dry_run: bool) -> WalkInput:
+        return WalkInput(
+            scope=scope,
+            now=NOW,
+            rules=self.settings.lifecycle_rules,
+            population=population,
+            dry_run=dry_run,
+            batch=50,
+        )
+
+    async def decay(
+        self,
+        scope: Scope,
+        *,
+        population: Population = Population.REAL,
+        dry_run: bool = False,
+        at: datetime | None = None,
+    ) -> DecayReport:
+        """See :meth:`engram.client.passes.PassRunner.decay`."""
+        assert at is None
+        work = self._work(scope, population, dry_run)
+        done: ReviewOutput = await Reviewer(self.store, self.write_id).review(work)
+        return done.report
+
+    async def promote(
+        self, scope: Scope, *, population: Population = Population.REAL, dry_run: bool = False
+    ) -> PromotionReport:
+        """See :meth:`engram.client.passes.PassRunner.promote`."""
+        promoter = Promoter(self.store, make_embedder("wordllama"), self.write_id)
+        position: WalkPosition | None = WalkPosition()
+        report = PromotionReport()
+        while position is not None:
+            work = self._work(scope, population, dry_run)
+            done: PromoteOutput = await promoter.promote(
+                work.model_copy(update={"position": position})
+            )
+            report, position = report.plus(done.report), done.position
+        return report
+
+
+@dataclass
+class HandledStore:
+    """Ada's memories, and the operations' handlers over them."""
+
+    store: EdgeRepository
+    settings: Settings
+    handlers: Handlers
+
+    async def keep(self, *memories: AnyMemory, stamped: bool = True) -> None:
+        """Store memories."""
+        embedder = make_embedder("wordllama")
+        vectors = await embedder.embed_documents([m.indexed_text for m in memories])
+        writing = ReviewedRepository(self.store, self.settings.lifecycle_rules)
+        target = writing if stamped else self.store
+        pairs = zip(memories, vectors, strict=True)
+        await target.insert(ADA, [NewMemory(m, vector) for m, vector in pairs])
+
+    async def now_is(self, memory: AnyMemory) -> AnyMemory:
+        """A memory as it is stored now."""
+        stored: AnyMemory = (await self.store.get(ADA, [memory.id]))[memory.id]
+        return stored
+
+    async def ask(self, operation: Operation[Asked, Answer], asked: Asked) -> Answer:
+        """Carry an operation out."""
+        return await self.handlers.perform(ADA, operation, asked)
+
+
+def ago(days: float) -> datetime:
+    """So many days before the test's present."""
+    return NOW - timedelta(days=days)

@@ -1,0 +1,69 @@
+"""A running `engram up` on a folder of its own, and commands beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Up:
+    """A running `engram up`."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    log: Path
+
+    def engram(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command against the folder."""
+        return subprocess.run(
+            [sys.executable, "-m", "engram.cli", *arguments, "-d", str(self.folder)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            input=stdin,
+            env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": "ada"},
+        )
+
+    def json(self, *arguments: str) -> object:
+        """What a command prints as JSON."""
+        done = self.engram(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@contextmanager
+def running_up(parent: Path) -> Iterator[Up]:
+    """`engram up` on a fresh folder, stopped with SIGTERM afterwards."""
+    folder = parent / "data"
+    log = folder.parent / "up.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engram.cli", "up", "-d", str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={
+                **os.environ,
+                "ENGRAM_LOG_FORMAT": "json",
+                "ENGRAM_LOG_LEVEL": "info",
+                # Other tests, or this machine's user, may have the port.
+                "ENGRAM_HTTP_ENABLED": "false",
+            },
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl-C stops" in line:
+                break
+        yield Up(folder, process, log)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        process.stdout.close()

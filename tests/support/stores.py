@@ -1,0 +1,31 @@
+"""Settings and stores for tests: real engine, real embedder, real patterns."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from uuid import uuid4
+
+from engram.embedding.embedder import make_embedder
+from engram.extraction.extractor import Extractor
+from engram.settings import Settings
+from engram.writing.episodes import TurnStore
+
+
+def worker_settings(**values: Any) -> Settings:
+    """Settings with queues of their own, so that tests never meet."""
+    unique = uuid4().hex[:8]
+    return Settings.load(
+        **{"store_queue": f"store-{unique}", "model_queue": f"model-{unique}", **values}
+    )
+
+
+def turn_store(repository: Any, settings: Settings) -> TurnStore:
+    """The storing service over a repository."""
+    counter = itertools.count()
+    return TurnStore(
+        repository,
+        make_embedder("wordllama"),
+        Extractor(settings),
+        lambda: f"write-{next(counter)}-{uuid4()}",
+    )

@@ -1,0 +1,89 @@
+"""The suite itself: tests say what they prove, and share only what is under tests/support."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent.parent
+MODULES = sorted(TESTS.rglob("*.py"))
+HELPERS = [path for path in MODULES if path.parent == TESTS / "support" and path.stem[0] != "_"]
+_IMPORTED = re.compile(r"(?:from|import) +(tests\.[\w.]+)")
+
+
+def name_of(path: Path) -> str:
+    """A module's name."""
+    return ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A module, parsed."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of this suite that a module imports, in programs that it starts too."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                # The name may be a module's.
+                yield from (f"{module}.{one.name}" for one in names)
+            case ast.Import(names=names):
+                yield from (one.name for one in names)
+            case ast.Constant(value=str(text)):
+                yield from _IMPORTED.findall(text)
+
+
+def started(path: Path) -> Iterator[str]:
+    """The modules that a module may start as programs: it names them."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_every_test_says_what_it_proves(path: Path) -> None:
+    """A test without a docstring, or with one that says nothing, is not finished."""
+    functions = [
+        node
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    silent = [
+        function.name
+        for function in functions
+        if function.name.startswith("test_") and len(ast.get_docstring(function) or "") < 20
+    ]
+    assert silent == []
+
+
+def test_no_test_module_is_imported() -> None:
+    """What tests share is a helper under tests/support, no part of a test module or a conftest."""
+    tests = {name_of(path) for path in MODULES if re.match(r"test_|conftest$", path.stem)}
+    assert {name_of(Path(__file__)), "tests.conftest"} < tests
+    wrong = {
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        for module in imported(path)
+        if module in tests
+    }
+    assert wrong == set()
+
+
+def test_every_helper_is_used() -> None:
+    """What nothing imports and nothing starts is no help."""
+    used = {
+        module
+        for path in MODULES
+        for module in (*imported(path), *started(path))
+        if module != name_of(path)
+    }
+    assert HELPERS
+    assert [name for path in HELPERS if (name := name_of(path)) not in used] == []
