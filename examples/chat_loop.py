@@ -19,7 +19,6 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 import engram
 from engram import Turn
-from engram.client.sync_store import SyncMemoryStore
 
 USER = "ada"  # In an application: whoever has signed in.
 
@@ -34,7 +33,10 @@ def main() -> None:
     # In ENGRAM_DATA_DIR, or ~/.engram. The first process that opens the folder runs everything;
     # a second chat beside this one attaches to it.
     with engram.open_sync(user_id=USER, settings=settings) as memory:
-        print_known(memory)
+        # What matters most about the user, however long ago it was said.
+        for known in memory.briefing(limit=5):
+            print(f"  I know: {known.memory.content}")
+
         for said in typed_lines():
             # Recall first, encode afterwards: else the question itself would be the best match.
             hits = memory.recall(said, limit=3)
@@ -58,13 +60,8 @@ def main() -> None:
         # can say so, and wait to see what came of it.
         memory.end_session(session)
         memory.consolidate()
-        print_known(memory)
-
-
-def print_known(memory: SyncMemoryStore) -> None:
-    """What matters most about the user, however long ago it was said."""
-    for known in memory.briefing(limit=5):
-        print(f"  I know: {known.memory.content}")
+        for known in memory.briefing(limit=5):
+            print(f"  I know: {known.memory.content}")
 
 
 def typed_lines() -> Iterator[str]:

@@ -26,19 +26,20 @@ from engram import MemoryStore, Turn
 from engram.errors import EngramError, InvalidInput
 
 
-class Held(TypedDict):
+class State(TypedDict):
     """What lives as long as the process."""
 
     memory: MemoryStore
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[Held]:
+async def lifespan(app: FastAPI) -> AsyncIterator[State]:
     """Open Engram once, and share it: a store may be used by many requests at the same time.
 
     With `uvicorn --workers 4` the first process runs Engram and the others attach to it. For many
     machines, `engram.connect` takes the place of `engram.open`; nothing else changes.
     """
+    # Each request takes the memory of its own user; this one is nobody's, and stays empty.
     async with engram.open(user_id="service") as memory:
         yield {"memory": memory}
 
