@@ -17,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pydantic_ai.models
 import pytest
+import structlog
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
@@ -32,6 +33,9 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 keep_temporary_files_in_memory()
+# As programs do. Unconfigured, the first memory that a test opens would configure it for all
+# tests that come after.
+structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 hypothesis.settings.register_profile("usual", deadline=None)
 # The nightly run: as many examples as each property says (tests/support/sizes.py).
 hypothesis.settings.register_profile("full", deadline=None)

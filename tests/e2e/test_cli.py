@@ -13,6 +13,10 @@ from tests.support.running_up import Up, running_up
 CONTENT = "the marmalade is hidden behind the blue teapot"
 
 
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("cli")
+
+
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """`engram up` for the tests of this module."""

@@ -28,7 +28,8 @@ MAY = datetime(2026, 5, 20, 10, tzinfo=UTC)
 
 
 # One Engram for all tests here, each with a user of its own.
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# What runs is started once, in one process.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("embedded_api")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- run -->\n```bash\n(.*?)```", re.DOTALL)
 CONTENT = "the marmalade is hidden behind the blue teapot"
 
-pytestmark = pytest.mark.timeout(300)
+# What runs is started once, in one process.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("http")]
 
 
 @dataclass

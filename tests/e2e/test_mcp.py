@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,13 @@ class Up:
         return self.process.wait(30)
 
 
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("mcp")
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Up]:
     """`engram up` with its HTTP door on a free port."""
-    folder = tmp_path_factory.mktemp("mcp") / "data"
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "engram.cli", "up", "-d", str(folder)],
@@ -78,6 +81,13 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     if process.poll() is None:
         assert found.stop() == 0
     process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """One for all tests that leave it running."""
+    with started(tmp_path_factory.mktemp("mcp") / "data") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -209,8 +219,13 @@ def test_it_ends_when_asked_though_nobody_closes_the_pipe(up: Up) -> None:
             assert program.stderr.read() == b""
 
 
-async def test_over_a_pipe_and_after_the_owner_has_ended(up: Up) -> None:
+async def test_over_a_pipe_and_after_the_owner_has_ended(tmp_path: Path) -> None:
     """A pipe's server shares the memory of `engram up`, and takes it over when that ends."""
+    with started(tmp_path / "data") as up:
+        await _shares_and_takes_over(up)
+
+
+async def _shares_and_takes_over(up: Up) -> None:
     async with over_a_pipe(up.folder) as client:
         assert [tool.name for tool in (await client.list_tools()).tools][:2] == [
             "remember",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import typer
@@ -17,36 +19,50 @@ from tests.support import cli
 from tests.support.cli import Said
 from tests.support.running_up import Up, running_up
 
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("operations_cli")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A user of the running process who told one thing, and nobody else's."""
+
+    running: Up
+    user: str
+
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` on a fresh folder, with one thing told; it writes nothing of itself."""
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """`engram up` on a fresh folder; it writes nothing of itself."""
     with pytest.MonkeyPatch.context() as patched:
         for name in ("ACCESS_FLUSH", "CONSOLIDATION", "PROMOTION", "DECAY"):
             patched.setenv(f"ENGRAM_{name}_INTERVAL", "P1000D")
-        yield from _told(tmp_path_factory.mktemp("operations"))
+        with running_up(tmp_path_factory.mktemp("operations")) as running:
+            yield running
 
 
-def _told(folder: Path) -> Iterator[Up]:
-    with running_up(folder) as running:
-        running.json("encode", "I always drink tea when I work late.", "-s", "s1")
-        running.json("consolidate")
-        yield running
+@pytest.fixture
+def up(running: Up) -> Told:
+    """A user of the test's own."""
+    told = Told(running, f"ada-{uuid4().hex[:8]}")
+    assert engram(told, "encode", "I always drink tea when I work late.", "-s", "s1").code == 0
+    assert engram(told, "consolidate").code == 0
+    return told
 
 
-def engram(up: Up, *arguments: str) -> Said:
+def engram(up: Told, *arguments: str) -> Said:
     """Run a command in this process, attached to the one that is up: starting one takes long."""
-    return cli.engram(*arguments, "-d", str(up.folder), env={"ENGRAM_USER": "ada"})
+    return cli.engram(*arguments, "-d", str(up.running.folder), env={"ENGRAM_USER": up.user})
 
 
-def ask(up: Up, *arguments: str, code: int = 0) -> Any:
+def ask(up: Told, *arguments: str, code: int = 0) -> Any:
     """What a command prints as JSON, ending with this code."""
     done = engram(up, *arguments, "--json")
     assert done.code == code, done.stderr
     return json.loads(done.stdout)
 
 
-def test_looking_at_memories(up: Up) -> None:
+def test_looking_at_memories(up: Told) -> None:
     """status, energy, promotions, health, validate and inspect answer, for people and programs."""
     status = ask(up, "status")
     assert status["types"]["episodic"]["memories"] == 1
@@ -63,7 +79,7 @@ def test_looking_at_memories(up: Up) -> None:
     assert "retention policy" in engram(up, "status").stdout
 
 
-def test_passes_by_hand(up: Up) -> None:
+def test_passes_by_hand(up: Told) -> None:
     """Passes over one user and over all, tried out first; a promotion by hand."""
     ahead = ask(up, "decay", "--dry-run", "--at", "2099-01-01T00:00:00Z")
     assert ahead["dry_run"]
@@ -71,8 +87,11 @@ def test_passes_by_hand(up: Up) -> None:
     assert ask(up, "decay")["transitions"] == []
     assert ask(up, "decay", "--test-only")["population"] == "test"
     assert ask(up, "promote", "--dry-run")["promoted"] == []
+    ask(up, "decay", "--all")
     assert ask(up, "decay", "--all")["users"] == 0
-    assert ask(up, "consolidate", "--all", "--dry-run")["users"] == 0
+    waiting = ask(up, "consolidate", "--all", "--dry-run")["users"]
+    engram(up, "encode", "The weather was fine.", "-s", "s2")
+    assert ask(up, "consolidate", "--all", "--dry-run")["users"] == waiting + 1
     known = ask(up, "briefing")[0]["memory"]["id"]
     habit = ask(up, "force-promote", known)["habit_id"]
     assert ask(up, "inspect", habit)["memory"]["type"] == "procedural"
@@ -93,7 +112,7 @@ _ASKED = {
     **{f"{name}": ("--json",) for name in ("inspect", "test list", "briefing")},
     "migrate": ("--dry-run", "--json"),
 }
-"""Rows O1 to O4: the options that each of an operator's commands has to take."""
+"""The options that each of an operator's commands has to take."""
 
 
 @pytest.mark.parametrize(("command", "options"), _ASKED.items())
@@ -105,7 +124,7 @@ def test_every_operators_command_can_be_tried_first(command: str, options: tuple
     assert set(options) <= {option for taken in found.params for option in taken.opts}
 
 
-def test_a_dry_run_changes_no_memory(up: Up) -> None:
+def test_a_dry_run_changes_no_memory(up: Told) -> None:
     """Neither count nor revision of any memory, real or test, differs after any dry run."""
     engram(up, "encode", "The weather was fine.", "-s", "dry")
     known = ask(up, "briefing")[0]["memory"]["id"]
@@ -135,11 +154,11 @@ def test_a_dry_run_changes_no_memory(up: Up) -> None:
     engram(up, "test", "delete")
 
 
-def everything(up: Up) -> dict[str, tuple[int, str]]:
+def everything(up: Told) -> dict[str, tuple[int, str]]:
     """Revision and last write of every memory, test memories too."""
 
     async def read() -> dict[str, tuple[int, str]]:
-        async with open_memory(up.folder, user_id="ada") as memory:
+        async with open_memory(up.running.folder, user_id=up.user) as memory:
             page = await memory.list(limit=1000, include_test=True)
             assert page.cursor is None
             return {one.id: (one.revision, one.write_id) for one in page.memories}
@@ -147,7 +166,7 @@ def everything(up: Up) -> dict[str, tuple[int, str]]:
     return asyncio.run(read())
 
 
-def test_test_memories(up: Up) -> None:
+def test_test_memories(up: Told) -> None:
     """Made, boosted, played with, and removed; recall does not see them."""
     (made,) = ask(up, "test", "create", "I like xylophones.")
     (boosted,) = ask(up, "test", "boost", made["id"], "-n", "2")
@@ -164,7 +183,7 @@ def test_test_memories(up: Up) -> None:
     assert "fade, stay, use, habit, apart" in refused.stderr
 
 
-def test_mending_and_importing(up: Up, tmp_path: Path) -> None:
+def test_mending_and_importing(up: Told, tmp_path: Path) -> None:
     """A file of another program is imported once; a bad line is named; repair finds nothing."""
     file = tmp_path / "old.jsonl"
     line = {"content": "I play the oboe.", "timestamp": "2020-05-01T10:00:00Z"}
@@ -185,7 +204,7 @@ def test_mending_and_importing(up: Up, tmp_path: Path) -> None:
     }
 
 
-def test_schedules_and_replay(up: Up) -> None:
+def test_schedules_and_replay(up: Told) -> None:
     """The schedules that `engram up` made are handled; what ran replays."""
     kinds = [info["kind"] for info in ask(up, "schedules", "list")]
     assert kinds == ["consolidation", "decay", "promotion"]
@@ -197,9 +216,9 @@ def test_schedules_and_replay(up: Up) -> None:
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "promotion is removed."
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "There was none."
     # In a process of its own, whose exit code programs go by.
-    replayed = up.json("replay", "session/default/ada/s1")
+    replayed = up.running.json("replay", f"session/default/{up.user}/s1")
     assert isinstance(replayed, dict)
     assert replayed["fits"]
-    unknown = engram(up, "replay", "session/default/ada/never")
+    unknown = engram(up, "replay", f"session/default/{up.user}/never")
     assert unknown.code == 1
     assert "no history" in unknown.stderr

@@ -20,7 +20,8 @@ from engram.embedded.open import run
 from engram.settings import Settings
 from tests.support.durable_agent import Asking, Concierge, durable, held
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# What runs is started once, in one process.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("pydantic_ai")]
 
 
 @dataclass

@@ -46,7 +46,8 @@ QUESTIONS = (
 )
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# What runs is started once, in one process.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("transfer")]
 
 
 @asynccontextmanager

@@ -10,6 +10,9 @@ import pytest
 
 from tests.support.running_up import Up, running_up
 
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("transfer_cli")
+
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:

@@ -21,6 +21,10 @@ BEFORE = "0001-01-01T00:00:00+12:00"
 LONE = "\ud800"
 
 
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("odd_requests")
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
     """A whole Engram."""

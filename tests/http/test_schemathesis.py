@@ -47,7 +47,8 @@ SAID = (
     "I moved to Lisbon in May. I will call my sister Eva tomorrow.",
 )
 
-pytestmark = pytest.mark.timeout(max(120, 10 * TIMES))
+# What runs is started once, in one process.
+pytestmark = [pytest.mark.timeout(max(120, 10 * TIMES)), pytest.mark.xdist_group("schemathesis")]
 
 
 @dataclass

@@ -24,6 +24,10 @@ ATTEMPTS = 9
 """Of one model request, before its pass ends."""
 
 
+# What runs is started once, in one process.
+pytestmark = pytest.mark.xdist_group("consolidation_outages")
+
+
 @pytest.fixture(scope="module")
 def settings() -> Settings:
     """Settings with queues of the test's own."""
