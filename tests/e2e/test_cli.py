@@ -63,7 +63,7 @@ def test_a_message_id_makes_sending_again_safe(up: Up) -> None:
     assert isinstance(again, dict)
     assert first["episode_ids"] == again["episode_ids"]
     other = up.engram("encode", "I like coffee.", "-s", "s2", "--message-id", "m1")
-    assert other.returncode == 1
+    assert other.code == 1
     assert "used before in this session" in other.stderr
     assert "coffee" not in other.stderr
 
@@ -81,7 +81,7 @@ def test_memories_are_checked_and_forgotten(up: Up) -> None:
     assert isinstance(forgotten, dict)
     assert forgotten["forgotten"] == {"episodic": 1, "factual": 1}
     again = up.engram("forget", turn, "--yes")
-    assert again.returncode == 3
+    assert again.code == 3
     assert "No memory with this id" in again.stderr
 
 
@@ -100,7 +100,7 @@ def test_memories_are_checked_and_forgotten(up: Up) -> None:
 def test_mistakes_are_explained(up: Up, arguments: list[str], code: int, said: str) -> None:
     """Wrong input exits 1 with what is allowed, wrong usage exits 2; never a traceback."""
     done = up.engram(*arguments)
-    assert done.returncode == code
+    assert done.code == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -126,7 +126,7 @@ def test_doctor_finds_who_runs(up: Up) -> None:
 def test_a_second_up_says_that_one_runs(up: Up) -> None:
     """Starting on a folder that is served is no error, and changes nothing."""
     done = up.engram("up")
-    assert done.returncode == 0
+    assert done.code == 0
     assert "already runs" in done.stdout
     assert up.process.poll() is None
 

@@ -25,6 +25,7 @@ def section(printed: str, headline: str) -> list[str]:
 
 
 @pytest.mark.timeout(150)
+@pytest.mark.long
 def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
     """Facts, conclusions, a link, a negation, as-of answers, a source, and the run's URL."""
     printed = play(tmp_path)

@@ -23,7 +23,7 @@ from temporalio.exceptions import ApplicationError
 
 from engram.errors import InvalidScope, StorageUnavailable
 from examples import chat_loop, temporal_application
-from tests.conftest import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -70,6 +70,7 @@ def read_back(home: Path, question: str, *users: str) -> Any:
     return json.loads(run(home, Path(__file__).with_name("read_back.py"), question, *users))
 
 
+@pytest.mark.slow
 def test_chat_loop(tmp_path: Path) -> None:
     """The chat answers from what was typed, and the next process knows all that was concluded."""
     typed = "I live in Porto and my email is ada@example.org.\nWhere do I live?\n"
@@ -110,6 +111,7 @@ def test_chat_loop_with_a_model() -> None:
     )
 
 
+@pytest.mark.slow
 def test_fastapi_service(tmp_path: Path) -> None:
     """The service answers each user from that user's memory, which outlives it."""
     module = example("fastapi_service.py")
@@ -161,6 +163,7 @@ def talk_to_the_service(url: str) -> None:
         assert "Where do I live?" in [one["content"] for one in rest["memories"]]
 
 
+@pytest.mark.slow
 def test_pydantic_ai_agent(tmp_path: Path) -> None:
     """The agent knows in one run what it was told in another, and both are kept."""
     prompts = ("I live in Porto.", "Where do I live?")
@@ -174,6 +177,7 @@ def test_pydantic_ai_agent(tmp_path: Path) -> None:
     assert "Porto" in found["answer"]
 
 
+@pytest.mark.slow
 def test_temporal_application(tmp_path: Path) -> None:
     """A workflow of the application's own recalls and encodes through its activities."""
     program, port = example("temporal_application.py"), str(free_port())
@@ -196,6 +200,7 @@ def test_temporal_application_tells_refusals_from_outages() -> None:
     assert (away.value.type, away.value.non_retryable) == ("storage_unavailable", False)
 
 
+@pytest.mark.slow
 def test_notebook(tmp_path: Path) -> None:
     """Every cell runs, the pictures show what the documentation promises, and the memory stays."""
     runner = Path(__file__).with_name("run_notebook.py")

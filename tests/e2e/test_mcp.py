@@ -20,6 +20,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
+from tests.support import cli
 from tests.support.ports import free_port
 
 
@@ -33,10 +34,8 @@ class Up:
 
     def key(self, name: str, *options: str) -> str:
         """A new API key."""
-        command = [sys.executable, "-m", "engram.cli", "keys", "create", name, *options]
-        made = subprocess.run(
-            [*command, "-d", str(self.folder)], capture_output=True, text=True, check=True
-        )
+        made = cli.engram("keys", "create", name, *options, "-d", str(self.folder))
+        assert made.code == 0, made.stderr
         return made.stdout.strip()
 
     @asynccontextmanager

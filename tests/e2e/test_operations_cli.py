@@ -216,9 +216,9 @@ def test_schedules_and_replay(up: Told) -> None:
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "promotion is removed."
     assert engram(up, "schedules", "delete", "promotion").stdout.strip() == "There was none."
     # In a process of its own, whose exit code programs go by.
-    replayed = up.running.json("replay", f"session/default/{up.user}/s1")
-    assert isinstance(replayed, dict)
-    assert replayed["fits"]
+    replayed = up.running.program("replay", f"session/default/{up.user}/s1", "--json")
+    assert replayed.returncode == 0, replayed.stderr
+    assert json.loads(replayed.stdout)["fits"]
     unknown = engram(up, "replay", f"session/default/{up.user}/never")
     assert unknown.code == 1
     assert "no history" in unknown.stderr

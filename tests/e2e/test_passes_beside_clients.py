@@ -8,6 +8,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import engram
 from engram.client.store import MemoryStore
 from engram.domain.memories import MemoryStatus
@@ -29,6 +31,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Path) -> None:
     """Two processes recall while passes run: every recall is counted, what is due leaves once."""
     folder = tmp_path / "data"

@@ -43,6 +43,7 @@ def test_the_two_commands_come_first() -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.long
 def test_the_example_runs(tmp_path: Path) -> None:
     """The Python example, word for word, prints the new city with its source."""
     done = subprocess.run(
@@ -60,6 +61,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_the_shell_commands_run(tmp_path: Path) -> None:
     """Each line of the shell block succeeds, in order, beside `engram up`."""
     first, *others = block("sh").splitlines()

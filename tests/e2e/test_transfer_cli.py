@@ -26,7 +26,7 @@ def test_the_commands(up: Up, tmp_path: Path) -> None:
     file = tmp_path / "talk.md"
     file.write_text("**User:** I live in Porto.\n\n**Assistant:** Nice!\n\n**System:** x\n")
     dry = up.engram("import", str(file), "--dry-run")
-    assert dry.returncode == 0, dry.stderr
+    assert dry.code == 0, dry.stderr
     assert "transcript: 2 turns in 1 conversations" in dry.stdout
     assert "1 left out: role system (line 5)" in dry.stdout
     assert "Nothing was stored" in dry.stdout
@@ -37,10 +37,10 @@ def test_the_commands(up: Up, tmp_path: Path) -> None:
     assert "1 stored" in piped.stdout, piped.stderr
     exported = tmp_path / "ada.jsonl"
     done = up.engram("export", str(exported))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert "memories exported" in done.stderr
     restored = up.engram("import", str(exported), "-u", "bob")
-    assert restored.returncode == 0, restored.stderr
+    assert restored.code == 0, restored.stderr
     out = up.engram("export", "-", "-u", "bob")
     assert len(out.stdout.splitlines()) == len(exported.read_text().splitlines())
     assert json.loads(out.stdout.splitlines()[0])["user_id"] == "bob"
@@ -51,11 +51,11 @@ def test_a_broken_file_is_refused_before_anything_is_stored(up: Up, tmp_path: Pa
     file = tmp_path / "broken.jsonl"
     file.write_text('{"content": "fine"}\n{"content": "a secret"\n')
     refused = up.engram("import", str(file), "-u", "carol")
-    assert refused.returncode != 0
+    assert refused.code != 0
     assert "line 2" in refused.stderr.lower()
     assert "secret" not in refused.stderr + refused.stdout
     listed = up.json("list", "-u", "carol")
     assert "fine" not in str(listed)
     missing = up.engram("import", str(tmp_path / "none.json"), "-u", "carol")
-    assert missing.returncode != 0
+    assert missing.code != 0
     assert "cannot be read" in missing.stderr

@@ -137,6 +137,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         pytest.param(20_000, marks=[pytest.mark.slow, pytest.mark.timeout(3000)]),
     ],
 )
+@pytest.mark.long
 def test_odd_requests(target: Target, count: int) -> None:
     """No 5xx, no other's word, no repeated word, and in the store what was acknowledged."""
     before = {who: target.memories(*who) for who in (("default", "ada"), ("other", "bob"))}

@@ -118,6 +118,7 @@ def _step(use: Callable[..., Awaitable[None]], *given: Any) -> Step:
         pytest.param(60, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
     ],
 )
+@pytest.mark.long
 async def test_nothing_crosses(here: LiveEngram, seconds: int) -> None:
     """Every answer of every door holds words and ids of the tenant who asked, and no other's."""
     all_of_them = tenants(str(seconds))

@@ -34,8 +34,8 @@ class ProcessState:
     modules: dict[str, dict[str, Any]]
 
     @classmethod
-    def now(cls) -> ProcessState:
-        """As it is at this moment."""
+    def now(cls, *, with_modules: bool) -> ProcessState:
+        """As it is at this moment; looking at every module takes a millisecond."""
         root = logging.getLogger()
         environment = {key: value for key, value in os.environ.items() if key != _PYTESTS_OWN}
         return cls(
@@ -51,15 +51,15 @@ class ProcessState:
                 "whether models may be asked": pydantic_ai.models.ALLOW_MODEL_REQUESTS,
             },
             modules={
-                name: dict(vars(module))
+                name: vars(module).copy()
                 for name, module in list(sys.modules.items())
-                if name.split(".", 1)[0] in _PACKAGES
+                if with_modules and name.split(".", 1)[0] in _PACKAGES
             },
         )
 
     def changed(self) -> list[str]:
         """What is no longer as it was; values stay out, because environments hold secrets."""
-        now = ProcessState.now()
+        now = ProcessState.now(with_modules=bool(self.modules))
         found = [name for name, value in self.settings.items() if now.settings[name] != value]
         for name, before in self.modules.items():
             after = now.modules.get(name, {})
@@ -88,9 +88,9 @@ class ProcessState:
 
 
 @contextmanager
-def nothing_left_behind() -> Iterator[None]:
+def nothing_left_behind(*, with_modules: bool) -> Iterator[None]:
     """Fail whoever leaves the process changed, and put it back for those who come after."""
-    before = ProcessState.now()
+    before = ProcessState.now(with_modules=with_modules)
     yield
     changed = before.changed()
     if changed:

@@ -171,5 +171,7 @@ async def lifecycle_workers(
 async def _again(client: Client) -> Client:
     """Another connection, for another worker."""
     return await Client.connect(
-        client.service_client.config.target_host, data_converter=pydantic_data_converter
+        client.service_client.config.target_host,
+        namespace=client.namespace,
+        data_converter=pydantic_data_converter,
     )

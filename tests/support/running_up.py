@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.cli import Said, engram
+
 
 @dataclass
 class Up:
@@ -21,23 +23,26 @@ class Up:
     process: subprocess.Popen[str]
     log: Path
 
-    def engram(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command against the folder."""
+    def engram(self, *arguments: str, stdin: str | None = None) -> Said:
+        """Run a command against the folder, in this process: starting one takes a second."""
+        return engram(*arguments, "-d", str(self.folder), env={"ENGRAM_USER": "ada"}, stdin=stdin)
+
+    def json(self, *arguments: str) -> object:
+        """What a command prints as JSON."""
+        done = self.engram(*arguments, "--json")
+        assert done.code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def program(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a program of its own."""
         return subprocess.run(
             [sys.executable, "-m", "engram.cli", *arguments, "-d", str(self.folder)],
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
-            input=stdin,
             env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": "ada"},
         )
-
-    def json(self, *arguments: str) -> object:
-        """What a command prints as JSON."""
-        done = self.engram(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
 
 
 @contextmanager

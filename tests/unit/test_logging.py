@@ -22,10 +22,10 @@ from workflows.sandbox import sandbox_runner
 def restored() -> Iterator[None]:
     """Logging as it was, afterwards."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, configuration = root.handlers[:], root.level, structlog.get_config()
     yield
     root.handlers, root.level = handlers, level
-    structlog.reset_defaults()
+    structlog.configure(**configuration)
 
 
 @pytest.mark.usefixtures("restored")

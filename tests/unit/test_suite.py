@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 TESTS = Path(__file__).parent.parent
 MODULES = sorted(TESTS.rglob("*.py"))
 HELPERS = [path for path in MODULES if path.parent == TESTS / "support" and path.stem[0] != "_"]
@@ -48,18 +46,15 @@ def started(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_every_test_says_what_it_proves(path: Path) -> None:
+def test_every_test_says_what_it_proves() -> None:
     """A test without a docstring, or with one that says nothing, is not finished."""
-    functions = [
-        node
+    silent = [
+        f"{name_of(path)}.{node.name}"
+        for path in MODULES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    silent = [
-        function.name
-        for function in functions
-        if function.name.startswith("test_") and len(ast.get_docstring(function) or "") < 20
+        and node.name.startswith("test_")
+        and len(ast.get_docstring(node) or "") < 20
     ]
     assert silent == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from temporalio.client import Client
 
 from engram.agents.models import make_model
@@ -22,6 +23,7 @@ async def _left(client: Client, scope: Scope) -> set[str]:
     return {execution.id async for execution in list_workflows(client, scope)}
 
 
+@pytest.mark.long
 async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
     temporal_client: Client,
 ) -> None:
