@@ -142,8 +142,8 @@ def test_tellings_of_one_moment_come_in_the_same_order_on_every_run() -> None:
     """By conversation, those without one first; and by turn where all else is the same."""
     tellings = [
         told("rome", 1, session=None),
-        told("paris", 1, session="a"),
-        told("oslo", 1, session="b"),
+        told("paris", 1, session="A"),
+        told("oslo", 1, session="B"),
     ]
     for way in (tellings, tellings[::-1]):
         assert order(*way) == ["rome", "paris", "oslo"]
