@@ -93,6 +93,8 @@ def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
 def test_weights_of_nothing_give_a_score_of_nothing() -> None:
     """All weights may be set to 0; then no order is better than another."""
     assert alone(brought_up(episode("tea"), near=1.0, words=1.0), by=weights()) == 0.0
+    (one,) = scored(episode("tea?"), by=weights(asking=0.5))
+    assert (one.score, part(one, "asking")) == (0.0, Part("asking", 1.0, -0.5))
 
 
 def test_the_best_come_first_and_ties_go_by_id() -> None:
