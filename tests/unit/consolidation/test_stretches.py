@@ -72,6 +72,13 @@ def test_a_value_is_the_same_if_predicate_and_object_are() -> None:
     assert not same_value(paris, ended("paris", 1).slot)
 
 
+def test_a_telling_is_carried_by_nothing_and_comes_from_nowhere_unless_it_says_so() -> None:
+    """Neither a memory that knows of it nor a statement that says it is made up."""
+    one = told("paris", 1)
+    bare = Told(one.slot, one.telling)
+    assert (bare.carriers, bare.statement) == ((), None)
+
+
 def test_nothing_told_is_no_history() -> None:
     """No telling, no stretch."""
     assert stretches([]) == []

@@ -45,11 +45,11 @@ class Shelf:
         *,
         fresh: bool = False,
     ) -> dict[str, AnyMemory]:
-        """Those that exist."""
+        """Those that exist, in the order in which they were put there."""
         wanted = list(ids)
         self.scopes.add(scope)
         self.asked.append((frozenset(wanted), types, fresh))
-        return {one: self.kept[one] for one in wanted if one in self.kept}
+        return {key: memory for key, memory in self.kept.items() if key in wanted}
 
     async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
         """Write those whose revision is still the expected one, after who is faster."""
@@ -134,7 +134,7 @@ async def test_without_types_it_is_looked_for_everywhere() -> None:
 async def test_what_becomes_of_each_is_told_apart() -> None:
     """Changed, with nothing to do, and missing; what needs no writing is not written."""
     new, had = TURNS[0], TURNS[1].model_copy(update={"tags": ("mine",)})
-    store = shelf(new, had)
+    store = shelf(had, new)
     done = await update(store, [new.id, had.id, "nowhere"])
     assert done == Updated(frozenset({new.id}), frozenset({had.id}), frozenset({"nowhere"}))
     assert store.written == [[new.id]]
