@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.corroboration import corroborated
-from engram.domain.memories import Episode, MemoryStatus, SemanticMemory
+from engram.domain.memories import Episode, Evidence, MemoryStatus, SemanticMemory
 from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.revisions import has_seen, remember
 from engram.domain.tellings import retold, tellings_of
@@ -28,7 +28,7 @@ def amended(
         episodes: The episodes that confirm it, by id; those that are gone confirm nothing.
     """
     sources = [episodes[e] for e in update.add_sources if e in episodes]
-    after = _evident(corroborated(memory, sources) or memory, update)
+    after = evident(corroborated(memory, sources) or memory, update.add_evidence)
     if update.add_tellings or update.drop_tellings:
         before = tellings_of(memory)
         after = retold(after, (*before, *update.add_tellings), without=update.drop_tellings)
@@ -94,11 +94,11 @@ def disputed(
     return memory.model_copy(update={"disputed_with": left, "confidence": confidence})
 
 
-def _evident(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
+def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemory:
     """With further quotations: what was inferred and is now found in words counts as extracted."""
     fresh = tuple(
         quote
-        for quote in update.add_evidence
+        for quote in dict.fromkeys(quotes)
         if quote not in memory.evidence and quote.episode_id in memory.source_episode_ids
     )
     kept = (*memory.evidence, *fresh)[:MAX_EVIDENCE]

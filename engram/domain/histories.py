@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engram.domain.amendments import disputed
 from engram.domain.memories import MemoryStatus, SemanticMemory, Telling
 from engram.domain.plan import Place, Supersession, UpdateNote
-from engram.domain.tellings import sources_only_of, tellings_of
+from engram.domain.tellings import quoting, sources_only_of, tellings_of
 from engram.domain.timeline import Stretch, Told, stretches
 
 NewMemory = Callable[[Told], SemanticMemory]
@@ -138,7 +138,9 @@ def _placed(
             "last_confirmed": max(one.known_at for one in told),
         }
     )
-    return disputed(memory.model_copy(update=changes), with_=rivals)
+    quoted = {quote.episode_id for quote in memory.evidence}
+    part = quoting(memory.model_copy(update=changes), without=quoted - {*sources})
+    return disputed(part, with_=rivals)
 
 
 @dataclass(frozen=True, slots=True)

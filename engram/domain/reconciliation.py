@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.domain.amendments import MAX_EVIDENCE
+from engram.domain.amendments import evident
 from engram.domain.circumstances import Circumstances
 from engram.domain.corroboration import corroborated
 from engram.domain.disputes import settled
@@ -70,7 +70,7 @@ def reconcile(
         stated = [s for s in statements if side.sources(s)]
         to_keep = [episode for episode in quoted if episode.is_test == is_test]
         here = {m.id: m for m in remembered if m.is_test == is_test}
-        done = _reconciled(stated, here, side) if stated else []
+        done = _reconciled(stated, here, side)
         actions += [*done, *keep_verbatim(to_keep, here, done, side)]
     unsourced = [
         Discard(
@@ -110,6 +110,8 @@ class _Desk:
     updates: dict[str, UpdateNote] = field(default_factory=dict)
     discards: list[Discard] = field(default_factory=list)
     taken: dict[str, list[Told]] = field(default_factory=dict)
+    # How what it ends ended, by which ending was told when.
+    endings: dict[tuple[Slot | None, Telling], Resolution] = field(default_factory=dict)
 
     def take(self, statement: Statement, telling: Telling) -> None:
         """Let one statement confirm what is known, or become something new."""
@@ -118,7 +120,7 @@ class _Desk:
         slot = _slot(statement)
         read = next((m for m in alike if has_read(m, telling.episode_ids)), None)
         if read is not None or self._has_taken(identity, telling):
-            self._repeat(read, statement)
+            self._repeat(read, telling, statement)
             return
         if alike and _is_echo(statement):
             why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
@@ -137,6 +139,7 @@ class _Desk:
             told = Told(slot, telling, statement=statement)
             self.timelines[timeline_key(slot)].append(told)
             self.taken.setdefault(identity, []).append(told)
+            self._note_ending(slot, telling, statement)
         elif same is None:
             self._new(statement, telling)
         else:
@@ -153,14 +156,20 @@ class _Desk:
         updates = [u for u in self.updates.values() if u.amends or u.supersession is not None]
         return [*stored, *updates, *self.discards]
 
-    def _repeat(self, read: SemanticMemory | None, statement: Statement) -> None:
+    def _repeat(self, read: SemanticMemory | None, telling: Telling, statement: Statement) -> None:
         if read is None or read.id not in self.known:
             return
+        # What it ends may still be open: an earlier run may have ended half way.
+        self._note_ending(read.slot, telling, statement)
         why = f"read before from the same turns: {statement.content}"[:500]
         self._discard(Reason.READ_BEFORE, why, read)
 
     def _discard(self, reason: Reason, why: str, memory: SemanticMemory) -> None:
         self.discards.append(Discard(why=why, reason=reason, eligibility=eligibility_of(memory)))
+
+    def _note_ending(self, slot: Slot | None, telling: Telling, statement: Statement) -> None:
+        if statement.ended is not None:
+            self.endings[slot, telling] = statement.ended
 
     def _has_taken(self, identity: str, telling: Telling) -> bool:
         taken = self.taken.get(identity, ())
@@ -197,11 +206,8 @@ class _Desk:
         if same.id in self.new:
             # Two turns of one batch say it: one memory with two sources.
             sources = self.circumstances.sources(statement)
-            evidence = dict.fromkeys((*same.evidence, *statement.evidence))
-            more = (corroborated(same, sources) or same).model_copy(
-                update={"evidence": tuple(evidence)[:MAX_EVIDENCE]}
-            )
-            self.new[same.id] = more
+            more = corroborated(same, sources) or same
+            self.new[same.id] = evident(more, statement.evidence)
             return
         update = self._update(same, Reason.SAID_AGAIN, "said again")
         fresh = tuple(
@@ -229,10 +235,11 @@ class _Desk:
                 before = known[memory.id]
                 reason, why = why_changed(before, memory, contents)
                 changed = change(before, memory, self._update(before, reason, why), known)
-                evidence = _evidence(changed, told)
+                quotes = _quotes(before, changed.add_tellings, told)
+                evidence = tuple(dict.fromkeys((*changed.add_evidence, *quotes)))
                 self.updates[memory.id] = changed.model_copy(update={"add_evidence": evidence})
             else:
-                self.new[memory.id] = memory
+                self.new[memory.id] = evident(memory, _quotes(memory, memory.tellings, told))
 
     def _begun(self, told: Told) -> SemanticMemory:
         if told.statement is not None:
@@ -250,12 +257,6 @@ class _Desk:
 
     def _end_commitments(self) -> None:
         """A promise that no longer holds was kept, unless the turn says otherwise (row D8)."""
-        endings = {
-            one.telling: one.statement.ended
-            for told in self.timelines.values()
-            for one in told
-            if one.statement is not None
-        }
         for update in tuple(self.updates.values()):
             memory, by = self.known[update.memory_id], update.supersession
             if by is None or memory.category is not Category.COMMITMENT or memory.resolution:
@@ -263,7 +264,8 @@ class _Desk:
             closer = self.new.get(by.superseded_by) or self.known.get(by.superseded_by)
             if closer is None or closer.slot is None or not ends_something(closer.slot):
                 continue
-            said = next((endings[t] for t in closer.tellings if endings.get(t)), None)
+            told = ((closer.slot, telling) for telling in closer.tellings)
+            said = next((self.endings[one] for one in told if one in self.endings), None)
             ending = Ending(resolution=said or Resolution.FULFILLED, at=by.superseded_known_at)
             self.updates[memory.id] = update.model_copy(update={"ending": ending})
 
@@ -290,13 +292,14 @@ def _is_echo(statement: Statement) -> bool:
     return any(normalise(quote.words) == words for quote in statement.evidence)
 
 
-def _evidence(update: UpdateNote, told: Sequence[Told]) -> tuple[Evidence, ...]:
-    """The quotations that came with the tellings that an update adds."""
-    added = set(update.add_tellings)
-    quotes = (
+def _quotes(
+    memory: SemanticMemory, tellings: Iterable[Telling], told: Iterable[Told]
+) -> list[Evidence]:
+    """The words by which these tellings say what the memory says; a turn may say more than that."""
+    of = {(memory.slot, telling) for telling in tellings}
+    return [
         quote
         for one in told
-        if one.statement is not None and one.telling in added
+        if one.statement is not None and (one.slot, one.telling) in of
         for quote in one.statement.evidence
-    )
-    return tuple(dict.fromkeys((*update.add_evidence, *quotes)))
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import SemanticMemory, Telling
 
 
@@ -46,7 +47,21 @@ def retold(
                 "last_confirmed": max(one.known_at for one in kept),
             }
         )
-    return memory.model_copy(update=changes)
+    return quoting(memory.model_copy(update=changes), without=gone)
+
+
+def quoting(memory: SemanticMemory, *, without: Collection[str]) -> SemanticMemory:
+    """``memory`` without what it quotes from these episodes; without any, it counts as inferred."""
+    kept = tuple(quote for quote in memory.evidence if quote.episode_id not in without)
+    if kept == memory.evidence:
+        return memory
+    changes: dict[str, object] = {}
+    if not kept:
+        changes["method"] = ExtractionMethod.INFERRED
+        if memory.confidence.verification is Verification.EVIDENCE_FOUND:
+            changes["verification"] = Verification.UNCHECKED
+    confidence = memory.confidence.model_copy(update=changes)
+    return memory.model_copy(update={"evidence": kept, "confidence": confidence})
 
 
 def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[str]:

@@ -6,7 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from engram.domain.memories import MemoryStatus
+from engram.domain.confidence import ExtractionMethod, Verification
+from engram.domain.memories import Evidence, MemoryStatus
+from engram.domain.verifying import verify
 from engram.domain.visibility import Visibility
 from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 
@@ -98,6 +100,36 @@ def test_late_news_divides_what_looked_like_one_time() -> None:
     assert (first.source_episode_ids, second.source_episode_ids) == ((january.id,), (may.id,))
     assert (first.confidence.supporting_episodes, first.confidence.last_confirmed) == (1, on(0))
     assert (first.valid_to, second.event_at, second.superseded_by) == (on(60), on(120), None)
+
+
+def test_each_part_of_a_divided_time_keeps_the_quotations_of_its_own_turns() -> None:
+    """A part that nothing is quoted for counts as inferred; all are found in their sources."""
+    mind, january, may, march = Mind(), said(0), said(120), said(60)
+    quote = Evidence(episode_id=january.id, words=january.content)
+    mind.hear(january, stated(january, "lives in", "London", evidence=(quote,)))
+    mind.hear(may, stated(may, "lives in", "London"))
+    mind.hear(march, stated(march, "lives in", "Paris"))
+    first, second = mind.of("london")
+    assert (first.evidence, second.evidence) == ((quote,), ())
+    assert first.confidence.method is ExtractionMethod.EXTRACTED
+    assert second.confidence.method is ExtractionMethod.INFERRED
+    for part in (first, second):
+        assert verify(part, {e: mind.episodes[e] for e in part.source_episode_ids}).ok
+
+
+def test_a_quotation_goes_with_the_turn_it_was_said_in() -> None:
+    """What the second part took with it is evidence of the first no more."""
+    mind, january, may, march = Mind(), said(0), said(120), said(60)
+    quote = Evidence(episode_id=may.id, words=may.content)
+    mind.hear(january, stated(january, "lives in", "London"))
+    mind.hear(may, stated(may, "lives in", "London", evidence=(quote,)))
+    assert mind.of("london")[0].confidence.method is ExtractionMethod.EXTRACTED
+    mind.hear(march, stated(march, "lives in", "Paris"))
+    first, second = mind.of("london")
+    assert (first.evidence, second.evidence) == ((), (quote,))
+    assert first.confidence.method is ExtractionMethod.INFERRED
+    assert first.confidence.verification is Verification.UNCHECKED
+    assert second.confidence.method is ExtractionMethod.EXTRACTED
 
 
 def test_memories_from_before_tellings_were_kept_are_understood() -> None:

@@ -203,3 +203,54 @@ def test_a_time_to_live_ends_at_its_moment() -> None:
     views = [Visibility(now=day(at)) for at in (4.9, 5.0)]
     assert [view.counts(memory) for view in views] == [True, False]
     assert Visibility(now=NOW, as_of=day(4)).counts(memory)
+
+
+@pytest.mark.parametrize("archived", [True, False])
+def test_archived_memories_count_where_they_are_asked_for(*, archived: bool) -> None:
+    """Expired ones never do; without a word archived ones do not either."""
+    view = Visibility(now=NOW, include_archived=archived)
+    assert view.counts(semantic("tea", 0, status=MemoryStatus.ARCHIVED)) is archived
+    assert not view.counts(semantic("tea", 0, status=MemoryStatus.EXPIRED))
+    assert view.counts(semantic("tea", 0))
+
+
+@pytest.mark.parametrize("status", [MemoryStatus.ARCHIVED, MemoryStatus.SUPERSEDED])
+def test_what_does_not_stand_does_not_count_unless_asked_for(status: MemoryStatus) -> None:
+    """By default one looks from now, at what is active."""
+    view = Visibility(now=NOW)
+    assert not view.counts(semantic("tea", 0, status=status, valid_to=day(5)))
+    assert (view.include_archived, view.include_test) == (False, False)
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_test_memories_count_where_they_are_asked_for(*, test: bool) -> None:
+    """Real ones count beside them."""
+    view = Visibility(now=NOW, include_test=test)
+    assert view.counts(semantic("tea", 0, is_test=True)) is test
+    assert view.counts(semantic("tea", 0))
+
+
+def test_a_test_memory_does_not_count_unless_asked_for() -> None:
+    """Without a word about it, no test meets an application's answers."""
+    assert not Visibility(now=NOW).counts(semantic("tea", 0, is_test=True))
+
+
+@pytest.mark.parametrize(
+    ("view", "standing"),
+    [
+        (Visibility(now=NOW), {"active"}),
+        (Visibility(now=NOW, include_archived=True), {"active", "archived"}),
+        (Visibility(now=NOW, valid_at=day(1)), {"active", "superseded"}),
+    ],
+)
+def test_a_store_is_asked_for_the_statuses_that_can_count(
+    view: Visibility, standing: set[str]
+) -> None:
+    """Replaced memories only for a time at which they may have been true."""
+    assert {status.value for status in view.standing} == standing
+
+
+def test_one_looks_from_now_unless_from_another_moment() -> None:
+    """What expires counts by that moment."""
+    assert Visibility(now=NOW).moment == NOW
+    assert Visibility(now=NOW, as_of=day(4)).moment == day(4)

@@ -1,0 +1,65 @@
+"""What is mutated, and which tests are to notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+
+# Tests that need no server and no engine. For what runs inside functions, those of them that
+# come past a line are asked about it.
+TESTS: Final = (
+    "tests/unit/domain",
+    "tests/unit/lifecycle",
+    "tests/unit/consolidation",
+    "tests/unit/recall",
+    "tests/unit/digests",
+)
+# Tests that have one of these open an engine, and are left out.
+NOT_PURE: Final = frozenset({"tmp_path", "tmp_path_factory"})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A module, and its own tests.
+
+    Attributes:
+        module: Its dotted name.
+        tests: Files whose tests are to notice changed constants, tables and fields, too,
+            for which everything has to be loaded anew.
+    """
+
+    module: str
+    tests: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """Where its source is."""
+        return ROOT / (self.module.replace(".", "/") + ".py")
+
+
+TARGETS: Final = (
+    Target("engram.domain.confidence", ("tests/unit/domain/test_confidence.py",)),
+    Target("engram.domain.buffer", ("tests/unit/domain/test_buffer.py",)),
+    Target("engram.domain.lifecycle.policies", ("tests/unit/lifecycle/test_policies.py",)),
+    Target(
+        "engram.domain.lifecycle.table",
+        (
+            "tests/unit/lifecycle/test_table.py",
+            "tests/unit/lifecycle/test_actions.py",
+            "tests/unit/lifecycle/test_settings_matter.py",
+        ),
+    ),
+    Target("engram.domain.lifecycle.decisions", ("tests/unit/lifecycle/test_table.py",)),
+    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_table.py",)),
+    Target("engram.domain.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
+    Target("engram.domain.reconciliation", ("tests/unit/consolidation/test_batches.py",)),
+    Target("engram.domain.timeline", ("tests/unit/consolidation/test_stretches.py",)),
+    Target("engram.domain.visibility", ("tests/unit/recall/test_visibility.py",)),
+    Target("engram.recall.scoring", ("tests/unit/recall/test_scoring.py",)),
+    Target("engram.recall.weighting", ("tests/unit/recall/test_weighting.py",)),
+    Target("engram.recall.fusion", ("tests/unit/recall/test_fusion.py",)),
+    Target("engram.writing.updates", ("tests/unit/consolidation/test_update_races.py",)),
+)

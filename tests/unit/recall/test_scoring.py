@@ -1,0 +1,265 @@
+"""What a score is made of, part by part: no store, no model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from engram.domain.memories import AnyMemory
+from engram.domain.ranking import RankingWeights
+from engram.ports import Match
+from engram.recall.analysis import Analysis, Asked
+from engram.recall.fusion import Sides
+from engram.recall.periods import Period
+from engram.recall.ranked import Part, Ranked
+from engram.recall.scoring import score
+from engram.recall.search import Found
+from tests.unit.recall.builders import day, episode, semantic
+
+NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
+EIGHTY = " ".join(["tea"] * 80)
+
+
+def weights(**more: float) -> RankingWeights:
+    """Weights of nothing but this."""
+    return RankingWeights(**{**NONE, **more})
+
+
+def asks(
+    *subjects: str, asked: frozenset[Asked] = frozenset(), period: Period | None = None
+) -> Analysis:
+    """A question for this."""
+    return Analysis(subjects=frozenset(subjects), asked=asked, period=period)
+
+
+def brought_up(
+    memory: AnyMemory, *, near: float = 0.0, words: float = 0.0, both: float = 0.0
+) -> Found:
+    """The memory with its sides; measured was ten times as much."""
+    match = Match(memory.type, memory.id, near * 10, words * 10)
+    return Found(memory, Sides(match, near, words, both))
+
+
+def scored(
+    *found: Found | AnyMemory, by: RankingWeights, question: Analysis | None = None
+) -> list[Ranked]:
+    """These with their scores."""
+    whole = [one if isinstance(one, Found) else brought_up(one) for one in found]
+    return score(whole, question or asks(), by)
+
+
+def alone(
+    found: Found | AnyMemory, *, by: RankingWeights, question: Analysis | None = None
+) -> float:
+    """The score of one that was brought up alone."""
+    (one,) = scored(found, by=by, question=question)
+    return one.score
+
+
+def part(one: Ranked, name: str) -> Part | None:
+    """The part of a score of that name, if it has one."""
+    return next((each for each in one.parts if each.name == name), None)
+
+
+def test_a_memory_that_everything_speaks_for_has_a_score_of_one() -> None:
+    """The weights are shares of the whole; what is taken away for asking is none."""
+    turn = episode(EIGHTY + " in 2024", 3, speaker="Ada")
+    period = Period(day(3), day(4))
+    found = [
+        brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0, both=1.0)
+        for name in "abc"
+    ]
+    question = asks("ada", asked=frozenset({Asked.TIME}), period=period)
+    assert [one.score for one in score(found, question, RankingWeights())] == pytest.approx(
+        [1.0] * 3
+    )
+
+
+def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
+    """Value, weight and what was measured, of each part that a plain turn has."""
+    turn = brought_up(episode(EIGHTY, session_id=None), near=0.4, words=0.6, both=0.8)
+    (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, substance=1, asking=7))
+    assert one.parts == (
+        Part("sparse", 0.6, 0.4, 6.0),
+        Part("dense", 0.4, 0.3, 4.0),
+        Part("around", 0.8, 0.2),
+        Part("substance", 1.0, 0.1),
+    )
+    assert one.score == pytest.approx(0.24 + 0.12 + 0.16 + 0.1)
+
+
+def test_weights_of_nothing_give_a_score_of_nothing() -> None:
+    """All weights may be set to 0; then no order is better than another."""
+    assert alone(brought_up(episode("tea"), near=1.0, words=1.0), by=weights()) == 0.0
+    (one,) = scored(episode("tea?"), by=weights(asking=0.5))
+    assert (one.score, part(one, "asking")) == (0.0, Part("asking", 1.0, -0.5))
+
+
+def test_the_best_come_first_and_ties_go_by_id() -> None:
+    """Equal scores come in one order, whatever order they were brought up in."""
+    notes = [semantic("tea").model_copy(update={"id": name}) for name in "bca"]
+    found = [brought_up(note, words=0.5) for note in notes]
+    found.append(brought_up(semantic("best"), words=0.6))
+    ranked = scored(*found, by=weights(sparse=1))
+    assert [one.memory.content for one in ranked] == ["best", "tea", "tea", "tea"]
+    assert [one.memory.id for one in ranked[1:]] == ["a", "b", "c"]
+
+
+def session(name: str | None, *both: float) -> list[Found]:
+    """Turns of one session that match so well."""
+    return [
+        brought_up(episode("tea", number, session_id=name), both=value)
+        for number, value in enumerate(both)
+    ]
+
+
+def around(*found: Found) -> dict[float, float]:
+    """How well what was said beside each answers, by how well it does itself."""
+    ranked = score(found, asks(), weights(around=1))
+    own = {one.memory.id: one.sides.both for one in found}
+    return {own[one.memory.id]: one.score for one in ranked}
+
+
+def test_a_turn_is_worth_what_the_three_best_of_its_session_are() -> None:
+    """Their mean, for every turn of the session alike; the fourth best does not count."""
+    assert around(*session("s1", 0.1, 0.9, 0.3, 0.6)) == pytest.approx(
+        dict.fromkeys((0.1, 0.9, 0.3, 0.6), 0.6)
+    )
+
+
+def test_a_session_with_few_matches_counts_as_if_the_others_were_worth_nothing() -> None:
+    """One good turn alone is a third of three good ones."""
+    assert around(*session("s1", 0.9)) == pytest.approx({0.9: 0.3})
+
+
+def test_sessions_do_not_help_each_other() -> None:
+    """What was said elsewhere does not count."""
+    assert around(*session("s1", 0.9, 0.6), *session("s2", 0.3)) == pytest.approx(
+        {0.9: 0.5, 0.6: 0.5, 0.3: 0.1}
+    )
+
+
+def test_a_turn_without_a_session_and_a_conclusion_stand_for_themselves() -> None:
+    """Neither gets anything from what was said beside it, nor gives anything."""
+    note = brought_up(semantic("tea", session_id="s1"), both=0.8)
+    assert around(*session(None, 0.5, 0.4), *session("s1", 0.9), note) == pytest.approx(
+        {0.5: 0.5, 0.4: 0.4, 0.9: 0.3, 0.8: 0.8}
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [(1, math.log(2) / math.log(81)), (8, 0.5), (80, 1.0), (200, 1.0)],
+)
+def test_a_turn_of_many_words_says_more(words: int, value: float) -> None:
+    """By the logarithm of how many there are, up to eighty."""
+    turn = episode(" ".join(["tea"] * words))
+    assert alone(turn, by=weights(substance=1)) == pytest.approx(value)
+
+
+def test_a_conclusion_says_enough_in_few_words() -> None:
+    """Nothing in it is idle talk."""
+    assert alone(semantic("tea"), by=weights(substance=1)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("memory", "named"),
+    [
+        (episode("tea", speaker="Ada"), True),
+        (episode("tea", speaker="ADA Lovelace"), True),
+        (episode("tea", speaker="Lovelace-Ada"), True),
+        (episode("Ada drinks tea", speaker="Bo"), False),
+        (episode("tea"), False),
+        (semantic("ADA drinks tea"), True),
+        (semantic("It seems that Ada drinks tea"), True),
+        (semantic("It seems now that Ada drinks tea"), False),
+        (semantic("-" * 77 + "Ada drinks tea"), True),
+        (semantic("-" * 78 + "Ada drinks tea"), False),
+    ],
+)
+def test_a_question_names_the_speaker_or_what_a_conclusion_begins_with(
+    memory: AnyMemory, *, named: bool
+) -> None:
+    """Whole words in any case: of the speaker, or among four in the first eighty characters."""
+    value = alone(memory, by=weights(subject=1), question=asks("ada", "tree"))
+    assert value == float(named)
+
+
+def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
+    """A question about oneself is one about the user; a name that is known takes its place."""
+    question = asks("user")
+    assert alone(episode("tea"), by=weights(subject=1), question=question) == 1.0
+    named = episode("tea", speaker="Ada")
+    assert alone(named, by=weights(subject=1), question=question) == 0.0
+    nameless = episode("tea", speaker="")
+    assert alone(nameless, by=weights(subject=1), question=question) == 0.0
+
+
+def test_a_memory_that_holds_what_is_asked_for_gets_the_share_of_that() -> None:
+    """A time where a time is asked for; nothing where nothing of a kind is."""
+    dated, undated = episode("since 2023"), episode("for long")
+    time = asks(asked=frozenset({Asked.TIME}))
+    assert alone(dated, by=weights(cue=1), question=time) == 1.0
+    assert alone(undated, by=weights(cue=1), question=time) == 0.0
+    assert alone(dated, by=weights(cue=1), question=asks(asked=frozenset({Asked.NAME}))) == 0.0
+    assert alone(dated, by=weights(cue=1)) == 0.0
+
+
+@pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.0, False)])
+def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_that(
+    at: float, *, within: bool
+) -> None:
+    """A turn counts by when it was said, a conclusion by when what it says happened."""
+    question = asks(period=Period(day(3), day(4)))
+    turn = episode("tea", 9).model_copy(update={"timestamp": day(at)})
+    note = semantic("tea", 9).model_copy(update={"event_at": day(at)})
+    for memory in (turn, note):
+        assert alone(memory, by=weights(period=1), question=question) == float(within)
+        assert alone(memory, by=weights(period=1)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("memory", "asking"),
+    [
+        (episode("Who drinks tea?"), True),
+        (episode("Who drinks tea? \n"), True),
+        (episode("Who drinks tea? I do."), False),
+        (semantic("Who drinks tea?"), False),
+    ],
+)
+def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool) -> None:
+    """Its share is taken away, in a part of its own; a conclusion asks nothing."""
+    found = brought_up(memory, words=0.9)
+    (one,) = scored(found, by=weights(sparse=2, asking=1))
+    assert one.score == pytest.approx(0.9 - (0.5 if asking else 0.0))
+    assert part(one, "asking") == (Part("asking", 1.0, -0.5) if asking else None)
+
+
+def test_no_score_lies_below_nothing() -> None:
+    """What asking would take beyond that is given back, in a part that says so."""
+    (one,) = scored(brought_up(episode("tea?"), words=0.2), by=weights(sparse=2, asking=1))
+    assert one.score == 0.0
+    floor = part(one, "floor")
+    assert floor is not None
+    assert floor.contribution == pytest.approx(0.3)
+    assert sum(each.contribution for each in one.parts) == pytest.approx(0.0)
+
+
+def every_part(**more: Any) -> Analysis:
+    """A question that names a subject, a kind of thing and a time."""
+    return asks("user", asked=frozenset({Asked.TIME}), period=Period(day(0), day(1)), **more)
+
+
+def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
+    """An explanation shows them all, each with the share that it has by its weight."""
+    turn = episode("It began in 2024")
+    by = weights(subject=5, cue=3, period=2)
+    (one,) = scored(turn, by=by, question=every_part())
+    assert [part(one, name) for name in ("subject", "cue", "period")] == [
+        Part("subject", 1.0, 0.5),
+        Part("cue", 1.0, 0.3),
+        Part("period", 1.0, 0.2),
+    ]
+    assert one.score == pytest.approx(1.0)
