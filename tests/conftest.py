@@ -138,15 +138,22 @@ def temporal_address(request: pytest.FixtureRequest) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def temporal_namespace(worker_id: str) -> str:
+    """Of this process alone."""
+    return "default" if worker_id == "master" else worker_id
+
+
 @pytest.fixture
-async def temporal_client(temporal_address: str, worker_id: str) -> Client:
+async def temporal_client(temporal_address: str, temporal_namespace: str) -> Client:
     """A client of the development server, on the test's own loop."""
-    namespace = "default" if worker_id == "master" else worker_id
     deadline = time.monotonic() + 30
     while True:
         try:
             return await Client.connect(
-                temporal_address, namespace=namespace, data_converter=pydantic_data_converter
+                temporal_address,
+                namespace=temporal_namespace,
+                data_converter=pydantic_data_converter,
             )
         except RuntimeError as error:
             # Its port opens a moment before it answers.

@@ -42,7 +42,9 @@ URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 
 
 @pytest.fixture
-def settings(temporal_address: str, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(
+    temporal_address: str, temporal_namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
     """Settings of a cluster that nobody else uses."""
     unique = uuid4().hex[:8]
     if URL is None:
@@ -58,6 +60,7 @@ def settings(temporal_address: str, monkeypatch: pytest.MonkeyPatch) -> Settings
         monkeypatch.setattr(server_store, "connect_qdrant", lambda _: shared)
     return Settings.load(
         temporal_address=temporal_address,
+        temporal_namespace=temporal_namespace,
         qdrant_url=URL or "http://127.0.0.1:6333",
         collection_prefix=f"t{unique}",
         store_queue=f"store-{unique}",

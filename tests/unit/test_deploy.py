@@ -389,7 +389,7 @@ async def test_namespace_script_prepares_a_namespace(
     temporal_address: str, temporal_client: Client
 ) -> None:
     """The script makes the namespace with its retention and attributes, and may run again."""
-    namespace = "made-by-script"
+    namespace = f"made-by-script-{temporal_client.namespace}"
     for _ in range(2):
         ran = await asyncio.to_thread(
             run,
@@ -437,6 +437,7 @@ async def test_health_check_tells_whether_a_worker_polls(
             run,
             [sys.executable, str(DEPLOY / "healthcheck.py")],
             ENGRAM_TEMPORAL_ADDRESS=address,
+            ENGRAM_TEMPORAL_NAMESPACE=temporal_client.namespace,
             ENGRAM_STORE_QUEUE="health-store",
             ENGRAM_MODEL_QUEUE="health-model",
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,17 +65,26 @@ def generator() -> ModuleType:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 @pytest.mark.long
-def test_example_runs(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_runs(example: Example, tmp_path: Path) -> None:
     """Each marked example runs as it stands, in an empty folder, without warnings."""
     program = tmp_path / "example.py"
     program.write_text(example.code, encoding="utf-8")
     # Nothing of the surroundings: no settings, no Temporal client configuration, no home.
-    for key in os.environ:
-        if key.startswith(("ENGRAM_", "TEMPORAL_")):
-            monkeypatch.delenv(key)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(program), run_name="__main__")
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("ENGRAM_", "TEMPORAL_"))
+    }
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", program],
+        cwd=tmp_path,
+        env={**environment, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
 
 
 def test_every_page_with_programs_has_them_run() -> None:

@@ -87,15 +87,19 @@ async def test_temporal(tmp_path: Path, temporal_address: str) -> None:
 
 async def test_search_attributes(tmp_path: Path, temporal_client: Client) -> None:
     """A namespace that has them is well; a bare one fails with the command that makes them."""
-    there = {"ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host}
+    there = {
+        "ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host,
+        "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
+    }
     says(await servers.search_attributes(around(tmp_path, there)), State.OK)
+    bare_name = f"bare-{temporal_client.namespace}"
     await temporal_client.workflow_service.register_namespace(
         RegisterNamespaceRequest(
-            namespace="bare",
+            namespace=bare_name,
             workflow_execution_retention_period=Duration(seconds=86400),
         )
     )
-    bare = around(tmp_path, {**there, "ENGRAM_TEMPORAL_NAMESPACE": "bare"})
+    bare = around(tmp_path, {**there, "ENGRAM_TEMPORAL_NAMESPACE": bare_name})
     # A namespace is there for everybody a while after it was made.
     seen = await looked_until(
         lambda: servers.search_attributes(bare), lambda it: it.state is State.FAILED
@@ -110,6 +114,7 @@ async def test_workers(tmp_path: Path, temporal_client: Client) -> None:
         tmp_path,
         {
             "ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host,
+            "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
             "ENGRAM_STORE_QUEUE": queue,
         },
     )
