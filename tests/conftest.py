@@ -34,6 +34,8 @@ keep_temporary_files_in_memory()
 # As programs do. Unconfigured, the first memory that a test opens would configure it for all
 # tests that come after.
 structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+# Said once: no loop runs between tests. Otherwise the first who asks makes one that nobody closes.
+asyncio.set_event_loop(None)
 hypothesis.settings.register_profile("usual", deadline=None)
 # The nightly run: as many examples as each property says (tests/support/sizes.py).
 hypothesis.settings.register_profile("full", deadline=None)

@@ -52,7 +52,7 @@ class ProcessState:
             },
             modules={
                 name: vars(module).copy()
-                for name, module in list(sys.modules.items())
+                for name, module in sys.modules.copy().items()
                 if with_modules and name.split(".", 1)[0] in _PACKAGES
             },
         )

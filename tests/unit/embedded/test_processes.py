@@ -32,6 +32,9 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     """A process with a name of our choice, in its own group."""
     executable = shutil.which("sleep")
     with subprocess.Popen([NAME, "60"], executable=executable, process_group=0) as process:
+        # Just begun, a process has no command line for a moment.
+        while (line := Path(f"/proc/{process.pid}/cmdline")).exists() and not line.read_bytes():
+            pass
         yield process
         process.kill()
 
