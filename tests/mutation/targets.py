@@ -53,7 +53,7 @@ TARGETS: Final = (
         ),
     ),
     Target("engram.domain.lifecycle.decisions", ("tests/unit/lifecycle/test_table.py",)),
-    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_table.py",)),
+    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_windows.py",)),
     Target("engram.domain.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
     Target("engram.domain.reconciliation", ("tests/unit/consolidation/test_decisions.py",)),
     Target("engram.domain.timeline", ("tests/unit/consolidation/test_timeline_properties.py",)),
