@@ -246,3 +246,12 @@ def test_energy_counts_only_with_its_moment() -> None:
     assert energy.written(episode(vitals={"energy": 5.0})) == (1.0, T0)
     assert energy.written(episode(vitals={"energy_at": day(1)})) == (1.0, T0)
     assert energy.written(episode(vitals={"energy": 5.0, "energy_at": day(1)})) == (5.0, day(1))
+
+
+def test_the_default_rules_keep_their_fingerprint() -> None:
+    """It is stored with every memory: another one, and a pass looks at each of them again.
+
+    If that is meant, because a default or RULES_VERSION changed, write the new ones here.
+    """
+    assert fingerprint(RULES, "default") == "5a850193cb79"
+    assert fingerprint(ENERGY, "default") == "c168e0765385"

@@ -116,6 +116,13 @@ def test_debris_begins_when_trust_falls_below_the_floor() -> None:
     begins = start(windows.debris, weak)
     assert begins is not None
     assert trust(weak, begins, RULES) < 0.35 <= trust(weak, begins - 2 * TICK, RULES)
+    other = rules(
+        weights={"extraction": 0.3, "corroboration": 0.2, "recency": 0.4},
+        expiry={"demote_below": 0.3},
+    )
+    begins = start(windows.debris, weak, other)
+    assert begins is not None
+    assert trust(weak, begins, other) < 0.3 <= trust(weak, begins - 2 * TICK, other)
     strict = rules(expiry={"demote_below": 0.9})
     assert start(windows.debris, weak, strict) == day(90) + TICK
     late = rules(expiry={"demote_days": 1000.0})
