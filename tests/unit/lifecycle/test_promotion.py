@@ -115,6 +115,8 @@ def test_thresholds_are_enough() -> None:
     """What reaches a threshold exactly has reached it; more is as good (D3)."""
     score = ready().confidence.score(T0)
     assert promotable(ready(), T0, rules(promotion={"confidence": score}))
+    unsure = rules(weights={"extraction": 0.05, "corroboration": 0.7})
+    assert promotable(ready(), T0, unsure).missing == ("confidence 0.7 (is 0.53)",)
     more = ready().model_copy(update={"selectivity": 0.9, "consolidation_passes": 7})
     assert promotable(more, T0, RULES)
 
@@ -172,6 +174,11 @@ def test_a_habit_keeps_what_is_known_of_its_source() -> None:
         for change in ({"namespace": "home"}, {"user_id": "cy"}, {"generation": 3})
     }
     assert len(ids | {promoted(semantic("Other."), T0, RULES).habit.id}) == 5
+
+
+def test_a_habit_is_found_again_by_later_versions() -> None:
+    """Its id follows from the knowledge alone; another way to make it would double every habit."""
+    assert promoted(ready(), day(3), RULES).habit.id == "2adfebaf-c8e1-5290-8f96-6881e11c209e"
 
 
 def test_a_habit_names_who_made_it() -> None:

@@ -241,6 +241,12 @@ def test_hot_ends_when_the_value_has_come_down() -> None:
     worth = placement_value(semantic(), T0, RULES)
     at = rules(placement={"hot_at": worth})
     assert asked(windows.worth_keeping_hot, semantic(), at) == Window(T0, T0)
+    soon = rules(placement={"hot_at": worth - 0.003})
+    brief = asked(windows.worth_keeping_hot, semantic(), soon)
+    assert brief is not None
+    assert brief.end is not None
+    assert T0 < brief.end < day(1)
+    assert placement_value(semantic(), brief.end, soon) <= worth - 0.003
     over = rules(placement={"hot_at": worth + 0.001})
     assert asked(windows.worth_keeping_hot, semantic(), over) is None
 
