@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -177,6 +178,36 @@ def test_every_state_event_and_aspect_occurs() -> None:
     ):
         assert {(aspect, value) for value in values} <= seen
     assert (Aspect.STATUS, ERASED) in seen
+
+
+def test_what_happened_is_reported_by_name() -> None:
+    """Reports, metrics and histories have these names; so do the pages that read them."""
+    assert {event.value for event in Event} == {
+        *("time", "session_ended", "told_again", "confirmed", "disputed", "protected"),
+        *("unprotected", "demoted", "forced"),
+    }
+    assert {aspect.value for aspect in Aspect} == {
+        *("status", "lifecycle", "placement", "tier", "verification", "policy_class"),
+    }
+    assert all(re.fullmatch(r"[A-Z]\d+(, [A-Z]\d+)*", row.origin) for row in TABLE)
+
+
+@pytest.mark.parametrize(
+    ("under", "acting"),
+    [
+        (RULES, {"retention"}),
+        (ENERGY, {"energy", "to_short_term", "to_long_term", "session_end"}),
+        (ARCHIVAL, {"retention", "old_and_unused"}),
+        (PLACING, {"retention", "cooled", "warmed"}),
+        (ERASING, {"retention", "erase", "replaced"}),
+    ],
+)
+def test_which_rules_a_setting_switches_on(under: LifecycleRules, acting: set[str]) -> None:
+    """One decay policy at a time, and nothing that was not asked for; all others always act."""
+    switched = {"retention", "energy", "to_short_term", "to_long_term", "session_end"}
+    switched |= {"old_and_unused", "cooled", "warmed", "erase", "replaced"}
+    act = {row.name for row in TABLE if row.enabled(under, under.policy_name("default"))}
+    assert act == {row.name for row in TABLE} - switched | acting
 
 
 def test_the_reason_has_the_numbers_and_no_content() -> None:
