@@ -241,6 +241,13 @@ def test_each_namespace_fades_by_its_own_policy() -> None:
     assert fingerprint(mixed, "games") != fingerprint(mixed, "default")
 
 
+def test_what_is_written_says_when_to_look_again() -> None:
+    """The moment, and by which rules it was worked out: a pass asks for one or the other."""
+    written = rulebook(RULES, "default").stamped(episode())
+    assert written.review_at == review_at(episode(), RULES) != episode().review_at
+    assert written.policy_fingerprint == fingerprint(RULES, "default")
+
+
 def test_where_a_life_begins() -> None:
     """What was said needs no confirming; what was concluded does (row D6)."""
     assert lifecycle_of(episode()) is LifecycleState.ACTIVE
