@@ -59,7 +59,7 @@ class Settled:
     """
 
     memory: AnyMemory | None
-    transitions: tuple[Transition, ...] = ()
+    transitions: tuple[Transition, ...]
 
 
 class Rulebook:

@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.decisions import (
@@ -210,6 +212,15 @@ def test_which_rules_a_setting_switches_on(under: LifecycleRules, acting: set[st
     assert act == {row.name for row in TABLE} - switched | acting
 
 
+def test_a_transition_is_a_record() -> None:
+    """Nobody changes one afterwards, and one with fields that are unknown is not taken for it."""
+    (step,) = timed(episode(), day(40)).transitions
+    with pytest.raises(ValidationError, match="frozen"):
+        step.why = "because"  # type: ignore[misc]  # that is the point
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        Transition.model_validate({**step.model_dump(), "mood": "merry"})
+
+
 def test_the_reason_has_the_numbers_and_no_content() -> None:
     """Why a memory faded can be read off its transition; what it says cannot."""
     stale, step = timed(episode("My secret."), day(75)).transitions
@@ -258,7 +269,7 @@ def test_where_a_life_begins() -> None:
 def test_only_what_leaves_is_stamped_as_gone() -> None:
     """Maturing and going stale stamp nothing; what is back has no stamp of either kind left."""
     assert (stale().archived_at, stale().expired_at) == (None, None)
-    away = {"lifecycle": "archived", "archived_at": day(1), "expired_at": day(1)}
+    away: dict[str, Any] = {"lifecycle": "archived", "archived_at": day(1), "expired_at": day(1)}
     back = after(episode(**away), day(2))
     assert back.lifecycle is LifecycleState.ACTIVE
     assert (back.archived_at, back.expired_at) == (None, None)

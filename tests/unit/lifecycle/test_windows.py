@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ TICK = timedelta(microseconds=1)
 AGES = 900_000_000.0
 CONFIRMED = {"verification": "user_confirmed"}
 WEAK = {"method": "inferred", "contradictions": 5, "verification": "disputed"}
-DONE = {"category": "commitment", "resolution": "fulfilled", "resolved_at": day(3)}
+DONE: dict[str, Any] = {"category": "commitment", "resolution": "fulfilled", "resolved_at": day(3)}
 
 
 def asked(when: WindowOf, memory: AnyMemory, under: LifecycleRules = RULES) -> Window | None:
