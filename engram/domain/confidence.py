@@ -167,7 +167,7 @@ def is_speculative(confidence: Confidence | None, below: float = SPECULATIVE_BEL
 
 
 def _ago(now: datetime, then: datetime) -> str:
-    days = int(max((now - then).total_seconds(), 0.0) // 86_400)
+    days = (now - then).days
     for size, unit in ((365, "year"), (30, "month"), (7, "week"), (1, "day")):
         if days >= size:
             count = days // size

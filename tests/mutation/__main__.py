@@ -2,7 +2,8 @@
 
     python -m tests.mutation                       # everything
     python -m tests.mutation domain.buffer         # modules whose name ends so
-    python -m tests.mutation --fifth 2             # every fifth mutant, beginning with the second
+    python -m tests.mutation --fifth               # every fifth mutant, others each day
+    python -m tests.mutation --fifth 2             # every fifth, beginning with the second
     python -m tests.mutation domain.buffer --again # only what lived the last time
 
 A mutant that lives has to stand in ``survivors.toml`` with the reason why that is right.
@@ -19,6 +20,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutants = [m for t in targets for m in mutants_of(t.module, t.path.read_text("utf-8"))]
     names = [mutant.key for mutant in mutants]
     if asked.fifth is not None:
-        mutants = mutants[asked.fifth - 1 :: 5]
+        today = datetime.now(UTC).date().toordinal() % 5 + 1
+        mutants = mutants[(today if asked.fifth == "today" else int(asked.fifth)) - 1 :: 5]
     if asked.again:
         lived = {tuple(key) for key in json.loads((WORK / "survivors.json").read_text())}
         mutants = [mutant for mutant in mutants if mutant.key in lived]
@@ -204,7 +207,9 @@ def _say(line: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("modules", nargs="*", help="modules whose dotted name ends so; or all")
-    parser.add_argument("--fifth", type=int, choices=range(1, 6), help="every fifth mutant only")
+    parser.add_argument(
+        "--fifth", nargs="?", const="today", choices=["today", *"12345"], help="every fifth mutant"
+    )
     parser.add_argument("--again", action="store_true", help="only what lived the last time")
     parser.add_argument("--processes", type=int, default=2, help="how many at once")
     return parser

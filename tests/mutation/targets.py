@@ -52,8 +52,11 @@ TARGETS: Final = (
             "tests/unit/lifecycle/test_settings_matter.py",
         ),
     ),
-    Target("engram.domain.lifecycle.decisions", ("tests/unit/lifecycle/test_table.py",)),
-    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_table.py",)),
+    Target(
+        "engram.domain.lifecycle.decisions",
+        ("tests/unit/lifecycle/test_table.py", "tests/unit/lifecycle/test_policies.py"),
+    ),
+    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_windows.py",)),
     Target("engram.domain.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
     Target("engram.domain.reconciliation", ("tests/unit/consolidation/test_batches.py",)),
     Target("engram.domain.timeline", ("tests/unit/consolidation/test_stretches.py",)),

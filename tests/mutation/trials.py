@@ -41,9 +41,12 @@ _HEAVY: Final = (
     *("pydantic_ai.models.function", "pydantic_ai.models.test", "hypothesis.strategies"),
     *("dateparser", "phonenumbers", "wordllama", "numpy", "fastapi", "uvicorn"),
 )
+# Not what the project adds: one process, always the same order, nothing that takes long.
 _PYTEST: Final = (
-    *("-q", "-p", "no:cacheprovider", "-p", "no:terminalreporter", "-p", "no:xdist"),
-    *("--timeout=60", "--assert=plain"),
+    *("-o", "addopts=", "--import-mode=importlib", "-q", "--assert=plain", "--timeout=60"),
+    *("-m", "not slow and not chaos and not benchmark", "--hypothesis-profile=mutation"),
+    *("-p", "no:cacheprovider", "-p", "no:terminalreporter", "-p", "no:xdist"),
+    *("-p", "no:randomly", "-p", "no:schemathesis"),
 )
 _KILLED, _SURVIVED, _UNSWAPPABLE, _BROKEN = 1, 0, 77, 70
 _EXPIRED: Final = 24
@@ -77,7 +80,6 @@ def prepare() -> None:
     hypothesis.settings.register_profile(
         "mutation", derandomize=True, database=None, deadline=None, phases=phases
     )
-    hypothesis.settings.load_profile("mutation")
 
 
 def survey(tests: Sequence[str], log: Path) -> Survey:

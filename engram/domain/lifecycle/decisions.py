@@ -59,7 +59,7 @@ class Settled:
     """
 
     memory: AnyMemory | None
-    transitions: tuple[Transition, ...] = ()
+    transitions: tuple[Transition, ...]
 
 
 class Rulebook:
@@ -152,7 +152,8 @@ class Rulebook:
             for rank, row, window in self._windows(memory)
             if window.holds(now)
         ]
-        return min(due, key=lambda one: one[:2])[2] if due else None
+        # No two rows have one rank.
+        return min(due)[2] if due else None
 
     def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, Row, Window]]:
         # Every stored turn passes here, so only the rows that can matter are looked at.

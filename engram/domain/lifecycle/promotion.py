@@ -48,7 +48,7 @@ class Promotability:
         missing: Conditions that do not hold, in words; empty if it can.
     """
 
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...]
 
     def __bool__(self) -> bool:
         """Whether nothing is missing."""

@@ -28,7 +28,7 @@ from engram.domain.plan import (
 )
 from engram.domain.reconciliation import reconcile
 from engram.domain.statements import Statement
-from tests.unit.consolidation.support import Mind, on, said, stated
+from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 WALKED = "The user walked the coast path."
 PROMISE = {"category": Category.COMMITMENT}
@@ -45,18 +45,18 @@ def quote(episode: Episode, text: str) -> Evidence:
     return Evidence(episode_id=episode.id, words=text)
 
 
-def mind_of(*episodes: Episode) -> Mind:
+def mind_of(*episodes: Episode) -> ReconciledKnowledge:
     """A mind that has these turns, and has read none of them."""
-    return Mind(episodes={episode.id: episode for episode in episodes})
+    return ReconciledKnowledge(episodes={episode.id: episode for episode in episodes})
 
 
-def only(mind: Mind) -> SemanticMemory:
+def only(mind: ReconciledKnowledge) -> SemanticMemory:
     """The one memory there is."""
     (memory,) = mind.known.values()
     return memory
 
 
-def named(mind: Mind, content: str) -> SemanticMemory:
+def named(mind: ReconciledKnowledge, content: str) -> SemanticMemory:
     """The one memory of this content."""
     (memory,) = [m for m in mind.known.values() if m.content == content]
     return memory
@@ -72,7 +72,7 @@ def discards(plan: ConsolidationPlan) -> list[Discard]:
     return [action for action in plan.actions if isinstance(action, Discard)]
 
 
-def change_of(memory: SemanticMemory, mind: Mind, **changes: Any) -> SemanticMemory:
+def change_of(memory: SemanticMemory, mind: ReconciledKnowledge, **changes: Any) -> SemanticMemory:
     """The memory changed behind the back of reconciliation."""
     mind.known[memory.id] = memory.model_copy(update=changes)
     return mind.known[memory.id]
@@ -83,7 +83,7 @@ A, B, C, D = said(1), said(2), said(3), said(9)
 
 def test_nothing_stated_changes_nothing() -> None:
     """Not even what is known already."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, words(A))
     assert mind.take([]).actions == ()
 
@@ -102,7 +102,7 @@ def test_what_no_turn_says_is_left_alone_with_its_words() -> None:
 
 def test_a_turn_read_again_is_left_alone_on_what_its_memory_rests_on() -> None:
     """The reason is counted, with how sure and how important the memory is."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     for content in (WALKED, LONG):
         mind.hear(A, words(A, content, confidence=0.7, importance=0.3))
     plan = mind.take([words(A), words(A, LONG)])
@@ -117,7 +117,7 @@ def test_a_turn_read_again_is_left_alone_on_what_its_memory_rests_on() -> None:
 
 def test_an_echo_is_left_alone_with_its_words() -> None:
     """A turn in Engram's own words, whatever their case and spacing, is named as such."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, words(A))
     mind.hear(A, words(A, LONG))
     echo = words(B, evidence=(quote(B, "the user  walked the coast path"),))
@@ -131,7 +131,7 @@ def test_an_echo_is_left_alone_with_its_words() -> None:
 
 def test_engrams_own_words_are_news_where_nothing_is_known_in_them() -> None:
     """Somebody may well speak of himself so."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, words(A, evidence=(quote(A, WALKED),)))
     assert only(mind).source_episode_ids == (A.id,)
 
@@ -160,7 +160,7 @@ def test_two_turns_of_a_batch_that_say_the_same_make_one_memory_of_both() -> Non
     """With the sources and quotations of both, as if they had come one after the other."""
     first = words(A, evidence=(quote(A, "I walked"), quote(A, "the path")))
     second = words(B, evidence=(quote(B, "yes, walked"),))
-    together, apart = mind_of(A, B), Mind()
+    together, apart = mind_of(A, B), ReconciledKnowledge()
     plan = together.take([first, second])
     apart.hear(A, first)
     apart.hear(B, second)
@@ -224,7 +224,7 @@ def test_what_is_said_again_is_an_update_with_what_is_new_in_it() -> None:
 
 def test_what_is_settled_for_a_value_is_an_update_that_says_why() -> None:
     """The reason is counted, with how sure and how important the memory is."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Paris", importance=0.3))
     (update,) = updates(mind.hear(B, stated(B, "lives in", "Rome")))
     assert update.reason is Reason.REPLACED
@@ -236,7 +236,7 @@ def test_what_is_settled_for_a_value_is_an_update_that_says_why() -> None:
 
 def test_a_turn_that_says_two_things_is_quoted_for_each_with_its_own_words() -> None:
     """A quotation about one employer is no evidence of the other."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "works at", "Rise"), stated(A, "works at", "Charité"))
     rise, charite = quote(B, "I work at Rise"), quote(B, "and at Charité")
     mind.hear(
@@ -250,7 +250,7 @@ def test_a_turn_that_says_two_things_is_quoted_for_each_with_its_own_words() -> 
 
 def test_only_the_words_of_tellings_that_are_new_are_added() -> None:
     """What was told of another value in the same batch is no evidence of this one."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Paris"))
     mind.episodes |= {B.id: B, C.id: C}
     paris, rome = quote(B, "in Paris"), quote(C, "in Rome")
@@ -266,7 +266,7 @@ def test_only_the_words_of_tellings_that_are_new_are_added() -> None:
 
 def test_a_statement_about_somebody_else_is_about_them() -> None:
     """Subject, predicate and object make the slot."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Oslo", subject="Bo", content="Bo lives in Oslo."))
     slot = only(mind).slot
     assert slot is not None
@@ -275,7 +275,7 @@ def test_a_statement_about_somebody_else_is_about_them() -> None:
 
 def test_words_that_return_after_they_were_replaced_get_the_next_generation() -> None:
     """First 0, then 1, then 2; other words do not count."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, words(A, "The user swam."))
     for number, episode in enumerate((A, B, C)):
         mind.hear(episode, words(episode))
@@ -291,7 +291,7 @@ READ_AS = "The user settled by the river."
 
 def test_words_once_understood_keep_what_they_were_understood_as() -> None:
     """Read without a slot, or with one of which nothing else is known, they confirm it."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Paris", content=READ_AS))
     mind.hear(B, words(B, READ_AS))
     mind.hear(C, stated(C, "keeps", "a boat", content=READ_AS))
@@ -302,7 +302,7 @@ def test_words_once_understood_keep_what_they_were_understood_as() -> None:
 
 def test_words_understood_as_a_value_that_others_compete_with_keep_their_first_meaning() -> None:
     """Somebody's other home is known, in other words: these do not become one."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "keeps", "a boat", content=READ_AS), stated(A, "lives in", "Paris"))
     plan = mind.hear(B, stated(B, "lives in", "Rome", content=READ_AS))
     assert not plan.new_memories()
@@ -312,7 +312,7 @@ def test_words_understood_as_a_value_that_others_compete_with_keep_their_first_m
 
 def test_words_understood_as_what_is_known_in_other_words_confirm_that() -> None:
     """Two memories could take them; the one that says this of the same thing does."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "keeps", "a boat", content=READ_AS), stated(A, "lives in", "Paris"))
     mind.hear(B, stated(B, "lives in", "Paris", content=READ_AS))
     assert named(mind, READ_AS).source_episode_ids == (A.id,)
@@ -321,7 +321,7 @@ def test_words_understood_as_what_is_known_in_other_words_confirm_that() -> None
 
 def test_words_understood_as_another_value_of_the_same_thing_are_that_value() -> None:
     """Within one timeline the new reading counts, and takes its place in it."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Paris", content=READ_AS))
     mind.hear(B, stated(B, "lives in", "Rome", content=READ_AS))
     paris, rome = mind.of("paris")[0], mind.of("rome")[0]
@@ -330,7 +330,7 @@ def test_words_understood_as_another_value_of_the_same_thing_are_that_value() ->
 
 def test_a_timeline_gets_what_is_told_of_it_with_and_without_a_slot() -> None:
     """Words that carry no slot this time are told of what they meant before."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, stated(A, "lives in", "Paris", content=READ_AS))
     mind.episodes |= {B.id: B, C.id: C}
     mind.take([words(B, READ_AS), stated(C, "resides in", "Paris")])
@@ -359,7 +359,7 @@ def test_words_understood_in_two_ways_in_one_batch_are_two_memories() -> None:
     assert [m.generation for m in mind.known.values()] == [0, 1]
 
 
-def duplicates(mind: Mind, *contents: str) -> list[SemanticMemory]:
+def duplicates(mind: ReconciledKnowledge, *contents: str) -> list[SemanticMemory]:
     """Memories of these words, each a duplicate of the next and replaced by it."""
     for content in contents:
         mind.hear(A, words(A, content))
@@ -372,7 +372,7 @@ def duplicates(mind: Mind, *contents: str) -> list[SemanticMemory]:
 
 def test_words_confirm_what_stands_for_them_over_any_number_of_steps() -> None:
     """The last of a chain of duplicates is what says it now."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     *_, last = duplicates(mind, WALKED, "The user hiked.", "The user hiked far.", "The user went.")
     plan = mind.hear(B, words(B))
     assert not plan.new_memories()
@@ -381,11 +381,11 @@ def test_words_confirm_what_stands_for_them_over_any_number_of_steps() -> None:
 
 def test_words_whose_duplicate_was_replaced_as_well_are_news() -> None:
     """What stood for them does not hold any more; nor does one that was forgotten."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     _, last = duplicates(mind, WALKED, "The user hiked.")
     change_of(last, mind, status=MemoryStatus.SUPERSEDED)
     assert len(mind.hear(B, words(B)).new_memories()) == 1
-    forgetful = Mind()
+    forgetful = ReconciledKnowledge()
     _, last = duplicates(forgetful, WALKED, "The user hiked.")
     del forgetful.known[last.id]
     (again,) = forgetful.hear(B, words(B)).new_memories()
@@ -394,7 +394,7 @@ def test_words_whose_duplicate_was_replaced_as_well_are_news() -> None:
 
 def test_duplicates_in_a_circle_stand_for_nothing() -> None:
     """Two that name each other, with or without the words in question, end the search."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     first, second, third = duplicates(mind, WALKED, "The user hiked.", "The user hiked far.")
     circle = {"status": MemoryStatus.SUPERSEDED}
     change_of(third, mind, duplicate_of=second.id, **circle)
@@ -403,7 +403,9 @@ def test_duplicates_in_a_circle_stand_for_nothing() -> None:
     assert len(reconciled(mind, words(B), B).new_memories()) == 1
 
 
-def reconciled(mind: Mind, statement: Statement, *episodes: Episode) -> ConsolidationPlan:
+def reconciled(
+    mind: ReconciledKnowledge, statement: Statement, *episodes: Episode
+) -> ConsolidationPlan:
     """A plan that is not applied."""
     mind.episodes |= {episode.id: episode for episode in episodes}
     return reconcile([statement], mind.known.values(), mind.circumstances())
@@ -421,7 +423,7 @@ def test_a_turn_that_ends_two_promises_ends_each_in_its_own_way() -> None:
         (Resolution.FULFILLED, Resolution.EXPIRED),
         (Resolution.EXPIRED, None),
     ):
-        mind = Mind()
+        mind = ReconciledKnowledge()
         mind.hear(A, promise(A, "call Bo"), promise(A, "call Al"))
         mind.hear(
             D,
@@ -435,7 +437,7 @@ def test_a_turn_that_ends_two_promises_ends_each_in_its_own_way() -> None:
 
 def test_how_a_promise_ended_is_not_lost_with_a_run_that_ended_half_way() -> None:
     """The ending was stored and the promise is still open: reading the turn again ends it so."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, promise(A, "call Bo"))
     end = promise(D, "call Bo", holds=False, ended=Resolution.EXPIRED)
     for memory in reconciled(mind, end, D).new_memories():
@@ -449,7 +451,7 @@ def test_how_a_promise_ended_is_not_lost_with_a_run_that_ended_half_way() -> Non
 
 def test_only_promises_are_resolved_whatever_else_ends_beside_them() -> None:
     """A habit that ends first, or a promise that gives way to another, keeps no promise."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(
         A,
         stated(A, "uses", "Trello"),
@@ -472,7 +474,7 @@ def test_only_promises_are_resolved_whatever_else_ends_beside_them() -> None:
 
 def test_a_promise_that_stands_is_not_resolved_and_one_that_was_is_left_as_it_was() -> None:
     """Told again it is as open as before; ended after it was kept, it stays kept."""
-    mind = Mind()
+    mind = ReconciledKnowledge()
     mind.hear(A, promise(A, "call Bo"))
     (update,) = updates(mind.hear(B, promise(B, "call Bo")))
     assert update.ending is None

@@ -104,7 +104,7 @@ def test_late_news_divides_what_looked_like_one_time() -> None:
 
 def test_each_part_of_a_divided_time_keeps_the_quotations_of_its_own_turns() -> None:
     """A part that nothing is quoted for counts as inferred; all are found in their sources."""
-    mind, january, may, march = Mind(), said(0), said(120), said(60)
+    mind, january, may, march = ReconciledKnowledge(), said(0), said(120), said(60)
     quote = Evidence(episode_id=january.id, words=january.content)
     mind.hear(january, stated(january, "lives in", "London", evidence=(quote,)))
     mind.hear(may, stated(may, "lives in", "London"))
@@ -119,7 +119,7 @@ def test_each_part_of_a_divided_time_keeps_the_quotations_of_its_own_turns() -> 
 
 def test_a_quotation_goes_with_the_turn_it_was_said_in() -> None:
     """What the second part took with it is evidence of the first no more."""
-    mind, january, may, march = Mind(), said(0), said(120), said(60)
+    mind, january, may, march = ReconciledKnowledge(), said(0), said(120), said(60)
     quote = Evidence(episode_id=may.id, words=may.content)
     mind.hear(january, stated(january, "lives in", "London"))
     mind.hear(may, stated(may, "lives in", "London", evidence=(quote,)))

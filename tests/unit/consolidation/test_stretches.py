@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import Slot, Telling
 from engram.domain.timeline import Stretch, Told, same_value, stretches
-from tests.unit.consolidation.support import on
+from tests.support.reconciliation import on
 
 LIVES, NO_LONGER = "lives in", "no longer lives in"
 

@@ -14,7 +14,7 @@ from engram.domain.scope import Scope
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement
 from engram.writing.updates import Change, Updated, update_memories
-from tests.unit.consolidation.support import SCOPE, said
+from tests.support.reconciliation import SCOPE, said
 
 
 @dataclass

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from engram.domain.buffer import Buffer, BufferPolicy, RememberedTurn, Signal
 from tests.support.clock import NOW
@@ -30,6 +32,54 @@ def test_an_urgent_turn_is_due_at_once() -> None:
         buffer = Buffer().absorbed([turn("a")], signal, now=NOW, policy=POLICY)
         assert (buffer.due is not None) == (signal is Signal.HIGH)
         assert buffer.waiting == (0 if signal is Signal.HIGH else 1)
+        assert buffer.due in {None, "an urgent turn"}
+
+
+def test_signals_have_names_and_an_order() -> None:
+    """They cross Temporal by name, and the strongest of several is the one of highest rank."""
+    assert [signal.value for signal in Signal] == ["none", "low", "medium", "high"]
+    assert [signal.rank for signal in Signal] == [0, 1, 2, 3]
+
+
+def test_a_buffer_does_not_change_in_place() -> None:
+    """A workflow keeps one and replaces it: nobody changes it behind its back."""
+    with pytest.raises(ValidationError, match="frozen"):
+        Buffer().waiting = 1  # type: ignore[misc]  # that is the point
+
+
+def test_a_buffer_of_a_later_version_can_be_read() -> None:
+    """A field that this version does not know is passed over; who spoke may be unknown."""
+    said = {**turn("a").model_dump(exclude={"speaker"}), "mood": "merry"}
+    held = Buffer.model_validate({"working_memory": [said], "colour": "blue"})
+    assert held == Buffer(working_memory=(turn("a"),))
+    assert held.working_memory[0].speaker is None
+
+
+def test_nothing_waits_once_it_was_asked_for() -> None:
+    """After extraction or the session's end was asked for, nothing becomes overdue any more."""
+    waiting = Buffer().absorbed([turn("a")], Signal.LOW, now=NOW, policy=POLICY)
+    for asked in (waiting.drained("overdue"), waiting.closing("session ended")):
+        assert (asked.waiting, asked.waiting_since) == (0, None)
+        assert not asked.overdue(NOW + timedelta(days=1), POLICY)
+
+
+def test_forgotten_turns_leave_working_memory() -> None:
+    """Exactly the named turns go, and what waits is still counted."""
+    said = [turn("a"), turn("b")]
+    buffer = Buffer().absorbed(said, Signal.LOW, now=NOW, policy=POLICY)
+    after = buffer.without({"a", "x"})
+    assert after.working_memory == (turn("b"),)
+    assert after.waiting == 2
+
+
+def test_working_memory_holds_exactly_its_bytes() -> None:
+    """Turns that fill the bound to the byte stay; one byte more, and the oldest goes."""
+    full = [turn("a", "x" * 60), turn("b", "y" * 40)]
+    held = Buffer().absorbed(full, Signal.NONE, now=NOW, policy=POLICY).working_memory
+    assert [t.episode_id for t in held] == ["a", "b"]
+    over = [turn("a", "x" * 61), turn("b", "y" * 40)]
+    held = Buffer().absorbed(over, Signal.NONE, now=NOW, policy=POLICY).working_memory
+    assert [t.episode_id for t in held] == ["b"]
 
 
 def test_a_full_buffer_is_due() -> None:

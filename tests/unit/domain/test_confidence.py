@@ -16,6 +16,9 @@ from engram.domain.confidence import (
     ConfidenceWeights,
     ExtractionMethod,
     Verification,
+    effective_confidence,
+    is_speculative,
+    refreshed,
 )
 from tests.support.clock import NOW
 
@@ -96,3 +99,142 @@ def test_weights_must_sum_to_one() -> None:
     with pytest.raises(ValidationError, match=r"sum to 1, not 1\.1"):
         ConfidenceWeights(extraction=0.6)
     assert ConfidenceWeights(extraction=0.6, corroboration=0.15).extraction == 0.6
+
+
+def test_close_weights_are_accepted() -> None:
+    """Rounding in a settings file is no reason to refuse; a visible difference is."""
+    assert ConfidenceWeights(extraction=0.5 + 5e-7).recency == 0.15
+    with pytest.raises(ValidationError, match="sum to 1"):
+        ConfidenceWeights(extraction=0.5 + 5e-6)
+    only = ConfidenceWeights(extraction=1, corroboration=0, recency=0, verification=0)
+    assert confidence().score(NOW, only) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((name, value) for name in ConfidenceWeights.model_fields for value in (-0.1,)),
+        *((name, 1.1) for name in ConfidenceWeights.model_fields if name != "decay_days"),
+        ("decay_days", 0.0),
+        ("surprise", 0.1),
+    ],
+)
+def test_a_weight_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+    """Each weight lies in 0 to 1, the time constant above 0; the error says which it was."""
+    with pytest.raises(ValidationError) as refused:
+        ConfidenceWeights.model_validate({field: value})
+    assert [error["loc"] for error in refused.value.errors()] == [(field,)]
+
+
+def test_half_a_day_can_be_the_time_constant() -> None:
+    """Everything above 0 days is allowed."""
+    assert confidence().recency(NOW + timedelta(hours=12), 0.5) == pytest.approx(math.exp(-1))
+    assert ConfidenceWeights(decay_days=0.5).decay_days == 0.5
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("extraction", -0.1),
+        ("extraction", 1.1),
+        ("supporting_episodes", 0),
+        ("contradictions", -1),
+        ("seed", -0.1),
+        ("seed", 1.1),
+        ("surprise", 1),
+    ],
+)
+def test_a_confidence_out_of_range_is_refused_by_name(field: str, value: float) -> None:
+    """No part can lie outside what the score is made for; the error says which it was."""
+    with pytest.raises(ValidationError) as refused:
+        confidence(**{field: value})
+    assert [error["loc"] for error in refused.value.errors()] == [(field,)]
+
+
+def test_the_ends_of_the_ranges_are_allowed() -> None:
+    """Nothing at all and full certainty can both be said."""
+    nothing = confidence(extraction=0, seed=0)
+    assert (nothing.extraction, nothing.seed, nothing.corroboration) == (0, 0, 0)
+    sure = confidence(extraction=1, seed=1)
+    assert (sure.extraction, sure.seed, sure.corroboration) == (1, 1, 1)
+
+
+def test_neither_weights_nor_confidences_change_in_place() -> None:
+    """What was written stays as it was: a change is another value."""
+    with pytest.raises(ValidationError, match="frozen"):
+        confidence().extraction = 1.0  # type: ignore[misc]  # that is the point
+    with pytest.raises(ValidationError, match="frozen"):
+        ConfidenceWeights().recency = 1.0  # type: ignore[misc]  # same
+
+
+def test_what_is_stored_has_its_names() -> None:
+    """Methods and verifications are written by name, and read by other versions."""
+    assert {method.value for method in ExtractionMethod} == {"verbatim", "extracted", "inferred"}
+    assert {found.value for found in Verification} == {
+        *("evidence_found", "unchecked", "user_confirmed", "disputed"),
+    }
+
+
+def test_a_confirmation_in_the_future_is_fresh() -> None:
+    """Clocks differ: never more than fresh, and told as of today (row C4)."""
+    early = NOW - timedelta(days=3)
+    assert confidence().recency(early, 365) == 1
+    assert "last confirmed today" in confidence().explain(early)
+    assert confidence().score(early) == confidence().score(NOW)
+
+
+def test_a_memory_without_confidence_is_trusted() -> None:
+    """A turn was said: its effective confidence is 1, and it is not speculative (C7, C9)."""
+    assert effective_confidence(None, NOW) == 1
+    assert not is_speculative(None)
+
+
+def test_a_recall_refreshes_recency_as_a_confirmation_does() -> None:
+    """Counted from the later of the two; the other parts stay as they are (row C8)."""
+    asked = NOW + timedelta(days=365)
+    weights = ConfidenceWeights(extraction=0.4, recency=0.25)
+    fresh = confidence().score(NOW, weights)
+    faded = confidence().score(asked, weights)
+    assert faded == pytest.approx(fresh - 0.25 * (1 - math.exp(-1)))
+
+    def effective(recalled: int | None) -> float:
+        at = None if recalled is None else NOW + timedelta(days=recalled)
+        return effective_confidence(confidence(), asked, weights, recalled_at=at)
+
+    assert effective(None) == effective(-100) == faded
+    assert effective(365) == fresh
+    assert refreshed(confidence(), asked) == confidence(last_confirmed=asked)
+
+
+def test_speculative_is_what_the_extraction_was_not_sure_of() -> None:
+    """Below 0.40 by default, however much speaks for it; another limit can be asked for (C9)."""
+    assert is_speculative(confidence(extraction=0.39, supporting_episodes=9))
+    assert not is_speculative(confidence(extraction=0.40, method="inferred"))
+    assert is_speculative(confidence(extraction=0.5), below=0.6)
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (0.9, "today"),
+        (1, "1 day ago"),
+        (6.9, "6 days ago"),
+        (7, "1 week ago"),
+        (29, "4 weeks ago"),
+        (30, "1 month ago"),
+        (364, "12 months ago"),
+        (365, "1 year ago"),
+        (800, "2 years ago"),
+    ],
+)
+def test_the_explanation_says_how_long_ago(days: float, said: str) -> None:
+    """In the largest unit that is full, with a plural where there is one."""
+    assert f"last confirmed {said}, " in confidence().explain(NOW + timedelta(days=days))
+
+
+def test_the_explanation_goes_by_the_weights_that_count() -> None:
+    """The score in the sentence is the score under the same weights; one of it is singular."""
+    weights = ConfidenceWeights(extraction=1, corroboration=0, recency=0, verification=0)
+    assert confidence(contradictions=1).explain(NOW, weights) == (
+        "0.90: extracted (0.90 base), 1 supporting episode, last confirmed today, 1 contradiction"
+    )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import ValidationError
 
 from engram.domain.lifecycle.decisions import decide, fingerprint, review_at, settle
-from engram.domain.lifecycle.policies import Energy, Retention, policy_for
+from engram.domain.lifecycle.policies import (
+    DecayPolicy,
+    Energy,
+    Retention,
+    days_between,
+    later,
+    policy_for,
+)
 from engram.domain.lifecycle.rules import EnergyRules, LifecycleSettings, RetentionRules
 from engram.domain.lifecycle.states import Term, Tier
 from engram.domain.lifecycle.values import decay_score, heat, term_of, tier_of
@@ -151,9 +158,9 @@ def test_explanations_have_every_part() -> None:
         "0.20: 1 base x 0.37 for 30.0 days since the last use (constant 30) x 1.10 for 1 recalls "
         "x 0.5 importance; archived below 0.05"
     )
-    said = Energy(EnergyRules()).explain(episode(), T0 + timedelta(hours=1))
+    said = Energy(EnergyRules()).explain(episode(), T0 + timedelta(hours=3))
     assert said == (
-        "0.61: energy 1.00, 1.0 hours ago, falling by 0.5 an hour in the working tier; "
+        "0.22: energy 1.00, 3.0 hours ago, falling by 0.5 an hour in the working tier; "
         "expires below 0.1"
     )
 
@@ -195,3 +202,56 @@ def test_nothing_is_due_of_a_memory_that_never_fades() -> None:
 def test_the_fingerprint_follows_what_decides(changes: dict[str, object], same: bool) -> None:
     """It changes with each number that time is judged by in this namespace, and with no other."""
     assert (fingerprint(rules(**changes), "default") == fingerprint(RULES, "default")) is same
+
+
+def test_time_that_is_still_to_come_counts_as_none() -> None:
+    """Clocks differ: a memory written a moment ahead is as good as new."""
+    assert days_between(T0, T0) == days_between(day(1), T0) == 0
+    assert days_between(T0, day(1.5)) == 1.5
+    assert RETENTION.value(episode(), day(-1)) == RETENTION.value(episode(), T0)
+    assert Energy(EnergyRules()).value(episode(), day(-1)) == 1
+
+
+def test_the_calendar_ends() -> None:
+    """What lies past it, or so far away that nobody looks, is never."""
+    assert later(T0, days=999_999) == T0 + timedelta(days=999_999)
+    assert later(T0, days=1_000_000) is None
+    assert later(T0, days=math.inf) is None
+    assert later(datetime(9999, 12, 31, tzinfo=UTC), days=1) is None
+    assert Retention(RetentionRules(episodic_days=1e9)).leaves_at(episode()) is None
+
+
+@pytest.mark.parametrize("policy", [RETENTION, Energy(EnergyRules())])
+def test_a_memory_leaves_at_the_very_moment_it_falls_below(policy: DecayPolicy) -> None:
+    """To the microsecond: until then it is worth its threshold."""
+    threshold = 0.05 if policy is RETENTION else 0.1
+    tick = timedelta(microseconds=1)
+    for memory in (episode(), fact(importance=0.9), recalled(episode(), day(3))):
+        leaves = policy.leaves_at(memory)
+        assert leaves is not None
+        assert policy.value(memory, leaves) < threshold
+        assert policy.value(memory, leaves - 2 * tick) >= threshold
+
+
+def test_what_lies_below_from_the_start_leaves_from_the_start() -> None:
+    """Its worth does not rise, so there is no other moment; at the threshold itself it stays."""
+    assert RETENTION.leaves_at(episode(importance=0.01)) == T0
+    edge = RETENTION.leaves_at(episode(importance=0.05))
+    assert edge == T0 + timedelta(microseconds=1)
+
+
+def test_energy_counts_only_with_its_moment() -> None:
+    """Half a record is none: then the energy is that of the beginning (row D2)."""
+    energy = Energy(EnergyRules())
+    assert energy.written(episode(vitals={"energy": 5.0})) == (1.0, T0)
+    assert energy.written(episode(vitals={"energy_at": day(1)})) == (1.0, T0)
+    assert energy.written(episode(vitals={"energy": 5.0, "energy_at": day(1)})) == (5.0, day(1))
+
+
+def test_the_default_rules_keep_their_fingerprint() -> None:
+    """It is stored with every memory: another one, and a pass looks at each of them again.
+
+    If that is meant, because a default or RULES_VERSION changed, write the new ones here.
+    """
+    assert fingerprint(RULES, "default") == "5a850193cb79"
+    assert fingerprint(ENERGY, "default") == "c168e0765385"

@@ -16,9 +16,16 @@ from engram.domain.lifecycle.promotion import (
     promoted,
     trigger_context,
 )
-from engram.domain.lifecycle.states import LifecycleState, Tier
-from engram.domain.memories import LinkKind, MemoryStatus, SemanticMemory, Slot
-from tests.support.lifecycle_memories import ENERGY, RULES, T0, day, episode, rules, semantic
+from engram.domain.lifecycle.states import LifecycleState, Tier, Vitals
+from engram.domain.memories import (
+    LinkKind,
+    MemoryForm,
+    MemoryStatus,
+    Provenance,
+    SemanticMemory,
+    Slot,
+)
+from tests.support.lifecycle_memories import ENERGY, RULES, T0, day, episode, habit, rules, semantic
 
 READY = {"selectivity": 0.5, "consolidation_passes": 2}
 
@@ -73,6 +80,125 @@ def test_behavioural_patterns(content: str, habit: bool) -> None:
     assert is_habit(content) is habit
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("always", "usually", "regularly", "often", "never", "seldom", "whenever"),
+        *("every day", "every month", "every year", "every time", "every Monday", "every Sunday"),
+        *("on Mondays", "on Sundays", "prefers", "likes to", "tends to", "makes a habit of"),
+        *("makes it a habit of", "in the habit of", "would rather", "insists on", "avoids"),
+    ],
+)
+def test_each_word_for_a_rule_is_known(words: str) -> None:
+    """As a word of its own, in small or capital letters; not as a part of another."""
+    assert is_habit(f"The user {words} something.")
+    assert is_habit(f"{words.capitalize()} something.")
+    assert is_habit(words.upper())
+    assert not is_habit(f"The user x{words}x something.")
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        *("when", "whenever", "if", "before", "after", "while", "during", "every", "each time"),
+        *("at", "on", "in the", "for"),
+    ],
+)
+def test_each_word_for_an_occasion_begins_a_trigger(begin: str) -> None:
+    """From that word to the end of its clause, as it is written; not as a part of another."""
+    assert trigger_context(semantic(f"Reads {begin} it rains ; likes it.")) == f"{begin} it rains"
+    assert trigger_context(semantic(f"{begin.upper()} RAIN, reads.")) == f"{begin.upper()} RAIN"
+    assert trigger_context(semantic(f"Reads x{begin}x rain.")) == f"Reads x{begin}x rain."
+
+
+def test_thresholds_are_enough() -> None:
+    """What reaches a threshold exactly has reached it; more is as good (D3)."""
+    score = ready().confidence.score(T0)
+    assert promotable(ready(), T0, rules(promotion={"confidence": score}))
+    unsure = rules(weights={"extraction": 0.05, "corroboration": 0.7})
+    assert promotable(ready(), T0, unsure).missing == ("confidence 0.7 (is 0.53)",)
+    more = ready().model_copy(update={"selectivity": 0.9, "consolidation_passes": 7})
+    assert promotable(more, T0, RULES)
+
+
+def test_force_does_not_promote_what_makes_no_sense() -> None:
+    """Earning it can be skipped by hand; being there, being one statement and undisputed not."""
+    plain = semantic("The user lives in Lisbon.", category="commitment", expires_at=day(9))
+    assert promotable(plain, T0, RULES, forced=True)
+    senseless = plain.model_copy(
+        update={
+            "status": MemoryStatus.ARCHIVED,
+            "form": MemoryForm.SUMMARY,
+            "disputed_with": ("x",),
+            "links": promoted(ready(), T0, RULES).source.links,
+        }
+    )
+    assert promotable(senseless, T0, RULES, forced=True).missing == (
+        *("active (is archived)", "a statement (is a summary)", "not disputed"),
+        "not promoted already",
+    )
+
+
+def test_a_habit_keeps_what_is_known_of_its_source() -> None:
+    """Everything that says whose it is, where from, how sure and since when is the same."""
+    source = ready().model_copy(
+        update={
+            "namespace": "work",
+            "user_id": "bo",
+            "session_id": "s7",
+            "importance": 0.9,
+            "tags": ("drinks",),
+            "is_test": True,
+            "provenance": Provenance(workflow_id="w", run_id="3"),
+            "known_at": day(-3),
+            "event_at": day(-4),
+            "valid_from": day(-5),
+            "generation": 2,
+        }
+    )
+    made = promoted(source, day(10), RULES).habit
+    for name in (
+        *("namespace", "user_id", "content", "known_at", "session_id", "importance", "tags"),
+        *("is_test", "provenance", "source_episode_ids", "event_at", "confidence", "identity"),
+        *("generation", "valid_from"),
+    ):
+        assert getattr(made, name) == getattr(source, name), name
+    assert made.created_at == made.derived_at == day(10)
+    assert made.vitals == Vitals(promoted_from=source.id, tier=Tier.LONG_TERM)
+    (link,) = made.links
+    assert (link.confidence, link.first_seen, link.last_seen) == (1.0, day(10), day(10))
+    (link,) = promoted(source, day(10), RULES).source.links
+    assert (link.confidence, link.first_seen, link.last_seen) == (1.0, day(10), day(10))
+    ids = {made.id} | {
+        promoted(source.model_copy(update=change), day(10), RULES).habit.id
+        for change in ({"namespace": "home"}, {"user_id": "cy"}, {"generation": 3})
+    }
+    assert len(ids | {promoted(semantic("Other."), T0, RULES).habit.id}) == 5
+
+
+def test_a_habit_is_found_again_by_later_versions() -> None:
+    """Its id follows from the knowledge alone; another way to make it would double every habit."""
+    assert promoted(ready(), day(3), RULES).habit.id == "2adfebaf-c8e1-5290-8f96-6881e11c209e"
+
+
+def test_a_habit_names_who_made_it() -> None:
+    """Promoted by an operator's hand, its provenance is that, and not the source's."""
+    by_hand = Provenance(workflow_id="by hand")
+    made = promoted(ready(), T0, RULES, by_hand)
+    assert made.habit.provenance == by_hand
+    assert made.source.provenance == ready().provenance
+
+
+def test_promoting_again_at_the_same_moment_is_noted() -> None:
+    """The attempt is counted beside what else was written of its life; there is one link."""
+    lived = ready().model_copy(update={"vitals": Vitals(energy=3.0, promotion_attempts=4)})
+    once = promoted(lived, day(1), RULES).source
+    assert once.vitals == Vitals(energy=3.0, promotion_attempts=5, last_promotion=day(1))
+    twice = promoted(once, day(1), RULES).source
+    assert twice.vitals == Vitals(energy=3.0, promotion_attempts=6, last_promotion=day(1))
+    assert twice.links == once.links
+
+
 def test_a_promotion_links_both_and_makes_no_duplicates() -> None:
     """The habit names its source, when it applies, and is the same however often it is made."""
     first, again = (promoted(ready(), day(n), RULES) for n in (10, 20))
@@ -113,12 +239,20 @@ def test_a_habit_follows_its_source() -> None:
     made = promoted(ready(), day(1), RULES)
     assert following(made.habit, made.source) is None
     over = made.source.model_copy(
-        update={"status": MemoryStatus.SUPERSEDED, "superseded_by": "x", "valid_to": day(5)}
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": "x",
+            "valid_to": day(5),
+            "superseded_known_at": day(6),
+        }
     )
     ended = following(made.habit, over)
     assert ended is not None
     assert (ended.status, ended.superseded_by) == (MemoryStatus.SUPERSEDED, "x")
+    assert (ended.valid_to, ended.superseded_known_at) == (day(5), day(6))
     assert following(ended, over) is None
+    assert following(made.habit.model_copy(update={"vitals": None}), over) is None
+    assert following(habit(), over) is None
     back = following(ended, made.source)
     assert back is not None
     assert (back.status, back.valid_to) == (MemoryStatus.ACTIVE, None)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.decisions import (
     Settled,
     Transition,
     decide,
+    fingerprint,
+    lifecycle_of,
     review_at,
     rulebook,
     settle,
@@ -177,12 +182,124 @@ def test_every_state_event_and_aspect_occurs() -> None:
     assert (Aspect.STATUS, ERASED) in seen
 
 
+def test_what_happened_is_reported_by_name() -> None:
+    """Reports, metrics and histories have these names; so do the pages that read them."""
+    assert {event.value for event in Event} == {
+        *("time", "session_ended", "told_again", "confirmed", "disputed", "protected"),
+        *("unprotected", "demoted", "forced"),
+    }
+    assert {aspect.value for aspect in Aspect} == {
+        *("status", "lifecycle", "placement", "tier", "verification", "policy_class"),
+    }
+    assert all(re.fullmatch(r"[A-Z]\d+(, [A-Z]\d+)*", row.origin) for row in TABLE)
+
+
+@pytest.mark.parametrize(
+    ("under", "acting"),
+    [
+        (RULES, {"retention"}),
+        (ENERGY, {"energy", "to_short_term", "to_long_term", "session_end"}),
+        (ARCHIVAL, {"retention", "old_and_unused"}),
+        (PLACING, {"retention", "cooled", "warmed"}),
+        (ERASING, {"retention", "erase", "replaced"}),
+    ],
+)
+def test_which_rules_a_setting_switches_on(under: LifecycleRules, acting: set[str]) -> None:
+    """One decay policy at a time, and nothing that was not asked for; all others always act."""
+    switched = {"retention", "energy", "to_short_term", "to_long_term", "session_end"}
+    switched |= {"old_and_unused", "cooled", "warmed", "erase", "replaced"}
+    act = {row.name for row in TABLE if row.enabled(under, under.policy_name("default"))}
+    assert act == {row.name for row in TABLE} - switched | acting
+
+
+def test_a_transition_is_a_record() -> None:
+    """Nobody changes one afterwards, and one with fields that are unknown is not taken for it."""
+    (step,) = timed(episode(), day(40)).transitions
+    with pytest.raises(ValidationError, match="frozen"):
+        step.why = "because"  # type: ignore[misc]  # that is the point
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        Transition.model_validate({**step.model_dump(), "mood": "merry"})
+
+
 def test_the_reason_has_the_numbers_and_no_content() -> None:
     """Why a memory faded can be read off its transition; what it says cannot."""
     stale, step = timed(episode("My secret."), day(75)).transitions
     assert decide(episode("My secret."), day(75), RULES) == stale
     assert "archived below 0.05" in step.why
     assert "secret" not in step.model_dump_json()
+
+
+def test_the_reason_for_fading_is_worked_out_at_that_time() -> None:
+    """Asked what would happen, or made to happen: the same number stands in the reason."""
+    aged = after(episode(), day(40))
+    step = decide(aged, day(75), RULES)
+    assert step is not None
+    assert timed(aged, day(75)).transitions == (step,)
+    assert "0.04: 1 base x 0.08 for 75.0 days since the last use" in step.why
+
+
+def test_each_namespace_fades_by_its_own_policy() -> None:
+    """The same turn at the same time: energy in the one, retention in the other (row D2)."""
+    mixed = rules(energy_namespaces=["games"])
+    game = episode(namespace="games")
+    assert after(game, T0 + 5 * HOUR, mixed).status is MemoryStatus.EXPIRED
+    assert after(episode(), T0 + 5 * HOUR, mixed).status is MemoryStatus.ACTIVE
+    assert "expires below 0.1" in timed(game, T0 + 5 * HOUR, mixed).transitions[-1].why
+    assert decide(game, T0 + 5 * HOUR, mixed) is not None
+    assert decide(episode(), T0 + 5 * HOUR, mixed) is None
+    assert review_at(game, mixed) == review_at(game, rules(decay_policy="energy"))
+    assert review_at(game, mixed) != review_at(episode(), mixed)
+    assert fingerprint(mixed, "games") != fingerprint(mixed, "default")
+
+
+def test_what_is_written_says_when_to_look_again() -> None:
+    """The moment, and by which rules it was worked out: a pass asks for one or the other."""
+    written = rulebook(RULES, "default").stamped(episode())
+    assert written.review_at == review_at(episode(), RULES) != episode().review_at
+    assert written.policy_fingerprint == fingerprint(RULES, "default")
+
+
+def test_where_a_life_begins() -> None:
+    """What was said needs no confirming; what was concluded does (row D6)."""
+    assert lifecycle_of(episode()) is LifecycleState.ACTIVE
+    assert lifecycle_of(fact()) is LifecycleState.CANDIDATE
+    assert lifecycle_of(fact(lifecycle="stale")) is LifecycleState.STALE
+
+
+def test_only_what_leaves_is_stamped_as_gone() -> None:
+    """Maturing and going stale stamp nothing; what is back has no stamp of either kind left."""
+    assert (stale().archived_at, stale().expired_at) == (None, None)
+    away: dict[str, Any] = {"lifecycle": "archived", "archived_at": day(1), "expired_at": day(1)}
+    back = after(episode(**away), day(2))
+    assert back.lifecycle is LifecycleState.ACTIVE
+    assert (back.archived_at, back.expired_at) == (None, None)
+    kept = actions.protect(after(episode(), day(70)), day(71), RULES).memory
+    assert (kept.status, kept.archived_at) == (MemoryStatus.ACTIVE, None)
+
+
+def test_what_comes_back_keeps_an_end_that_has_not_come() -> None:
+    """Archived before its own end: told again, that end still holds; an end that came does not."""
+    told = rulebook(RULES, "default")
+    archived = actions.demote(semantic(expires_at=day(50)), day(1), RULES).memory
+    back = told.fire(archived, Event.TOLD_AGAIN, day(2)).memory
+    assert back is not None
+    assert (back.status, back.expires_at) == (MemoryStatus.ACTIVE, day(50))
+    expired = after(semantic(expires_at=day(50)), day(50))
+    again = told.fire(expired, Event.TOLD_AGAIN, day(60)).memory
+    assert again is not None
+    assert (again.status, again.expires_at) == (MemoryStatus.ACTIVE, None)
+
+
+def test_a_pass_at_the_last_moment_is_done_with_it() -> None:
+    """At the very moment of going stale, it is not also fresh again: the next look is later."""
+    turn = episode()
+    stales = review_at(turn, RULES)
+    assert stales is not None
+    seen = after(turn, stales)
+    assert seen.lifecycle is LifecycleState.STALE
+    following = review_at(seen, RULES)
+    assert following is not None
+    assert following > stales
 
 
 def test_what_is_protected_never_leaves() -> None:

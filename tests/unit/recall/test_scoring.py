@@ -16,7 +16,7 @@ from engram.recall.periods import Period
 from engram.recall.ranked import Part, Ranked
 from engram.recall.scoring import score
 from engram.recall.search import Found
-from tests.unit.recall.builders import day, episode, semantic
+from tests.support.recall_memories import day, episode, semantic
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
 EIGHTY = " ".join(["tea"] * 80)

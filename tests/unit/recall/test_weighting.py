@@ -12,7 +12,7 @@ from engram.domain.memories import AnyMemory
 from engram.domain.ranking import RankingFactors
 from engram.recall.ranked import LinkStep, Part, Ranked
 from engram.recall.weighting import lifecycle_weight, weighted
-from tests.unit.recall.builders import NOW, day, episode, semantic
+from tests.support.recall_memories import NOW, day, episode, semantic
 
 RULES = LifecycleRules()
 # Nothing that a memory is changes its score, but for what a test sets.
