@@ -17,7 +17,7 @@ TESTS: Final = (
     "tests/unit/recall",
     "tests/unit/digests",
 )
-# Tests that have one of these open an engine, and are left out.
+# Tests that have one of these open an engine and are left out, like those that borrow a store.
 NOT_PURE: Final = frozenset({"tmp_path", "tmp_path_factory"})
 
 

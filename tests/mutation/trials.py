@@ -252,9 +252,12 @@ def _pytest(tests: Iterable[str], loop: Callable[[pytest.Session], None]) -> Non
 
 
 def _pure(session: pytest.Session) -> list[pytest.Item]:
-    """The tests that ask for no folder: there is no engine without one."""
+    """The tests that ask for no folder and borrow no store: they open no engine."""
     return [
-        item for item in session.items if NOT_PURE.isdisjoint(getattr(item, "fixturenames", ()))
+        item
+        for item in session.items
+        if NOT_PURE.isdisjoint(getattr(item, "fixturenames", ()))
+        and not hasattr(getattr(item, "module", None), "borrowed_store")
     ]
 
 
