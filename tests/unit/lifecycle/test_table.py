@@ -202,6 +202,7 @@ def test_what_happened_is_reported_by_name() -> None:
         (ARCHIVAL, {"retention", "old_and_unused"}),
         (PLACING, {"retention", "cooled", "warmed"}),
         (ERASING, {"retention", "erase", "replaced"}),
+        (rules(expiry={"erase_after_days": 0.5}), {"retention", "erase", "replaced"}),
     ],
 )
 def test_which_rules_a_setting_switches_on(under: LifecycleRules, acting: set[str]) -> None:
