@@ -66,17 +66,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """After the shuffling: who waits long begins first."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave out what is of another fifth."""
-    fifth = session.config.getoption("fifth")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """After the choice and the shuffling: another fifth goes, who waits long begins first."""
+    fifth = config.getoption("fifth")
     if fifth is not None:
         number = fifth_of(datetime.now(UTC).date()) if fifth == "today" else int(fifth)
-        session.items[:] = in_fifth(session.items, number)
+        chosen = in_fifth(items, number)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_xdist_auto_num_workers() -> int:

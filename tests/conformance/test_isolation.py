@@ -31,6 +31,7 @@ from engram.ports import (
 )
 from tests.support.engines import ENGINES, T0, Store, episode, make_store, new, vectors
 from tests.support.reference_store import matches
+from tests.support.sizes import examples
 
 EPISODIC = MemoryType.EPISODIC
 _examples = count()
@@ -151,7 +152,7 @@ def test_two_users_never_meet(engine: str, folder: Path) -> None:
         store, repository = runner.run(start())
 
         @settings(
-            max_examples=40,
+            max_examples=examples(40),
             deadline=None,
             derandomize=True,
             suppress_health_check=[HealthCheck.too_slow],

@@ -25,6 +25,7 @@ from engram.domain.access import Access
 from engram.http.parts import USER
 from engram.http.routes import OFFERS
 from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.sizes import examples
 
 TIMES = int(os.environ.get("SCHEMATHESIS_TIMES", "5"))
 ADDRESSES = [
@@ -106,7 +107,7 @@ def test_an_address_answers_as_documented(asked: Asked, method: str, path: str) 
     rewrites = 0
 
     @settings(
-        max_examples=TIMES,
+        max_examples=examples(TIMES),
         derandomize=True,
         deadline=None,
         database=None,

@@ -33,6 +33,7 @@ from engram.ports import MemoryRepository
 from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.sizes import examples
 from tests.support.slot_stories import KINDS, Account, Choice, Move, told
 from tests.support.stores import worker_settings
 
@@ -63,7 +64,7 @@ def stories() -> Iterator[tuple[asyncio.Runner, InProcessMemory]]:
 
 
 @settings(
-    max_examples=SEQUENCES,
+    max_examples=examples(SEQUENCES),
     deadline=None,
     derandomize="ENGRAM_SLOT_SEQUENCES" not in os.environ,
     suppress_health_check=list(HealthCheck),

@@ -21,6 +21,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import ConsolidationPlan, Discard, Reason
 from tests.support.reconciliation import ReconciledKnowledge, said, stated
+from tests.support.sizes import examples
 
 
 def told(knowledge: ReconciledKnowledge, day: int, content: str, **more: Any) -> SemanticMemory:
@@ -189,7 +190,7 @@ def test_only_what_shares_a_thing_or_words_is_related(
     assert related_in_words(told(knowledge, 1, first), told(knowledge, 2, second)) is related
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -10,6 +10,7 @@ from engram.domain.plan import LinkGraph, SummarizeNode
 from engram.domain.summaries import FEWEST_TO_BEGIN, FEWEST_TO_STAY, MOST_SUMMARISED
 from engram.domain.verifying import verify
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
+from tests.support.sizes import examples
 
 DRINKS = ("tea", "milk", "mead", "cider", "water", "perry")
 
@@ -95,7 +96,7 @@ def test_what_holds_one_value_or_is_promised_is_not_summed_up() -> None:
     assert made(knowledge) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(DRINKS), st.booleans()), min_size=1, max_size=14),
     st.integers(1, 5),

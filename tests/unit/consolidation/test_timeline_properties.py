@@ -20,6 +20,7 @@ from engram.domain.reconciliation import reconcile
 from engram.domain.statements import Statement
 from engram.domain.visibility import Visibility
 from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
+from tests.support.sizes import examples
 
 EXAMPLES = 60
 CITIES = ("Paris", "London", "Rome")
@@ -194,7 +195,7 @@ def expected(city: str | None) -> list[str]:
     return [] if city is None else [city.lower()]
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(arrivals())
 def test_exactly_what_the_latest_event_says_is_current(
     case: tuple[Words, list[list[Words]]],
@@ -205,7 +206,7 @@ def test_exactly_what_the_latest_event_says_is_current(
         assert active(known_from(batches)) == expected(city_at(words))
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(arrivals())
 def test_as_of_shows_what_was_known_then_however_it_was_batched(
     case: tuple[Words, list[list[Words]]],
@@ -218,7 +219,7 @@ def test_as_of_shows_what_was_known_then_however_it_was_batched(
             assert seen_at(knowledge, moment) == expected(city_at(words, moment))
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(arrivals())
 def test_reconciling_again_plans_nothing(case: tuple[Words, list[list[Words]]]) -> None:
     """The same statements over what they led to: nothing stored, nothing changed."""
@@ -232,7 +233,7 @@ def test_reconciling_again_plans_nothing(case: tuple[Words, list[list[Words]]]) 
         assert not again.retirements()
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(arrivals())
 def test_the_history_is_whole_and_leads_somewhere(case: tuple[Words, list[list[Words]]]) -> None:
     """Every turn is the source of a memory of what it says; nothing replaces itself."""
@@ -250,7 +251,7 @@ def test_the_history_is_whole_and_leads_somewhere(case: tuple[Words, list[list[W
             )
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(EXAMPLES), deadline=None)
 @given(arrivals(), st.integers(0, 6), st.integers(0, 2))
 def test_a_run_that_ended_half_way_is_made_good(
     case: tuple[Words, list[list[Words]]], broken: int, steps: int

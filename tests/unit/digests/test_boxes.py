@@ -9,6 +9,7 @@ from engram.domain.digests.boxes import Said, overlap, recurs, segment, topic_wo
 from engram.domain.digests.details import SealReason
 from engram.domain.digests.policy import DigestPolicy
 from tests.support.digest_memories import minute, said
+from tests.support.sizes import examples
 
 POLICY = DigestPolicy()
 SMALL = DigestPolicy(box_turns=5)
@@ -28,7 +29,7 @@ def session(drawn: list[tuple[list[str], int]]) -> list[Said]:
 
 
 @given(TURNS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_turn_is_in_exactly_one_box(drawn: list[tuple[list[str], int]]) -> None:
     """The boxes hold the turns, all of them, once, and in order."""
     turns = session(drawn)
@@ -40,7 +41,7 @@ def test_every_turn_is_in_exactly_one_box(drawn: list[tuple[list[str], int]]) ->
 
 
 @given(TURNS, st.integers(0, 30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_cutting_goes_on_after_the_last_sealed_box(
     drawn: list[tuple[list[str], int]], cut: int
 ) -> None:
@@ -53,7 +54,7 @@ def test_cutting_goes_on_after_the_last_sealed_box(
 
 
 @given(TURNS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_order_of_arrival_does_not_matter(drawn: list[tuple[list[str], int]]) -> None:
     """Turns are taken by when they were said."""
     turns = session(drawn)

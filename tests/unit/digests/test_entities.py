@@ -12,6 +12,7 @@ from engram.domain.digests.clues import Clues, clues_in
 from engram.domain.digests.details import EntityKind
 from engram.domain.digests.entities import Entity, find, resolve
 from tests.support.entity_labels import are_one, score
+from tests.support.sizes import examples
 
 
 def told(texts: Sequence[str]) -> tuple[Entity, ...]:
@@ -86,7 +87,7 @@ TEXTS = (
 
 
 @given(st.permutations(TEXTS), st.integers(1, len(TEXTS)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_order_in_which_it_is_told_does_not_matter(texts: list[str], count: int) -> None:
     """Resolution is a function of what is told, and partitions the names."""
     entities = told(texts[:count])
@@ -96,7 +97,7 @@ def test_the_order_in_which_it_is_told_does_not_matter(texts: list[str], count: 
 
 
 @given(st.lists(st.sampled_from(TEXTS), unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_resolving_again_what_came_out_changes_nothing(texts: list[str]) -> None:
     """What an entity keeps is enough to find it again; kinds are never mixed."""
     entities = told(texts)

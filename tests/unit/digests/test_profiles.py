@@ -9,6 +9,7 @@ from engram.domain.digests.policy import DigestPolicy
 from engram.domain.digests.profiles import compose, is_behaviour
 from engram.domain.memories import Category, MemoryForm, MemoryStatus, SemanticMemory
 from tests.support.digest_memories import known
+from tests.support.sizes import examples
 
 POLICY = DigestPolicy()
 TIGHT = DigestPolicy(profile_lines=6, profile_bytes=512)
@@ -79,7 +80,7 @@ MEMORIES = st.lists(
 
 
 @given(MEMORIES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_profile_is_bounded_complete_and_does_not_depend_on_order(
     memories: list[SemanticMemory],
 ) -> None:
@@ -93,7 +94,7 @@ def test_a_profile_is_bounded_complete_and_does_not_depend_on_order(
 
 
 @given(MEMORIES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_composing_again_from_what_a_profile_names_changes_nothing(
     memories: list[SemanticMemory],
 ) -> None:

@@ -14,6 +14,7 @@ from engram.extraction.models import Extraction
 from engram.settings import Settings
 from tests.support.extraction_labels import is_verbatim
 from tests.support.odd_texts import ADVERSARIAL, largest
+from tests.support.sizes import examples
 
 NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())
@@ -45,21 +46,21 @@ def extract(text: str, role: str = "user", at: datetime = NOW) -> Extraction:
     return EXTRACTOR.extract(text, role, None, at)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS, MOMENTS)
 def test_any_text_is_taken(text: str, at: datetime) -> None:
     """No text and no moment raises, and all evidence stands in the text."""
     assert is_verbatim(extract(text, at=at), text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS)
 def test_same_turn_yields_the_same(text: str) -> None:
     """A second reading finds what the first did, value for value."""
     assert extract(text) == extract(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS)
 def test_facts_and_negations_are_unique(text: str) -> None:
     """No value is found twice in one turn."""

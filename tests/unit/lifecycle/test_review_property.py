@@ -47,6 +47,7 @@ from tests.support.lifecycle_memories import (
     rules,
     semantic,
 )
+from tests.support.sizes import examples
 
 States: TypeAlias = tuple[str, LifecycleState, Placement, Tier]
 Act: TypeAlias = Callable[[AnyMemory, datetime, LifecycleRules], AnyMemory]
@@ -305,7 +306,7 @@ def live(
 
 
 _LIVES = settings(
-    max_examples=50,
+    max_examples=examples(50),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -32,6 +32,7 @@ from tests.support.recall_memories import (
     negation,
     semantic,
 )
+from tests.support.sizes import examples
 
 SCOPES = st.sampled_from(EVERYBODY)
 DAYS = st.sampled_from([0.0, 1.0, 2.0, 3.0])
@@ -116,7 +117,9 @@ QUESTIONS = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(any_memory(), min_size=5, max_size=40),

@@ -26,6 +26,7 @@ from engram.ports import (
 )
 from engram.recall.conditions import visible
 from tests.support.recall_memories import ADA, NOW, Memories, day, episode, semantic
+from tests.support.sizes import examples
 
 # Few moments, so that equal ones are common: the edges are where rules disagree.
 MOMENTS = st.sampled_from([day(-1), day(0), day(1), day(2), NOW])
@@ -92,7 +93,7 @@ def all_hold(conditions: Filter, memory: AnyMemory) -> bool:
     return all(holds(condition, memory) for condition in conditions)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(any_memory(), VISIBILITIES)
 def test_the_store_is_asked_for_exactly_what_counts(
     memory: AnyMemory, visibility: Visibility
@@ -102,7 +103,9 @@ def test_the_store_is_asked_for_exactly_what_counts(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(any_memory(), min_size=5, max_size=40), st.lists(VISIBILITIES, min_size=10))
 async def test_the_engine_gives_exactly_what_counts(
