@@ -77,6 +77,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say the order, which the quiet header does not."""
+    seed = terminalreporter.config.getoption("randomly_seed", None)
+    if isinstance(seed, int):
+        terminalreporter.write_line(f"Using --randomly-seed={seed}")
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Tests mostly wait for servers: more of them at once than there are cores."""
     return 1 + len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2

@@ -1,6 +1,6 @@
 """Encode against its floor: the same load with a storing activity that does nothing.
 
-Run alone: uv run pytest tests/benchmarks/test_encode_speed.py -s
+Run alone: uv run pytest -n 0 -m benchmark tests/benchmarks/test_encode_speed.py -s
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Kill -9 at random moments of a stream of encodes: nothing acknowledged is lost or doubled.
 
-Three rounds by default. All of them: ENGRAM_CHAOS_ROUNDS=51 uv run pytest tests/chaos -s
+Three rounds by default. All of them:
+ENGRAM_CHAOS_ROUNDS=51 uv run pytest -n 0 -m chaos tests/chaos -s
 Another order of events: ENGRAM_CHAOS_SEED=7
 """
 

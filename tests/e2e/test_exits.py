@@ -1,6 +1,7 @@
 """Ending an embedded Engram: the exit code says how, nothing is left, the folder opens again.
 
-Three exits by default. Fifty: ENGRAM_CHAOS_ROUNDS=50 uv run pytest tests/e2e/test_exits.py -s
+Three exits by default. Fifty:
+ENGRAM_CHAOS_ROUNDS=50 uv run pytest -n 0 -m chaos tests/e2e/test_exits.py -s
 """
 
 from __future__ import annotations

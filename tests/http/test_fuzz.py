@@ -1,6 +1,6 @@
 """Thousands of odd requests: nothing breaks, nothing leaks, nothing is written but what is said.
 
-`uv run pytest -m slow tests/http/test_fuzz.py -s` sends 20,000 of them and prints the figures;
+`uv run pytest -n 0 -m slow tests/http/test_fuzz.py -s` sends 20,000 of them and prints the figures;
 FUZZ_SEED draws others.
 """
 

@@ -1,6 +1,6 @@
 """Tenants under random concurrent use of all doors: not one result crosses.
 
-`uv run pytest -m slow tests/http/test_tenants.py -s` does it for a minute.
+`uv run pytest -n 0 -m slow tests/http/test_tenants.py -s` does it for a minute.
 """
 
 from __future__ import annotations
