@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,17 @@ def test_chat_loop(tmp_path: Path) -> None:
     assert found["answer"] == "The user lives in Porto."
 
 
+@pytest.fixture
+def loop_of_its_own() -> Iterator[None]:
+    """The loop that an agent without `await` runs on; by itself it would leave one behind."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.mark.usefixtures("loop_of_its_own")
 def test_chat_loop_with_a_model() -> None:
     """A language model is shown the earlier turns as history and the memories beside the prompt."""
     seen: list[ModelMessage] = []

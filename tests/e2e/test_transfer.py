@@ -18,7 +18,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 import engram
 from engram import MemoryStore, Settings, Turn
+from engram.contracts import names
 from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
+from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnreadableSource
 from tests.support.durability_checks import unfinished
 
@@ -72,11 +74,11 @@ def memory(home: tuple[MemoryStore, Path]) -> MemoryStore:
     return home[0].for_user(f"u-{uuid4().hex[:8]}")
 
 
-async def settled(folder: Path) -> None:
-    """Wait until no workflow of the folder runs."""
+async def settled(folder: Path, scope: Scope) -> None:
+    """Wait until no workflow of the user runs."""
     port = json.loads((folder / "server.json").read_text())["port"]
     client = await Client.connect(f"127.0.0.1:{port}", data_converter=pydantic_data_converter)
-    assert await unfinished(client, 100) == []
+    assert await unfinished(client, 100, f"{names.USER_ATTRIBUTE} = '{scope.tenant}'") == []
 
 
 async def tell(memory: MemoryStore) -> None:
@@ -131,7 +133,7 @@ async def test_an_export_gives_the_same_answers_elsewhere(
     file = tmp_path / "ada.jsonl"
     memory, folder = home
     await tell(memory)
-    await settled(folder)
+    await settled(folder, memory.scope)
     count = await memory.export_file(file)
     expected = await answers(memory)
     kept = await everything(memory)

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
+
+# Loaded here, not by the first example: deep in its calls, Python 3.11 fails to compile it.
+import schemathesis.generation.jsonschema.strategy
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import CHECKS, load_all_checks

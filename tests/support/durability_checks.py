@@ -58,11 +58,14 @@ async def end_sessions(memory: MemoryStore, ledger: Ledger) -> None:
         await memory.end_session(session)
 
 
-async def unfinished(client: Client, seconds: float) -> list[str]:
-    """Workflows that do not end in time, or ended in another way than by being done."""
+async def unfinished(client: Client, seconds: float, query: str | None = None) -> list[str]:
+    """Workflows that do not end in time, or ended in another way than by being done.
+
+    Looks at those that ``query`` names, in the service's own words, or at all.
+    """
     deadline = time.monotonic() + seconds
     while True:
-        runs = [run async for run in client.list_workflows()]
+        runs = [run async for run in client.list_workflows(query)]
         bad = [f"{r.id} {r.status and r.status.name}" for r in runs if r.status not in _FINISHED]
         if runs and not bad:
             return []
