@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-import pytest
 from qdrant_client import AsyncQdrantClient
 
 from engram.domain.confidence import Confidence, ExtractionMethod
@@ -40,16 +39,8 @@ T0: Final = datetime(2025, 6, 1, 12, 0, 0, tzinfo=UTC)
 ADA: Final = Scope.of("default", "ada")
 BOB: Final = Scope.of("default", "bob")
 
-ENGINES: Final = [
-    "edge",
-    "local",
-    pytest.param(
-        "server",
-        marks=pytest.mark.skipif(
-            SERVER_URL is None, reason="ENGRAM_TEST_QDRANT_URL names no server to test against"
-        ),
-    ),
-]
+ENGINES: Final = ["edge", "local", *(["server"] if SERVER_URL else [])]
+"""ENGRAM_TEST_QDRANT_URL names a server to test against, too."""
 
 
 class Store(ABC):
