@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from temporalio.client import Client
 
@@ -28,9 +29,11 @@ FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def remembering(client: Client) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
-    """A user's memory over real parts."""
-    settings = worker_settings(namespace=f"n{new_id()[:8]}")
+async def remembering(
+    client: Client, **values: Any
+) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
+    """A user's memory over real parts, with these settings."""
+    settings = worker_settings(namespace=f"n{new_id()[:8]}", **values)
     embedder, model = make_embedder(settings.embedder), make_model(settings.model)
     async with (
         borrowed_store() as repository,
