@@ -42,8 +42,6 @@ from engram.settings import Settings
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 _RECENT: Final = 5
 _PATIENCE: Final = timedelta(minutes=5)
-# A description that meets the schedule's deletion can be lost in the server.
-_DESCRIBED_IN: Final = timedelta(seconds=5)
 
 _log = structlog.get_logger("engram.schedules")
 
@@ -147,7 +145,7 @@ class Schedules:
 
         async def attempt() -> ScheduleInfo:
             try:
-                return _info(kind, await self._handle(kind).describe(rpc_timeout=_DESCRIBED_IN))
+                return _info(kind, await self._handle(kind).describe())
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))

@@ -67,7 +67,6 @@ def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator
     Args:
         settings: Where to listen, and where the keys are.
         clock: The present, for keys that expire.
-        readiness: Asks what is behind, with other times than the usual ones.
 
     Raises:
         InvalidSettings: this machine has no such address, or others than this machine
