@@ -20,6 +20,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from engram.domain.scope import Scope
+from tests.support.clock import NOW
 from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.left_behind import nothing_left_behind
 from tests.support.temporal_server import development_server, wait_until_it_listens
@@ -43,8 +44,6 @@ hypothesis.settings.load_profile("usual")
 
 _SERVER = pytest.StashKey[ExitStack]()
 _ADDRESS = pytest.StashKey[str]()
-
-NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import pytest
 
@@ -16,12 +15,12 @@ from engram.embedding.embedder import make_embedder
 from engram.extraction.extractor import Extractor
 from engram.extraction.signals import scan
 from engram.settings import Settings
+from tests.support.clock import NOW
 from tests.support.extraction_labels import items
 from tests.support.odd_texts import ADVERSARIAL, FILLS, largest
 
 pytestmark = pytest.mark.benchmark
 
-NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())
 
 

@@ -22,9 +22,9 @@ from engram.contracts import names
 from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnreadableSource
+from tests.support.clock import NOW
 from tests.support.durability_checks import unfinished
 
-NOW = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 MOVED = NOW - timedelta(days=100)
 QUIET: dict[str, Any] = {
     "temporal_ui": False,

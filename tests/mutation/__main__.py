@@ -34,6 +34,7 @@ from tests.mutation.trials import (
     try_swapped,
     was_killed,
 )
+from tests.support.daily_fifth import fifth_of
 
 BAR: Final = 0.90
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
@@ -59,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutants = [m for t in targets for m in mutants_of(t.module, t.path.read_text("utf-8"))]
     names = [mutant.key for mutant in mutants]
     if asked.fifth is not None:
-        today = datetime.now(UTC).date().toordinal() % 5 + 1
-        mutants = mutants[(today if asked.fifth == "today" else int(asked.fifth)) - 1 :: 5]
+        today = fifth_of(datetime.now(UTC).date())
+        mutants = mutants[today if asked.fifth == "today" else int(asked.fifth) - 1 :: 5]
     if asked.again:
         lived = {tuple(key) for key in json.loads((WORK / "survivors.json").read_text())}
         mutants = [mutant for mutant in mutants if mutant.key in lived]
