@@ -71,7 +71,10 @@ def leaving(memory: AnyMemory, now: datetime, under: LifecycleRules) -> set[str]
     policy = policy_for(under, memory.namespace)
     if policy.name == "retention" and policy.value(memory, now) < under.retention.archive_below:
         found.add("archived")
-    if policy.name == "energy" and policy.value(memory, now) < under.energy.expire_below:
+    if (
+        policy.name == "energy"
+        and policy.value(in_its_tier(memory, under), now) < under.energy.expire_below
+    ):
         found.add("expired")
     return found | (set() if isinstance(memory, Episode) else weak(memory, now, days, under))
 
@@ -156,6 +159,16 @@ def tier(memory: AnyMemory, under: LifecycleRules) -> Tier:
     if now is Tier.SHORT_TERM and peak >= under.energy.to_long_term:
         now = Tier.LONG_TERM
     return now
+
+
+def in_its_tier(memory: AnyMemory, under: LifecycleRules) -> AnyMemory:
+    """The memory after its promotion: recalled under retention, it is promoted only when energy
+    becomes the policy, and fades as slowly as if that had been so all the time."""
+    if memory.vitals is None:
+        return memory
+    return memory.model_copy(
+        update={"vitals": memory.vitals.model_copy(update={"tier": tier(memory, under)})}
+    )
 
 
 def expected(memory: AnyMemory, now: datetime, under: LifecycleRules) -> set[str]:
