@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import ssl
 import stat
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -37,6 +38,8 @@ _SAY_SO_SECONDS = 1.0
 # Answers have no limit of time: an outage behind the owner delays an acknowledgement,
 # and consolidation takes what it takes.
 PATIENT = httpx.Timeout(None, connect=5.0)
+# A socket speaks no TLS: loading the authorities took a third of the time to attach.
+_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
 
 _RECEIPT = TypeAdapter(Receipt)
@@ -97,7 +100,7 @@ class AttachedEngine:
     @classmethod
     def over_socket(cls, path: Path) -> AttachedEngine:
         """Through a Unix socket."""
-        transport = httpx.AsyncHTTPTransport(uds=str(path))
+        transport = httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_AUTHORITIES)
         return cls(
             httpx.AsyncClient(
                 base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False

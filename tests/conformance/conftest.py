@@ -30,6 +30,6 @@ async def store(request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[S
 @pytest.fixture
 async def repository(store: Store) -> AsyncIterator[MemoryRepository]:
     """An open, empty store."""
-    opened = await store.open()
+    opened = await store.empty()
     yield opened
     await opened.close()

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from engram.cli.app import app
 
+_WHOLE = typer.main.get_command(app)
+
 
 @dataclass(frozen=True)
 class Said:
@@ -33,6 +35,8 @@ def engram(
     with pytest.MonkeyPatch.context() as patched:
         # It would write to a stream that ends with the command, for the rest of the run.
         patched.setattr("engram.logging.configure_logging", lambda **_: None)
+        # Composing all commands anew takes longer than most of them.
+        patched.setattr("typer.testing._get_command", lambda _: _WHOLE)
         done = runner.invoke(app, list(arguments), input=stdin)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -41,7 +45,7 @@ def engram(
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command with its path."""
-    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    waiting: list[tuple[str, Any]] = [("", _WHOLE)]
     while waiting:
         path, command = waiting.pop()
         if (inner := getattr(command, "commands", None)) is None:

@@ -39,14 +39,13 @@ class _Borrowed(OpenStore):
 class _Shelf:
     """The stores of this process that nobody has borrowed."""
 
-    idle: list[OpenStore] = field(default_factory=list)
+    idle: dict[tuple[str, int], list[OpenStore]] = field(default_factory=dict)
 
     def borrow(self, embedder: str, dimensions: int) -> _Borrowed:
-        if not self.idle:
-            self.idle.append(self._make(embedder, dimensions))
-        store = self.idle.pop()
+        idle = self.idle.setdefault((embedder, dimensions), [])
+        store = idle.pop() if idle else self._make(embedder, dimensions)
         return _Borrowed(
-            store.shards, store.folders, store.lock, store.config, idle=self.idle, owned=store
+            store.shards, store.folders, store.lock, store.config, idle=idle, owned=store
         )
 
     def _make(self, embedder: str, dimensions: int) -> OpenStore:
@@ -61,19 +60,23 @@ class _Shelf:
 _shelf = _Shelf()
 
 
-@asynccontextmanager
-async def borrowed_store() -> AsyncIterator[EdgeRepository]:
-    """An empty store on the real engine, with the offline embedder's dimensions."""
-    embedder = make_embedder("wordllama")
-    dimensions = await embedder.dimensions()
-    store = _shelf.borrow(embedder.identity, dimensions)
+def borrow(embedder: str, dimensions: int) -> EdgeRepository:
+    """An empty store on the real engine, which goes back when it is closed."""
+    store = _shelf.borrow(embedder, dimensions)
     # The repository is new each time: its locks belong to the loop that they first wait on.
-    repository = EdgeRepository(
+    return EdgeRepository(
         store,
         path=next(iter(store.folders.values())).parent,
-        embedder_identity=embedder.identity,
+        embedder_identity=embedder,
         dimensions=dimensions,
     )
+
+
+@asynccontextmanager
+async def borrowed_store() -> AsyncIterator[EdgeRepository]:
+    """An empty store with the offline embedder's dimensions, for the length of a block."""
+    embedder = make_embedder("wordllama")
+    repository = borrow(embedder.identity, await embedder.dimensions())
     try:
         yield repository
     finally:

@@ -31,6 +31,7 @@ from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.schema import collection_names
 from engram.storage.server import ServerRepository, connect_qdrant
+from tests.support.edge_stores import borrow
 
 SERVER_URL: Final = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 DIMENSIONS: Final = 4
@@ -53,6 +54,10 @@ class Store(ABC):
         self, *, embedder: str = EMBEDDER, dimensions: int = DIMENSIONS
     ) -> MemoryRepository:
         """Open it; close what was opened before first."""
+
+    async def empty(self) -> MemoryRepository:
+        """Open and empty, for who does not care about its files."""
+        return await self.open()
 
     @abstractmethod
     async def set_schema_version(self, version: int) -> None:
@@ -85,6 +90,10 @@ class EdgeStore(Store):
             dimensions=dimensions,
             settings=Settings.load(),
         )
+        return self.opened
+
+    async def empty(self) -> MemoryRepository:
+        self.opened = borrow(EMBEDDER, DIMENSIONS)
         return self.opened
 
     async def set_schema_version(self, version: int) -> None:

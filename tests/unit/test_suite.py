@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent.parent
 MODULES = sorted(TESTS.rglob("*.py"))
 HELPERS = [path for path in MODULES if path.parent == TESTS / "support" and path.stem[0] != "_"]
@@ -44,6 +46,13 @@ def started(path: Path) -> Iterator[str]:
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+@pytest.mark.xdist_group("groups")
+def test_groups_stay_together(request: pytest.FixtureRequest) -> None:
+    """Tests of a group run in one process: where tests are distributed, its name is in their id."""
+    if hasattr(request.config, "workerinput"):
+        assert request.node.nodeid.endswith("@groups")
 
 
 def test_every_test_says_what_it_proves() -> None:
