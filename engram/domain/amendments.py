@@ -113,12 +113,7 @@ def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemor
 
 def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
     fresh = tuple(old for old in update.supersedes if old not in memory.supersedes)
-    changes: dict[str, object] = {}
-    if fresh:
-        changes["supersedes"] = (*memory.supersedes, *fresh)
-    if update.valid_from is not None and memory.valid_from is None:
-        changes["valid_from"] = update.valid_from
-    return memory.model_copy(update=changes)
+    return memory.model_copy(update={"supersedes": (*memory.supersedes, *fresh)})
 
 
 def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:

@@ -83,19 +83,17 @@ class Buffer(_Value):
         *,
         now: datetime,
         policy: BufferPolicy,
-        tests_apart: bool = True,
     ) -> Buffer:
         """The buffer with these turns in it; due if one is urgent or it is full.
 
-        Turns that are in working memory already (sent again) change nothing.
+        Turns that are in working memory already (sent again) change nothing. Test
+        turns wait for no extraction, because passes take them only when asked to.
 
         Args:
             turns: What was said.
             strongest: The strongest signal of those that count.
             now: The present.
             policy: When the buffer is full, and how much it holds in mind.
-            tests_apart: Whether test turns wait for no extraction, because passes
-                take them only when asked to (row D14).
         """
         known = {turn.episode_id for turn in self.working_memory}
         fresh = {turn.episode_id: turn for turn in turns if turn.episode_id not in known}
@@ -103,7 +101,7 @@ class Buffer(_Value):
             return self.touched(now)
         held = _bounded((*self.working_memory, *fresh.values()), policy)
         mindful = self.touched(now).model_copy(update={"working_memory": held})
-        counting = sum(not (tests_apart and turn.is_test) for turn in fresh.values())
+        counting = sum(not turn.is_test for turn in fresh.values())
         if not counting:
             return mindful
         grown = mindful.model_copy(

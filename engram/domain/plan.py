@@ -30,7 +30,8 @@ class ActionSource(StrEnum):
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Plans stay in histories: fields that another version has are ignored, as in all messages.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Eligibility(_Value):
@@ -178,8 +179,7 @@ class UpdateNote(_Action):
         place: Where it belongs now.
         reinstated_from: It was replaced by this memory, and is not any more.
             Does nothing if something else has replaced it since.
-        valid_from: As in ``place``; only in plans made before there was a place.
-        supersedes: Likewise, to be added to those already noted.
+        supersedes: What it replaces besides what it is noted to.
         supersession: It stops holding. Applied only after everything new was read back.
         survival: What a linking pass made of it.
     """
@@ -195,7 +195,6 @@ class UpdateNote(_Action):
     ending: Ending | None = None
     place: Place | None = None
     reinstated_from: str | None = None
-    valid_from: datetime | None = None
     supersedes: tuple[str, ...] = ()
     supersession: Supersession | None = None
     survival: Survival | None = None
@@ -204,7 +203,7 @@ class UpdateNote(_Action):
     def amends(self) -> bool:
         """Whether it does anything besides retiring the memory."""
         told = self.add_sources or self.add_tellings or self.drop_tellings or self.add_evidence
-        placed = self.place or self.reinstated_from or self.valid_from or self.supersedes
+        placed = self.place or self.reinstated_from or self.supersedes
         disputed = self.dispute_with or self.settle_with
         return bool(told or placed or disputed or self.ending or self.survival)
 

@@ -13,6 +13,7 @@ from engram.domain.plan import (
     Discard,
     Eligibility,
     LinkGraph,
+    UpdateNote,
     action_or_discard,
     eligibility_or_candidate,
     parse_action,
@@ -37,7 +38,6 @@ def test_a_valid_action_is_read() -> None:
         [],
         {},
         {"action": "delete_everything", "why": "x"},
-        {**LINK, "extra": 1},
         {**LINK, "confidence": 2},
         {**LINK, "why": ""},
         {k: v for k, v in LINK.items() if k != "second_id"},
@@ -84,6 +84,13 @@ def test_nothing_breaks_the_run_time_readers(raw: object, context: object) -> No
     assert action_or_discard(raw).action
     assert 0.0 <= eligibility_or_candidate(context).confidence <= 1.0
     assert action_or_discard({**LINK, "eligibility": context}).action == "link_graph"
+
+
+def test_a_plan_of_another_version_is_read() -> None:
+    """Plans stay in histories of running workflows: a field that is no more is ignored."""
+    raw = {"action": "update_note", "why": "x", "memory_id": "a", "valid_from": None}
+    plan = ConsolidationPlan.model_validate({"actions": [raw]})
+    assert plan.actions == (UpdateNote(why="x", memory_id="a"),)
 
 
 def test_a_plan_survives_the_way_through_temporal() -> None:
