@@ -13,7 +13,6 @@ from engram.contracts.digests import Undigested
 from engram.contracts.sessions import ConsolidationRequest
 from engram.contracts.usage import ModelSpent, by_model
 from engram.domain.digests.policy import DigestPolicy
-from engram.domain.memories import LinkKind
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.statements import Statement
 
@@ -48,13 +47,11 @@ class ModelUse(Message):
     Attributes:
         model: The model's name.
         instructions_version: Version of the instructions it was given.
-        deterministic: Whether rules answered rather than a language model.
         cost_usd: None when the price is not known.
     """
 
     model: str
     instructions_version: str
-    deterministic: bool = False
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -321,16 +318,6 @@ class LinkInput(TimedMessage):
     candidates_per_memory: int = Field(ge=1)
     operation: str
     population: Population = Population.REAL
-
-
-class ProposedLink(Message):
-    """A link that the model found, its references resolved."""
-
-    first_id: str
-    second_id: str
-    kind: LinkKind = LinkKind.RELATED
-    confidence: float = Field(ge=0, le=1)
-    why: str
 
 
 class LinkOutput(Message):

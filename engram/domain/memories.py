@@ -311,11 +311,6 @@ class Fact(DerivedMemory):
     value: str
     evidence: str
 
-    @property
-    def source_episode_id(self) -> str:
-        """The episode it was first found in."""
-        return self.source_episode_ids[0]
-
 
 class SemanticMemory(DerivedMemory):
     """Knowledge that consolidation drew from episodes.

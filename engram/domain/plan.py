@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.lifecycle.states import LifecycleState as LifecycleState  # noqa: PLC0414 - passed on
 from engram.domain.memories import Evidence, LinkKind, Resolution, SemanticMemory, Telling
-from engram.errors import InvalidInput
 
 
 class ActionSource(StrEnum):
@@ -24,8 +23,6 @@ class ActionSource(StrEnum):
 
     EXTRACTION = "extraction"
     CONSOLIDATION = "consolidation"
-    REPLAY = "replay"
-    MANUAL = "manual"
     UNKNOWN = "unknown"
 
 
@@ -69,7 +66,6 @@ class Reason(StrEnum):
     NOT_SHOWN = "not_shown"
     NOT_ELIGIBLE = "not_eligible"
     TOO_MANY = "too_many"
-    INVALID = "invalid"
 
 
 class _Action(_Value):
@@ -233,41 +229,7 @@ Action: TypeAlias = Annotated[
     StoreNote | StoreEpisode | CreateArtifact | SummarizeNode | UpdateNote | LinkGraph | Discard,
     Field(discriminator="action"),
 ]
-_ACTIONS: TypeAdapter[Any] = TypeAdapter(Action)
 _STORING = StoreNote | StoreEpisode | CreateArtifact | SummarizeNode
-
-
-def parse_action(raw: object) -> Action:
-    """Read an action strictly.
-
-    Raises:
-        InvalidInput: unknown kind, unknown or missing field, number out of range.
-    """
-    try:
-        parsed: Action = _ACTIONS.validate_python(raw)
-    except ValidationError as error:
-        raise InvalidInput(
-            f"A consolidation action has {error.error_count()} faults.",
-            allowed="store_episode, store_note, update_note, create_artifact, summarize_node, "
-            "discard or link_graph, with exactly their fields",
-            details={"fields": [".".join(map(str, e["loc"])) for e in error.errors()]},
-        ) from error
-    return parsed
-
-
-def action_or_discard(raw: object) -> Action:
-    """Read an action at run time: an invalid one becomes discard (row W9).
-
-    A valid action whose eligibility cannot be read keeps its kind, and counts as
-    resting on nothing: ``Eligibility()``.
-    """
-    if isinstance(raw, dict) and "eligibility" in raw:
-        raw = {**raw, "eligibility": eligibility_or_candidate(raw["eligibility"])}
-    try:
-        return parse_action(raw)
-    except InvalidInput as error:
-        fields = ", ".join(error.details["fields"])
-        return Discard(why=f"invalid action: {fields or 'unreadable'}"[:500], reason=Reason.INVALID)
 
 
 def eligibility_of(
@@ -280,14 +242,6 @@ def eligibility_of(
         importance=memory.importance,
         source=source,
     )
-
-
-def eligibility_or_candidate(raw: object) -> Eligibility:
-    """Read an eligibility context; an invalid one becomes {0, candidate, 0, unknown} (row W9)."""
-    try:
-        return Eligibility.model_validate(raw)
-    except ValidationError:
-        return Eligibility()
 
 
 class ConsolidationPlan(_Value):

@@ -95,11 +95,6 @@ def quality(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Quality:
     )
 
 
-def durable_score(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """Quality without recency: how much a memory matters at the start of a conversation (C8)."""
-    return quality(memory, now, rules).durable
-
-
 def trust(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
     """Effective confidence of a memory at ``now`` (row C7); 1 for a turn."""
     confidence = None if isinstance(memory, Episode) else memory.confidence

@@ -11,7 +11,6 @@ from engram.domain.confidence import effective_confidence, is_speculative
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.states import PolicyClass, VerificationState
 from engram.domain.lifecycle.values import (
-    durable_score,
     is_correction,
     placement_value,
     policy_class,
@@ -81,8 +80,9 @@ def test_the_durable_score_forgets_no_core_fact() -> None:
     """Unrecalled for long, it hardly sinks, while quality does: it ranks the briefing (C8)."""
     core = recalled(semantic(importance=1.0), T0, 5)
     trivia = episode(importance=0.2, created_at=day(90), timestamp=day(90))
-    assert durable_score(core, day(90), RULES) > durable_score(trivia, day(90), RULES)
-    assert quality(core, day(90), RULES).value < quality(trivia, day(90), RULES).value
+    of_core, of_trivia = quality(core, day(90), RULES), quality(trivia, day(90), RULES)
+    assert of_core.durable > of_trivia.durable
+    assert of_core.value < of_trivia.value
 
 
 def test_placement_value_hears_the_user() -> None:
