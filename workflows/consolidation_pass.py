@@ -215,7 +215,7 @@ class ConsolidationPass:
         return bool(state.unlinked) and (counted or len(state.unlinked) >= _MOST_UNLINKED)
 
     async def _link(self) -> None:
-        """A linking pass over what was stored or confirmed since the last one (row K1)."""
+        """A linking pass over what was stored or confirmed since the last one."""
         state = self.state
         if state.unlinked:
             number = state.linking_passes + 1
@@ -258,7 +258,7 @@ class ConsolidationPass:
         )
 
     async def _digest(self, *, least: int = 1) -> None:
-        """Let what is composed from memories follow what was touched (rows K6, K7, W8)."""
+        """Let what is composed from memories follow what was touched."""
         if not must_digest(self.state, least=least):
             return
         try:

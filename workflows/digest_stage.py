@@ -95,7 +95,7 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
 async def _learn(
     calls: ActivityCalls, policy: DigestPolicy, state: ConsolidationState
 ) -> tuple[DigestOutput, int]:
-    """Learn from what was done; whatever goes wrong is logged, counted, and left (row K7)."""
+    """Learn from what was done; whatever goes wrong is logged, counted, and left."""
     if not state.undigested.done:
         return DigestOutput(), 0
     info = workflow.info()
@@ -122,7 +122,7 @@ async def _learn(
 
 
 def _policy(state: ConsolidationState) -> DigestPolicy | None:
-    # Nothing is composed from test memories (row D14).
+    # Nothing is composed from test memories.
     policy = state.policy.digests if state.population is Population.REAL else None
     return policy if policy is not None and policy.enabled else None
 

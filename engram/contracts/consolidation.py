@@ -93,12 +93,12 @@ class ConsolidationReport(Message):
         links: Links made.
         pruned: Memories a linking pass counted down.
         discarded: Proposals that were not carried out, with a reason in the plan.
-        dropped_references: References of the model that nothing resolves (row K4).
+        dropped_references: References of the model that nothing resolves.
         dropped_quotes: Quotations of the model that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
         dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
-        actions: How many actions of each kind were carried out (row K8).
+        actions: How many actions of each kind were carried out.
         profiles: New versions of profiles.
         topics: New versions of topics.
         boxes: Boxes that were sealed.
@@ -237,7 +237,7 @@ class ExtractInput(TimedMessage):
 
 
 class ExtractOutput(Message):
-    """What the model made of a batch; kept readable in the Temporal UI (row K2).
+    """What the model made of a batch; kept readable in the Temporal UI.
 
     Attributes:
         use: What this answer came from.
@@ -245,7 +245,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         full: Whether the answer holds as much as one may, so that more may be stated.
-        verbatim: Episodes with words that are kept as they are (row W10).
+        verbatim: Episodes with words that are kept as they are.
         unguided: Whether the guidance could not be read; it was extracted without.
     """
 
@@ -265,7 +265,7 @@ class ReconcileInput(TimedMessage):
     """Input of the reconciling activity.
 
     Attributes:
-        verbatim: Episodes with words that are kept as they are (row W10).
+        verbatim: Episodes with words that are kept as they are.
     """
 
     statements: tuple[Statement, ...]
@@ -325,7 +325,7 @@ class LinkOutput(Message):
 
     Attributes:
         use: What this answer came from.
-        dropped_references: References of the model that nothing resolves (row K4).
+        dropped_references: References of the model that nothing resolves.
         dropped_retirements: Retirements it proposed beyond what one answer may do.
         spent: What all attempts at it took, failed ones included.
     """

@@ -1,6 +1,6 @@
 """A session's buffer: what is being talked about, what waits for extraction, and since when.
 
-The rules of row W4, and working memory of row M1: volatile, bounded, and gone
+When a buffer is due, and working memory: volatile, bounded, and gone
 when the session is.
 """
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Signal(StrEnum):
-    """How urgently a turn wants to be consolidated (row W3)."""
+    """How urgently a turn wants to be consolidated."""
 
     NONE = "none"
     LOW = "low"
@@ -129,7 +129,7 @@ class Buffer(_Value):
         return self.model_copy(update={"waiting": 0, "waiting_since": None, "due": reason})
 
     def closing(self, reason: str) -> Buffer:
-        """The session ends: consolidation is due once more, whatever waits (row D16)."""
+        """The session ends: consolidation is due once more, whatever waits."""
         if self.closed:
             return self
         return self.model_copy(

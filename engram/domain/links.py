@@ -1,4 +1,4 @@
-"""Links between memories: resolving what a model refers to, and adding an edge (row K4)."""
+"""Links between memories: resolving what a model refers to, and adding an edge."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def linked(
 ) -> DerivedMemory | None:
     """``memory`` with an edge to the target; None if nothing changes.
 
-    Observing an edge again adds none: it grows surer, and the time is stamped (row
-    D12). At one moment it is observed once, so that a retry changes nothing.
+    Observing an edge again adds none: it grows surer, and the time is stamped. At one moment it is observed once, so that a retry changes nothing.
     """
     if target_id == memory.id:
         return None

@@ -1,4 +1,4 @@
-"""What consolidation is going to do, as a value: the actions of row W9.
+"""What consolidation is going to do, as a value.
 
 A plan fixes everything: contents, ids, generations, and what replaces what.
 Applying it decides nothing, so that applying it twice does nothing twice.
@@ -89,14 +89,14 @@ class StoreEpisode(_Action):
 
 
 class CreateArtifact(_Action):
-    """Store words that must survive as they were said (row W10)."""
+    """Store words that must survive as they were said."""
 
     action: Literal["create_artifact"] = "create_artifact"
     memory: SemanticMemory
 
 
 class SummarizeNode(_Action):
-    """Store one summary over several notes, which stay readable (row W10)."""
+    """Store one summary over several notes, which stay readable."""
 
     action: Literal["summarize_node"] = "summarize_node"
     memory: SemanticMemory
@@ -120,7 +120,7 @@ class Supersession(_Value):
 
 
 class Ending(_Value):
-    """A commitment ended (row D8).
+    """A commitment ended.
 
     Attributes:
         resolution: How.
@@ -148,7 +148,7 @@ class Place(_Value):
 
 
 class Survival(_Value):
-    """A linking pass looked at a memory (row K3).
+    """A linking pass looked at a memory.
 
     Attributes:
         operation: Names the pass, so that a repeat of it counts once.
@@ -264,7 +264,7 @@ class ConsolidationPlan(_Value):
         return tuple(a for a in self._updates() if a.supersession is not None)
 
     def counts(self) -> dict[str, int]:
-        """How many actions of each kind it has (row K8)."""
+        """How many actions of each kind it has."""
         return dict(Counter(action.action for action in self.actions))
 
     def links(self) -> tuple[LinkGraph, ...]:

@@ -1,4 +1,4 @@
-"""Why an answer came back (row R6)."""
+"""Why an answer came back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Following links: what the answers are connected with (rows R2, R5).
+"""Following links: what the answers are connected with.
 
 Activation spreads from the best answers along their links. A step passes on a
 share of what it starts from, times how sure the link still is at the moment one
-looks from (row D12), less with every step; links under the bound are not followed.
+looks from, less with every step; links under the bound are not followed.
 A memory that several answers lead to collects from each. ``ROUNDS`` rounds in the
 manner of personalised PageRank (Page et al. 1998) then settle how much each is worth.
 """
@@ -22,10 +22,10 @@ from engram.recall.search import Question
 HOPS = 2
 # What one step is worth, at full confidence of the link.
 STEP = 0.5
-# Weaker edges lead astray more often than not (row R5).
+# Weaker edges lead astray more often than not.
 WEAKEST = 0.2
 MOST_NEIGHBOURS = 100
-# Rounds of refinement (row R5).
+# Rounds of refinement.
 ROUNDS = 8
 
 

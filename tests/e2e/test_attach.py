@@ -151,7 +151,7 @@ async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: Fake
 async def test_test_memories_cross_only_when_asked_for(
     attached: AttachedEngine, fake: FakeEngine
 ) -> None:
-    """Which of them are meant arrives with every question about many memories (row D14)."""
+    """Which of them are meant arrives with every question about many memories."""
     await attached.encode(ADA, "s1", turn("real", "m1"))
     tried = turn("a test", "m2").model_copy(update={"is_test": True})
     await attached.encode(ADA, "s1", tried)

@@ -1,4 +1,4 @@
-"""From knowledge to habit: which semantic memories become procedural ones (row D3)."""
+"""From knowledge to habit: which semantic memories become procedural ones."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def is_habit(content: str) -> bool:
 def promotable(
     memory: SemanticMemory, now: datetime, rules: LifecycleRules, *, forced: bool = False
 ) -> Promotability:
-    """Whether ``memory`` can become a habit at ``now`` (row D3).
+    """Whether ``memory`` can become a habit at ``now``.
 
     Args:
         memory: As it is stored.

@@ -139,7 +139,7 @@ def remembered(*contents: str) -> list[SemanticMemory]:
 
 
 async def test_references_resolve_by_alias_content_and_part() -> None:
-    """Row K4: what the model calls a memory is found where it is plain which is meant."""
+    """What the model calls a memory is found where it is plain which is meant."""
     tea, rain, sea = remembered("Ada likes green tea.", "Ada likes rain.", "Ada swims in the sea.")
     links = [
         {"source": "m1", "target": "ada likes rain", "confidence": 0.7, "why": "both likes"},
@@ -157,7 +157,7 @@ async def test_references_resolve_by_alias_content_and_part() -> None:
 
 
 async def test_references_that_nothing_resolves_are_sent_back_then_dropped_and_counted() -> None:
-    """Row K4: never silently."""
+    """Never silently."""
     tea, rain = remembered("Ada likes green tea.", "Ada likes rain.")
     links = [{"source": "m1", "target": "m9", "confidence": 0.7, "why": "guess"}]
     answer = {"reasoning": "", "links": links, "pruned": ["m8", "m2"], "confidence": 0.5}

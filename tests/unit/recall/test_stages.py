@@ -147,7 +147,7 @@ async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories
 
 
 async def test_a_link_weakens_until_it_is_found_again(memories: Memories) -> None:
-    """Spreading goes by how sure a link is now: faded under 0.2 it is not followed (D12, R5)."""
+    """Spreading goes by how sure a link is now: faded under 0.2 it is not followed."""
     lately = day(400 - 30 - 4 * 30)  # Past the grace period, four windows of 0.05 each.
     long_ago = day(1)
     fading = semantic("Relational stores keep rows", 1)
