@@ -154,7 +154,8 @@ def promoted(
             )
         }
     )
-    source = linked(noted, habit_id, kind, 1.0, now) or noted
+    # Always: by this link it is known that there is a habit already.
+    source = linked(noted, habit_id, kind, 1.0, now, past_the_bound=True) or noted
     assert isinstance(linked_habit, ProceduralMemory)  # noqa: S101 - for the type checker
     assert isinstance(source, SemanticMemory)  # noqa: S101 - same
     return Promotion(linked_habit, source)

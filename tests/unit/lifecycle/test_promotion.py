@@ -17,7 +17,9 @@ from engram.domain.lifecycle.promotion import (
     trigger_context,
 )
 from engram.domain.lifecycle.states import LifecycleState, Tier, Vitals
+from engram.domain.links import MAX_LINKS, linked
 from engram.domain.memories import (
+    DerivedMemory,
     LinkKind,
     MemoryForm,
     MemoryStatus,
@@ -216,6 +218,20 @@ def test_a_promotion_links_both_and_makes_no_duplicates() -> None:
         1,
     )
     assert promotable(first.source, day(11), RULES).missing == ("not promoted already",)
+
+
+def test_knowledge_with_all_the_links_it_may_have_is_promoted_once() -> None:
+    """The link to its habit has room past the bound, so that no pass promotes it again."""
+    full: DerivedMemory = ready()
+    for number in range(MAX_LINKS):
+        full = linked(full, f"m{number}", LinkKind.RELATED, 0.5, T0) or full
+    assert isinstance(full, SemanticMemory)
+    assert len(full.links) == MAX_LINKS
+    assert promotable(full, T0, RULES)
+    done = promoted(full, T0, RULES)
+    assert not promotable(done.source, T0, RULES)
+    assert {link.target_id for link in full.links} < {link.target_id for link in done.source.links}
+    assert linked(done.source, "one more", LinkKind.RELATED, 0.5, T0) is None
 
 
 def test_from_the_short_term_tier_it_crystallises() -> None:
