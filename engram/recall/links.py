@@ -16,7 +16,8 @@ from engram.domain.lifecycle.edges import edge_confidence
 from engram.domain.lifecycle.rules import EdgeRules
 from engram.domain.memories import AnyMemory, DerivedMemory, Link
 from engram.ports import MemoryRepository
-from engram.recall.ranked import LinkStep, Ranked, by_score
+from engram.recall.models import ExplainedLink
+from engram.recall.ranked import Ranked, by_score
 from engram.recall.search import Question
 
 HOPS = 2
@@ -72,10 +73,10 @@ async def _walk(
     memories: dict[str, AnyMemory],
     passes: Callable[[AnyMemory], bool],
     rules: EdgeRules,
-) -> tuple[list[_Edge], dict[str, tuple[LinkStep, ...]]]:
+) -> tuple[list[_Edge], dict[str, tuple[ExplainedLink, ...]]]:
     """Edges up to ``HOPS`` away, and the surest path to each memory; reads what is missing."""
     edges: list[_Edge] = []
-    paths: dict[str, tuple[LinkStep, ...]] = {}
+    paths: dict[str, tuple[ExplainedLink, ...]] = {}
     border = sorted(seeds, key=lambda memory_id: (-seeds[memory_id], memory_id))
     walked: set[str] = set()
     for _ in range(HOPS):
@@ -94,7 +95,7 @@ async def _walk(
             memories |= {key: memory for key, memory in fetched.items() if passes(memory)}
         reached = [edge for edge in outward if edge.target in memories]
         for edge in reached:
-            step = LinkStep(edge.source, edge.kind, edge.confidence)
+            step = ExplainedLink(source_id=edge.source, kind=edge.kind, confidence=edge.confidence)
             paths.setdefault(edge.target, (*paths.get(edge.source, ()), step))
         edges.extend(reached)
         border = sorted({edge.target for edge in reached})
