@@ -226,7 +226,7 @@ class ConsolidationModelActivities:
                 for m in found.values()
                 if isinstance(m, SemanticMemory)
                 and m.status is MemoryStatus.ACTIVE
-                # What one model answer looks at is real, or a test: never both (row D14).
+                # What one model answer looks at is real, or a test: never both.
                 and m.is_test is (request.population is Population.TEST)
             ]
             if not given:

@@ -25,7 +25,7 @@ from engram.contracts.sessions import ConsolidationRequest
 from engram.errors import RunEnded
 from workflows.consolidation_pass import ConsolidationPass
 from workflows.digest_stage import with_endings
-from workflows.failures import is_outage, outlives_failures
+from workflows.failures import is_outage, mark_outlived
 from workflows.retries import after_outage
 from workflows.spending import note_spending
 
@@ -165,8 +165,9 @@ class ConsolidationWorkflow:
 
     def _outages_after(self, failure: Failure | None) -> int:
         """How many outages in a row there were; 0 as well when they have lasted too long."""
-        if failure is None or not is_outage(failure) or not outlives_failures():
+        if failure is None or not is_outage(failure):
             return 0
+        mark_outlived()
         outages = self._state.outages + 1
         return outages if after_outage(outages) is not None else 0
 
@@ -208,8 +209,11 @@ class ConsolidationWorkflow:
         except TimeoutError:
             self._update(linking_due=True)
             work = await self._pass()
-            unfinished = self._state.outages or (work.ended_early and outlives_failures())
-            if not unfinished:
+            if self._state.outages:
+                return
+            if work.ended_early:
+                mark_outlived()
+            else:
                 self._give_up_linking()
 
     def _give_up_linking(self) -> None:

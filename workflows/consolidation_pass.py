@@ -21,7 +21,7 @@ from engram.domain.memories import MemoryForm
 from engram.domain.plan import ConsolidationPlan, Reason
 from workflows.activity_calls import ActivityCalls
 from workflows.digest_stage import ENOUGH, digest, must_digest, with_undigested
-from workflows.failures import failure_of, is_of_the_batch, outlives_failures
+from workflows.failures import failure_of, is_of_the_batch, mark_outlived
 from workflows.refusals import Refusals, halves
 from workflows.spending import spent, spent_in_vain, with_models
 
@@ -30,6 +30,7 @@ _LINK_CHUNK = 20
 # Past this many, linking does not wait for a full count of extractions.
 _MOST_UNLINKED = 400
 _ASK_MODELS = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
+# A marker that runs of before the first release have in their histories; it goes with the next.
 _IN_SPITE_OF_MODELS = "digests-in-spite-of-models"
 
 
@@ -80,7 +81,8 @@ class ConsolidationPass:
                 await self._link()
             await self._digest()
         except ActivityError as error:
-            if is_cancelled_exception(error) and outlives_failures():
+            if is_cancelled_exception(error):
+                mark_outlived()
                 raise
             failure = self.stopped_by = failure_of(error)
             self._count(ConsolidationReport(failures=(failure,), remaining=True))
@@ -171,9 +173,9 @@ class ConsolidationPass:
             or self._refusals.must_end(
                 accepted=self._report.episodes, left_out=len(self.state.refused)
             )
-            or not outlives_failures()
         ):
             raise error
+        mark_outlived()
         return failure
 
     async def _apply(self, plan: ConsolidationPlan) -> None:
@@ -213,7 +215,7 @@ class ConsolidationPass:
         return bool(state.unlinked) and (counted or len(state.unlinked) >= _MOST_UNLINKED)
 
     async def _link(self) -> None:
-        """A linking pass over what was stored or confirmed since the last one (row K1)."""
+        """A linking pass over what was stored or confirmed since the last one."""
         state = self.state
         if state.unlinked:
             number = state.linking_passes + 1
@@ -237,7 +239,6 @@ class ConsolidationPass:
             self._count(ConsolidationReport(), spent_in_vain(error))
             raise
         written = await self._calls.write(found.plan)
-        # Answers of earlier versions retire nothing: no command, also in their histories.
         retired = await self._calls.retire(found.plan)
         self._touched(self.state.undigested.after_plan(found.plan))
         self._count(
@@ -257,7 +258,7 @@ class ConsolidationPass:
         )
 
     async def _digest(self, *, least: int = 1) -> None:
-        """Let what is composed from memories follow what was touched (rows K6, K7, W8)."""
+        """Let what is composed from memories follow what was touched."""
         if not must_digest(self.state, least=least):
             return
         try:
@@ -271,9 +272,10 @@ class ConsolidationPass:
 
     async def _digest_in_spite_of(self, stopped_by: ActivityError) -> None:
         """A model that stays away keeps nothing from being composed of what is stored."""
-        # Asked in this order: whether there is a digest stage has a marker of its own.
-        if not (stopped_by.activity_type in _ASK_MODELS and workflow.patched(_IN_SPITE_OF_MODELS)):
+        if stopped_by.activity_type not in _ASK_MODELS:
             return
+        # Noted in this order: that there is a digest stage has a marker of its own.
+        workflow.deprecate_patch(_IN_SPITE_OF_MODELS)
         try:
             await self._digest()
         except ActivityError as error:

@@ -20,6 +20,7 @@ from engram.domain.identity import operation_id
 from workflows.activity_calls import ActivityCalls
 from workflows.failures import failure_of
 
+# A marker that runs of before the first release have in their histories; it goes with the next.
 _PATCH = "digests"
 # What one activity looks at: a few seconds of work, a few kilobytes of ids.
 _CHUNK = 200
@@ -48,11 +49,11 @@ def with_undigested(state: ConsolidationState, undigested: Undigested) -> Consol
 
 
 def must_digest(state: ConsolidationState, *, least: int = 1) -> bool:
-    """Whether so much is to be digested, and this run has a digest stage."""
-    # The marker is only asked for where it decides something: older histories have none.
-    return (
-        _policy(state) is not None and state.undigested.size >= least and workflow.patched(_PATCH)
-    )
+    """Whether so much is to be digested, where there is a digest stage."""
+    if _policy(state) is None or state.undigested.size < least:
+        return False
+    workflow.deprecate_patch(_PATCH)
+    return True
 
 
 async def digest(calls: ActivityCalls, state: ConsolidationState) -> ConsolidationReport:
@@ -94,7 +95,7 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
 async def _learn(
     calls: ActivityCalls, policy: DigestPolicy, state: ConsolidationState
 ) -> tuple[DigestOutput, int]:
-    """Learn from what was done; whatever goes wrong is logged, counted, and left (row K7)."""
+    """Learn from what was done; whatever goes wrong is logged, counted, and left."""
     if not state.undigested.done:
         return DigestOutput(), 0
     info = workflow.info()
@@ -121,7 +122,7 @@ async def _learn(
 
 
 def _policy(state: ConsolidationState) -> DigestPolicy | None:
-    # Nothing is composed from test memories (row D14).
+    # Nothing is composed from test memories.
     policy = state.policy.digests if state.population is Population.REAL else None
     return policy if policy is not None and policy.enabled else None
 

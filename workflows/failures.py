@@ -20,6 +20,7 @@ from engram.errors import (
     WrongVectorSize,
 )
 
+# A marker that runs of before the first release have in their histories; it goes with the next.
 _OUTLIVES = "consolidation-outlives-failures"
 _MODEL_ACTIVITIES = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
 _OF_THE_MODEL = frozenset({ModelRejected.code, ModelAnswerUnusable.code})
@@ -72,9 +73,6 @@ def is_outage(failure: Failure) -> bool:
     return bool(failure.error.get("retryable")) and failure.code != ModelAnswerUnusable.code
 
 
-def outlives_failures() -> bool:
-    """Whether this run may do more after a failure than end its pass.
-
-    Runs that had a failed pass before this was possible replay as they were.
-    """
-    return workflow.patched(_OUTLIVES)
+def mark_outlived() -> None:
+    """Note in the history that this run does more after a failure than end its pass."""
+    workflow.deprecate_patch(_OUTLIVES)

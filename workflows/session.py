@@ -31,10 +31,8 @@ from workflows.retries import LOCAL_STORE, STORE_LONG
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)
 DISPATCH_AGAIN = timedelta(minutes=5)
-# Turns that come without a pause make something due at every turn. Runs of before
-# dispatched that first, and so never came to continue as new.
+# Markers that runs of before the first release have in their histories; they go with the next.
 _FULL_GOES_FIRST = "full-goes-first"
-# Passes take test turns only when asked to; runs of before asked for them all the same.
 _TESTS_APART = "tests-wait-apart"
 
 
@@ -55,7 +53,10 @@ class SessionWorkflow:
         while True:
             await self._wait_for_attention()
             due = self._state.buffer.due is not None
-            if self._history_is_full() and (not due or workflow.patched(_FULL_GOES_FIRST)):
+            # First: turns that come without a pause make something due at every turn.
+            if self._history_is_full():
+                if due:
+                    workflow.deprecate_patch(_FULL_GOES_FIRST)
                 await self._continue_as_new()
             elif due:
                 await self._dispatch_due()
@@ -107,11 +108,13 @@ class SessionWorkflow:
     def _absorb(self, request: EncodeRequest, stored: StoreTurnsOutput) -> None:
         turns: list[RememberedTurn] = []
         strongest = Signal.NONE
-        apart = any(call.is_test for call in request.calls) and workflow.patched(_TESTS_APART)
+        if any(call.is_test for call in request.calls):
+            workflow.deprecate_patch(_TESTS_APART)
         for call, outcome in zip(request.calls, stored.outcomes, strict=True):
             # A refused call has no receipts.
             for sent, receipt in zip(call.turns, outcome.turns, strict=False):
-                if not (apart and call.is_test):
+                # Passes take test turns only when asked to.
+                if not call.is_test:
                     strongest = max(strongest, receipt.signal, key=lambda signal: signal.rank)
                 turns.append(
                     RememberedTurn(
@@ -129,7 +132,6 @@ class SessionWorkflow:
                 strongest,
                 now=workflow.now(),
                 policy=self._state.policy.buffer,
-                tests_apart=apart,
             )
         )
         self._describe()
@@ -226,8 +228,8 @@ class SessionWorkflow:
 
     async def _continue_as_new(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
-        if self._state.buffer.due is not None and not workflow.patched(_FULL_GOES_FIRST):
-            return
+        if self._state.buffer.due is not None:
+            workflow.deprecate_patch(_FULL_GOES_FIRST)
         # What is due is part of the state; the next run begins with it.
         workflow.continue_as_new(self._state.model_copy(update={"runs": self._state.runs + 1}))
 

@@ -13,6 +13,7 @@ from engram.contracts.consolidation import ConsolidationReport, ExtractOutput, L
 from engram.contracts.usage import ModelSpent, by_model, in_all
 
 _PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
+# A marker that runs of before the first release have in their histories; it goes with the next.
 _NOTED = "consolidation-notes-spending"
 
 
@@ -65,6 +66,7 @@ def with_models(part: ConsolidationReport, models: tuple[ModelSpent, ...]) -> Co
 
 def note_spending(totals: ConsolidationReport) -> None:
     """Note on the run what it spent, where listings show it when the run has ended."""
-    if totals.models and workflow.patched(_NOTED):
+    if totals.models:
+        workflow.deprecate_patch(_NOTED)
         noted = [m.model_dump(mode="json", exclude_defaults=True) for m in totals.models]
         workflow.upsert_memo({names.SPENT_MEMO: noted})

@@ -103,7 +103,7 @@ class LinkProposal(_Answer):
 
 
 class Decision(_Answer):
-    """What a newer memory means for an older one (row K5)."""
+    """What a newer memory means for an older one."""
 
     newer: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
     older: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
@@ -116,7 +116,7 @@ class Decision(_Answer):
 
 
 class LinkingAnswer(_Answer):
-    """The links that were found, and the memories that are not worth keeping (row K2)."""
+    """The links that were found, and the memories that are not worth keeping."""
 
     reasoning: str = Field(max_length=2000)
     links: list[LinkProposal] = Field(default_factory=list, max_length=MAX_LINKS)

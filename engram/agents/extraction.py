@@ -1,4 +1,4 @@
-"""The extraction agent: from turns to statements (row W5)."""
+"""The extraction agent: from turns to statements."""
 
 from __future__ import annotations
 

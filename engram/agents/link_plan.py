@@ -1,4 +1,4 @@
-"""From a model's answer to a plan: links, survivals and decisions (rows K2 to K5)."""
+"""From a model's answer to a plan: links, survivals and decisions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LinkPlan:
     """What an answer becomes.
 
     Attributes:
-        lost_references: References that nothing resolves (row K4).
+        lost_references: References that nothing resolves.
         refused_retirements: Memories it would retire or count down beyond what one answer may.
     """
 
@@ -130,7 +130,7 @@ class _Reader:
             self.refused += len(pruned)
             pruned = set()
         for memory in self.by_alias.values():
-            # What is new starts at selectivity 0 and one pass; that pass is this one (K3).
+            # What is new starts at selectivity 0 and one pass; that pass is this one.
             if memory.id in self.fresh_ids and memory.id not in pruned:
                 continue
             gone = memory.id in pruned

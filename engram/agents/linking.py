@@ -1,4 +1,4 @@
-"""The linking agent: from memories to the links between them (rows K2, K4)."""
+"""The linking agent: from memories to the links between them."""
 
 from __future__ import annotations
 

@@ -123,7 +123,6 @@ def model_use(model: Model, version: str, usage: RunUsage) -> ModelUse:
     return ModelUse(
         model=model.model_id,
         instructions_version=version,
-        deterministic=isinstance(model, RulesModel),
         requests=usage.requests,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

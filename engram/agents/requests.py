@@ -53,7 +53,7 @@ class ExtractionRequest(_Value):
     """Find what these turns state.
 
     Attributes:
-        guidance: What became of earlier statements, and what to be careful with (row K7).
+        guidance: What became of earlier statements, and what to be careful with.
     """
 
     task: Literal["extract"] = "extract"

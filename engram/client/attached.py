@@ -173,11 +173,6 @@ class AttachedEngine:
         self._health = await self._wire.ask("GET", "/v1/health", _HEALTH)
 
     @property
-    def owner_pid(self) -> int | None:
-        """The process that answers; None before :meth:`greet`."""
-        return self._health.get("pid")
-
-    @property
     def ui_url(self) -> str | None:
         """The Temporal UI of the process that answers, when it has one."""
         template = self._health.get("workflow_url")

@@ -140,7 +140,7 @@ class PassRunner:
         )
 
     async def session_ended(self, scope: Scope, request: ConsolidationRequest) -> None:
-        """Promote what a session leaves lively (row D2); does not wait. Tiers are of one policy.
+        """Promote what a session leaves lively; does not wait. Tiers are of one policy.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached.

@@ -1,4 +1,4 @@
-"""The Temporal Schedules that run passes over all users (row D17)."""
+"""The Temporal Schedules that run passes over all users."""
 
 from __future__ import annotations
 

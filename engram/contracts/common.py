@@ -11,7 +11,7 @@ from engram.domain.scope import Scope
 
 
 class Population(StrEnum):
-    """Which memories a pass looks at (row D14)."""
+    """Which memories a pass looks at."""
 
     REAL = "real"
     """All but test memories."""

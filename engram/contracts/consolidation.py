@@ -13,7 +13,6 @@ from engram.contracts.digests import Undigested
 from engram.contracts.sessions import ConsolidationRequest
 from engram.contracts.usage import ModelSpent, by_model
 from engram.domain.digests.policy import DigestPolicy
-from engram.domain.memories import LinkKind
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.statements import Statement
 
@@ -48,13 +47,11 @@ class ModelUse(Message):
     Attributes:
         model: The model's name.
         instructions_version: Version of the instructions it was given.
-        deterministic: Whether rules answered rather than a language model.
         cost_usd: None when the price is not known.
     """
 
     model: str
     instructions_version: str
-    deterministic: bool = False
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -96,12 +93,12 @@ class ConsolidationReport(Message):
         links: Links made.
         pruned: Memories a linking pass counted down.
         discarded: Proposals that were not carried out, with a reason in the plan.
-        dropped_references: References of the model that nothing resolves (row K4).
+        dropped_references: References of the model that nothing resolves.
         dropped_quotes: Quotations of the model that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
         dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
-        actions: How many actions of each kind were carried out (row K8).
+        actions: How many actions of each kind were carried out.
         profiles: New versions of profiles.
         topics: New versions of topics.
         boxes: Boxes that were sealed.
@@ -240,7 +237,7 @@ class ExtractInput(TimedMessage):
 
 
 class ExtractOutput(Message):
-    """What the model made of a batch; kept readable in the Temporal UI (row K2).
+    """What the model made of a batch; kept readable in the Temporal UI.
 
     Attributes:
         use: What this answer came from.
@@ -248,7 +245,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         full: Whether the answer holds as much as one may, so that more may be stated.
-        verbatim: Episodes with words that are kept as they are (row W10).
+        verbatim: Episodes with words that are kept as they are.
         unguided: Whether the guidance could not be read; it was extracted without.
     """
 
@@ -268,7 +265,7 @@ class ReconcileInput(TimedMessage):
     """Input of the reconciling activity.
 
     Attributes:
-        verbatim: Episodes with words that are kept as they are (row W10).
+        verbatim: Episodes with words that are kept as they are.
     """
 
     statements: tuple[Statement, ...]
@@ -323,22 +320,12 @@ class LinkInput(TimedMessage):
     population: Population = Population.REAL
 
 
-class ProposedLink(Message):
-    """A link that the model found, its references resolved."""
-
-    first_id: str
-    second_id: str
-    kind: LinkKind = LinkKind.RELATED
-    confidence: float = Field(ge=0, le=1)
-    why: str
-
-
 class LinkOutput(Message):
     """What the model made of the memories: its proposals, and the plan they become.
 
     Attributes:
         use: What this answer came from.
-        dropped_references: References of the model that nothing resolves (row K4).
+        dropped_references: References of the model that nothing resolves.
         dropped_retirements: Retirements it proposed beyond what one answer may do.
         spent: What all attempts at it took, failed ones included.
     """

@@ -24,8 +24,8 @@ class LifecyclePolicy(Message):
 
     Attributes:
         lifecycle_rules: Every number that decisions about a memory's life depend on.
-        decay_batch: Memories that a decay pass writes at once (row D17).
-        promotion_batch: Memories that a promotion pass considers at once (row D17).
+        decay_batch: Memories that a decay pass writes at once.
+        promotion_batch: Memories that a promotion pass considers at once.
         pass_users: Users whose passes run at the same time.
         store_timeout: Longest time for one activity.
     """
@@ -87,7 +87,7 @@ class PassReport(Message):
         reviewed: Memories that were looked at.
         transitions: Every step that was made, counted by rule.
         changes: The first steps, one by one; ``transitions`` counts all of them.
-        erased: Memories that the explicit retention setting removed (row D11).
+        erased: Memories that the explicit retention setting removed.
         failures: Why the pass stopped; what was not done is still due.
     """
 
@@ -133,7 +133,7 @@ class PromotionReport(PassReport):
 
     Attributes:
         considered: Memories that had what promotion asks for, before their words were read.
-        promoted: Procedural memories that were made (row D3).
+        promoted: Procedural memories that were made.
         linked: Memories that were linked to what they became.
     """
 
@@ -168,7 +168,7 @@ class PassState(ScopedMessage):
     Attributes:
         began_at: The moment that everything is judged by; None before the first run.
         position: Where to go on.
-        sessions: Sessions that ended: what is lively in them is promoted first (row D2).
+        sessions: Sessions that ended: what is lively in them is promoted first.
         runs: Runs of this workflow so far, this one included.
     """
 

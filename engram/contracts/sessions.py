@@ -114,7 +114,7 @@ class ConsolidationRequest(Message):
     """Why a user's memory should be consolidated.
 
     Attributes:
-        population: Whether test turns are meant, or all others: never both (row D14).
+        population: Whether test turns are meant, or all others: never both.
     """
 
     reason: str

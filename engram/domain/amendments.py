@@ -11,7 +11,6 @@ from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.revisions import has_seen, remember
 from engram.domain.tellings import retold, tellings_of
 
-# Row K3.
 SELECTIVITY_STEP = 0.1
 # Quotations beyond these add nothing to what verifying finds.
 MAX_EVIDENCE = 16
@@ -70,7 +69,7 @@ def disputed(
 ) -> SemanticMemory:
     """``memory`` in dispute with these, and no longer with those that are settled.
 
-    Each dispute counts as one contradiction (row C6) while it lasts. What the user
+    Each dispute counts as one contradiction while it lasts. What the user
     confirmed stays confirmed; it counts for less all the same.
     """
     new = tuple(one for one in dict.fromkeys(with_) if one not in memory.disputed_with)
@@ -113,12 +112,7 @@ def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemor
 
 def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
     fresh = tuple(old for old in update.supersedes if old not in memory.supersedes)
-    changes: dict[str, object] = {}
-    if fresh:
-        changes["supersedes"] = (*memory.supersedes, *fresh)
-    if update.valid_from is not None and memory.valid_from is None:
-        changes["valid_from"] = update.valid_from
-    return memory.model_copy(update=changes)
+    return memory.model_copy(update={"supersedes": (*memory.supersedes, *fresh)})
 
 
 def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:

@@ -1,4 +1,4 @@
-"""Words in a turn that must survive as they were said (row W10): found by rule, few and certain."""
+"""Words in a turn that must survive as they were said: found by rule, few and certain."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def batches(
     """
     sessions: dict[tuple[str | None, bool], list[Episode]] = {}
     for episode in episodes:
-        # Test turns are read apart, or one statement could rest on both (row D14).
+        # Test turns are read apart, or one statement could rest on both.
         sessions.setdefault((episode.session_id, episode.is_test), []).append(episode)
     return [
         batch

@@ -1,6 +1,6 @@
 """A session's buffer: what is being talked about, what waits for extraction, and since when.
 
-The rules of row W4, and working memory of row M1: volatile, bounded, and gone
+When a buffer is due, and working memory: volatile, bounded, and gone
 when the session is.
 """
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Signal(StrEnum):
-    """How urgently a turn wants to be consolidated (row W3)."""
+    """How urgently a turn wants to be consolidated."""
 
     NONE = "none"
     LOW = "low"
@@ -83,19 +83,17 @@ class Buffer(_Value):
         *,
         now: datetime,
         policy: BufferPolicy,
-        tests_apart: bool = True,
     ) -> Buffer:
         """The buffer with these turns in it; due if one is urgent or it is full.
 
-        Turns that are in working memory already (sent again) change nothing.
+        Turns that are in working memory already (sent again) change nothing. Test
+        turns wait for no extraction, because passes take them only when asked to.
 
         Args:
             turns: What was said.
             strongest: The strongest signal of those that count.
             now: The present.
             policy: When the buffer is full, and how much it holds in mind.
-            tests_apart: Whether test turns wait for no extraction, because passes
-                take them only when asked to (row D14).
         """
         known = {turn.episode_id for turn in self.working_memory}
         fresh = {turn.episode_id: turn for turn in turns if turn.episode_id not in known}
@@ -103,7 +101,7 @@ class Buffer(_Value):
             return self.touched(now)
         held = _bounded((*self.working_memory, *fresh.values()), policy)
         mindful = self.touched(now).model_copy(update={"working_memory": held})
-        counting = sum(not (tests_apart and turn.is_test) for turn in fresh.values())
+        counting = sum(not turn.is_test for turn in fresh.values())
         if not counting:
             return mindful
         grown = mindful.model_copy(
@@ -131,7 +129,7 @@ class Buffer(_Value):
         return self.model_copy(update={"waiting": 0, "waiting_since": None, "due": reason})
 
     def closing(self, reason: str) -> Buffer:
-        """The session ends: consolidation is due once more, whatever waits (row D16)."""
+        """The session ends: consolidation is due once more, whatever waits."""
         if self.closed:
             return self
         return self.model_copy(

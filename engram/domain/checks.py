@@ -1,4 +1,4 @@
-"""What can be wrong with stored memories, and what mends it (row O4): pure, no words quoted."""
+"""What can be wrong with stored memories, and what mends it: pure, no words quoted."""
 
 from __future__ import annotations
 

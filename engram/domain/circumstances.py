@@ -31,12 +31,12 @@ class Circumstances:
     provenance: Provenance
 
     def side(self, *, is_test: bool) -> Circumstances:
-        """The same with only the test turns, or only the real ones (row D14)."""
+        """The same with only the test turns, or only the real ones."""
         kept = {key: e for key, e in self.episodes.items() if e.is_test == is_test}
         return replace(self, episodes=kept)
 
     def identity(self, statement: Statement) -> str:
-        """What makes two conclusions the same one (row W6), on this side."""
+        """What makes two conclusions the same one, on this side."""
         is_test = any(episode.is_test for episode in self.sources(statement))
         return apart(content_hash(statement.content), is_test=is_test)
 
@@ -115,7 +115,7 @@ class Circumstances:
 def _confidence(statement: Statement, telling: Telling) -> Confidence:
     found = bool(statement.evidence)
     return Confidence(
-        # Row C2: extracted is what a quotation of the source says; the rest is inferred.
+        # Extracted is what a quotation of the source says; the rest is inferred.
         method=ExtractionMethod.EXTRACTED if found else ExtractionMethod.INFERRED,
         extraction=statement.confidence,
         supporting_episodes=len(telling.episode_ids),

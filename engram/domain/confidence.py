@@ -1,4 +1,4 @@
-"""How sure Engram is of a conclusion: a composite score that can be audited (rows C1 to C7, C9)."""
+"""How sure Engram is of a conclusion: a composite score that can be audited."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ class Verification(StrEnum):
     DISPUTED = "disputed"
 
 
-# Row C2.
 EXTRACTION_BASE: dict[ExtractionMethod, float] = {
     ExtractionMethod.VERBATIM: 1.0,
     ExtractionMethod.EXTRACTED: 0.9,
     ExtractionMethod.INFERRED: 0.6,
 }
-# Row C1, decision.
 VERIFICATION_PART: dict[Verification, float] = {
     Verification.EVIDENCE_FOUND: 1.0,
     Verification.USER_CONFIRMED: 1.0,
     Verification.UNCHECKED: 0.5,
     Verification.DISPUTED: 0.0,
 }
-# Row C9: below this the extraction itself was not sure.
+# Below this the extraction itself was not sure.
 SPECULATIVE_BELOW = 0.40
-# Row C3: where corroboration starts, and the part of the gap each episode closes.
+# Where corroboration starts, and the part of the gap each episode closes.
 SEED_FRESH = 0.4
 SEED_IMPORTED = 0.25
 GAP_CLOSED = 0.1
@@ -106,17 +104,17 @@ class Confidence(BaseModel):
 
     @property
     def corroboration(self) -> float:
-        """Grows with each independent episode, halved by each contradiction (C3, C6)."""
+        """Grows with each independent episode, halved by each contradiction."""
         gap = (1.0 - self.seed) * (1.0 - GAP_CLOSED) ** (self.supporting_episodes - 1)
         return float((1.0 - gap) * 0.5**self.contradictions)
 
     def recency(self, now: datetime, decay_days: float) -> float:
-        """exp(-days since confirmed / decay_days); 1 for a confirmation in the future (C4)."""
+        """exp(-days since confirmed / decay_days); 1 for a confirmation in the future."""
         days = max((now - self.last_confirmed).total_seconds(), 0.0) / 86_400
         return math.exp(-days / decay_days)
 
     def explain(self, now: datetime, weights: ConfidenceWeights | None = None) -> str:
-        """The score in one sentence with its parts (C5)."""
+        """The score in one sentence with its parts."""
         episodes = self.supporting_episodes
         return (
             f"{self.score(now, weights):.2f}: {self.method} "
@@ -138,27 +136,27 @@ def effective_confidence(
     *,
     recalled_at: datetime | None = None,
 ) -> float:
-    """How far to trust a memory at ``now``, 0 to 1, from what was last written (row C7).
+    """How far to trust a memory at ``now``, 0 to 1, from what was last written.
 
     Args:
         confidence: None for a memory that has none; such a one is fully trusted.
         now: The present.
         weights: Of the four parts.
         recalled_at: When it was last recalled, which refreshes recency as being
-            confirmed does (row C8).
+            confirmed does.
     """
     return 1.0 if confidence is None else refreshed(confidence, recalled_at).score(now, weights)
 
 
 def refreshed(confidence: Confidence, recalled_at: datetime | None) -> Confidence:
-    """``confidence`` with its recency counted from the last recall, if that was later (row C8)."""
+    """``confidence`` with its recency counted from the last recall, if that was later."""
     if recalled_at is None or recalled_at <= confidence.last_confirmed:
         return confidence
     return confidence.model_copy(update={"last_confirmed": recalled_at})
 
 
 def is_speculative(confidence: Confidence | None, below: float = SPECULATIVE_BELOW) -> bool:
-    """Whether the extraction itself was not sure (row C9); never without a confidence.
+    """Whether the extraction itself was not sure; never without a confidence.
 
     Asked of what the extraction said, not of the composite: that of an
     uncontradicted memory never falls so low.

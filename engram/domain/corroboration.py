@@ -1,4 +1,4 @@
-"""A further episode says the same: what changes, and what does not (row C3)."""
+"""A further episode says the same: what changes, and what does not."""
 
 from __future__ import annotations
 

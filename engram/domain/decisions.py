@@ -1,4 +1,4 @@
-"""What a newer memory means for an older one, and what may come of it (row K5).
+"""What a newer memory means for an older one, and what may come of it.
 
 A model proposes; what is done about it is decided here, from the memories alone.
 """

@@ -1,4 +1,4 @@
-"""Whether a user's memories live as they should: the four ways in which they may not (row O1)."""
+"""Whether a user's memories live as they should: the four ways in which they may not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROMOTED = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
 
 
 class HealthRules(BaseModel):
-    """From where on something is called unhealthy (row O1).
+    """From where on something is called unhealthy.
 
     Attributes:
         enough: Memories below which shares say nothing.

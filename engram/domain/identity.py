@@ -27,7 +27,7 @@ def derived_id(scope: Scope, memory_type: str, identity: str, generation: int) -
     Args:
         scope: Whose memory.
         memory_type: factual, semantic, procedural or negation.
-        identity: What makes two conclusions the same one (row W6): a content
+        identity: What makes two conclusions the same one: a content
             hash, or category and canonical value of a pattern fact.
         generation: 0 for the first, counting up when it returns after having
             been superseded (Paris, London, Paris again).
@@ -36,7 +36,7 @@ def derived_id(scope: Scope, memory_type: str, identity: str, generation: int) -
 
 
 def apart(identity: str, *, is_test: bool) -> str:
-    """``identity``, told apart for what test turns state (row D14).
+    """``identity``, told apart for what test turns state.
 
     So a test memory and a real one of the same words never meet: neither hides,
     supports nor replaces the other. Those of real memories are as they always were.

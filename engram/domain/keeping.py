@@ -1,4 +1,4 @@
-"""Planning what is kept word for word beside what a batch states (row W10)."""
+"""Planning what is kept word for word beside what a batch states."""
 
 from __future__ import annotations
 

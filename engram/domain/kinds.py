@@ -1,4 +1,4 @@
-"""Whether a statement tells of something that happened or of something that holds (row W7)."""
+"""Whether a statement tells of something that happened or of something that holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HELPERS = 2
 
 @dataclass(frozen=True, slots=True)
 class KindWords:
-    """The words that row W7 goes by, lower case.
+    """The words that decide, lower case.
 
     Attributes:
         marker: Says when something happened, if the verb beside it is past.
@@ -54,7 +54,7 @@ def kind_of(
     """The kind of a statement; the first of these that decides.
 
     A slot that tells what holds makes a note, whatever its marker: "moved to
-    Lisbon in May" says where somebody lives. Then, as in row W7: a true temporal
+    Lisbon in May" says where somebody lives. Then: a true temporal
     marker; the category; the tags, of which one for notes beats one for episodes;
     a past-tense action verb; a note keyword; else it is an episode.
 

@@ -1,4 +1,4 @@
-"""Links between memories: resolving what a model refers to, and adding an edge (row K4)."""
+"""Links between memories: resolving what a model refers to, and adding an edge."""
 
 from __future__ import annotations
 
@@ -44,18 +44,25 @@ def resolve_reference(reference: str, contents: Mapping[str, str]) -> str | None
 
 
 def linked(
-    memory: DerivedMemory, target_id: str, kind: LinkKind, confidence: float, now: datetime
+    memory: DerivedMemory,
+    target_id: str,
+    kind: LinkKind,
+    confidence: float,
+    now: datetime,
+    *,
+    past_the_bound: bool = False,
 ) -> DerivedMemory | None:
     """``memory`` with an edge to the target; None if nothing changes.
 
-    Observing an edge again adds none: it grows surer, and the time is stamped (row
-    D12). At one moment it is observed once, so that a retry changes nothing.
+    Observing an edge again adds none: it grows surer, and the time is stamped. At one
+    moment it is observed once, so that a retry changes nothing. A memory has at most
+    ``MAX_LINKS`` edges; ``past_the_bound`` adds this one all the same.
     """
     if target_id == memory.id:
         return None
     same = next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
     if same is None:
-        if len(memory.links) >= MAX_LINKS:
+        if len(memory.links) >= MAX_LINKS and not past_the_bound:
             return None
         edge = Link(
             target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now

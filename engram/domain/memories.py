@@ -1,4 +1,4 @@
-"""What Engram remembers: the stored memory types and their fields (rows M1, M2, W11)."""
+"""What Engram remembers: the stored memory types and their fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DERIVED_TYPES: tuple[MemoryType, ...] = STORED_TYPES[1:]
 
 
 class MemoryStatus(StrEnum):
-    """Where a memory stands; only active ones answer by default (rows D5, D11)."""
+    """Where a memory stands; only active ones answer by default."""
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
@@ -50,7 +50,7 @@ class FactCategory(StrEnum):
 
 
 class Category(StrEnum):
-    """The ten categories of extracted knowledge (row W5)."""
+    """The ten categories of extracted knowledge."""
 
     FACT = "fact"
     PREFERENCE = "preference"
@@ -65,7 +65,7 @@ class Category(StrEnum):
 
 
 class MemoryKind(StrEnum):
-    """What later knowledge may do to a derived memory (row W7)."""
+    """What later knowledge may do to a derived memory."""
 
     EPISODE = "episode"
     """Something that happened: nothing ever replaces it."""
@@ -79,17 +79,17 @@ class MemoryForm(StrEnum):
     STATEMENT = "statement"
     """One thing that a conversation states."""
     ARTIFACT = "artifact"
-    """Words that must survive as they were said (row W10)."""
+    """Words that must survive as they were said."""
     SUMMARY = "summary"
-    """Several small notes in one sentence (row W10)."""
+    """Several small notes in one sentence."""
     PROFILE = "profile"
-    """What is known about one person, place or project (row K6)."""
+    """What is known about one person, place or project."""
     TOPIC = "topic"
-    """What is known under one topic (row K6)."""
+    """What is known under one topic."""
     BOX = "box"
-    """A run of turns on one topic (row W8)."""
+    """A run of turns on one topic."""
     GUIDELINE = "guideline"
-    """What earlier consolidations taught later ones (row K7)."""
+    """What earlier consolidations taught later ones."""
 
 
 ANSWERING_FORMS: tuple[MemoryForm, ...] = (
@@ -103,7 +103,7 @@ DIGEST_FORMS: tuple[MemoryForm, ...] = tuple(f for f in MemoryForm if f not in A
 
 
 class Resolution(StrEnum):
-    """How a commitment ended (row D8)."""
+    """How a commitment ended."""
 
     FULFILLED = "fulfilled"
     EXPIRED = "expired"
@@ -245,7 +245,7 @@ class Memory(_Value):
 
 
 class Episode(Memory):
-    """A turn, verbatim. Its content and vectors are never written again (row W1)."""
+    """A turn, verbatim. Its content and vectors are never written again."""
 
     type: Literal[MemoryType.EPISODIC] = MemoryType.EPISODIC
     role: str
@@ -263,14 +263,14 @@ class Episode(Memory):
 
 
 class DerivedMemory(Memory):
-    """Anything Engram concluded. Names the episodes it was concluded from (row M3).
+    """Anything Engram concluded. Names the episodes it was concluded from.
 
     Attributes:
         event_at: When what it says happened or began to hold.
         derived_at: When Engram concluded it.
         valid_from: From when it is true; None for always.
         valid_to: Until when it was true; None while it holds.
-        identity: What makes two conclusions the same one (row W6).
+        identity: What makes two conclusions the same one.
         generation: Counts how often the same conclusion began to hold anew.
         superseded_by: The memory that replaced this one.
         supersedes: The memories that this one replaced.
@@ -299,7 +299,7 @@ class DerivedMemory(Memory):
 
 
 class Fact(DerivedMemory):
-    """Found by a deterministic pattern. Content never changes (row M2).
+    """Found by a deterministic pattern. Content never changes.
 
     Attributes:
         value: The canonical form: E.164, ISO 8601, lower-cased address.
@@ -310,11 +310,6 @@ class Fact(DerivedMemory):
     category: FactCategory
     value: str
     evidence: str
-
-    @property
-    def source_episode_id(self) -> str:
-        """The episode it was first found in."""
-        return self.source_episode_ids[0]
 
 
 class SemanticMemory(DerivedMemory):

@@ -1,4 +1,4 @@
-"""When two texts say the same thing: the normal form behind content hashes (row W6)."""
+"""When two texts say the same thing: the normal form behind content hashes."""
 
 from __future__ import annotations
 

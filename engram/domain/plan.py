@@ -1,4 +1,4 @@
-"""What consolidation is going to do, as a value: the actions of row W9.
+"""What consolidation is going to do, as a value.
 
 A plan fixes everything: contents, ids, generations, and what replaces what.
 Applying it decides nothing, so that applying it twice does nothing twice.
@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.lifecycle.states import LifecycleState as LifecycleState  # noqa: PLC0414 - passed on
 from engram.domain.memories import Evidence, LinkKind, Resolution, SemanticMemory, Telling
-from engram.errors import InvalidInput
 
 
 class ActionSource(StrEnum):
@@ -24,13 +23,12 @@ class ActionSource(StrEnum):
 
     EXTRACTION = "extraction"
     CONSOLIDATION = "consolidation"
-    REPLAY = "replay"
-    MANUAL = "manual"
     UNKNOWN = "unknown"
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Plans stay in histories: fields that another version has are ignored, as in all messages.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Eligibility(_Value):
@@ -68,7 +66,6 @@ class Reason(StrEnum):
     NOT_SHOWN = "not_shown"
     NOT_ELIGIBLE = "not_eligible"
     TOO_MANY = "too_many"
-    INVALID = "invalid"
 
 
 class _Action(_Value):
@@ -92,14 +89,14 @@ class StoreEpisode(_Action):
 
 
 class CreateArtifact(_Action):
-    """Store words that must survive as they were said (row W10)."""
+    """Store words that must survive as they were said."""
 
     action: Literal["create_artifact"] = "create_artifact"
     memory: SemanticMemory
 
 
 class SummarizeNode(_Action):
-    """Store one summary over several notes, which stay readable (row W10)."""
+    """Store one summary over several notes, which stay readable."""
 
     action: Literal["summarize_node"] = "summarize_node"
     memory: SemanticMemory
@@ -123,7 +120,7 @@ class Supersession(_Value):
 
 
 class Ending(_Value):
-    """A commitment ended (row D8).
+    """A commitment ended.
 
     Attributes:
         resolution: How.
@@ -151,7 +148,7 @@ class Place(_Value):
 
 
 class Survival(_Value):
-    """A linking pass looked at a memory (row K3).
+    """A linking pass looked at a memory.
 
     Attributes:
         operation: Names the pass, so that a repeat of it counts once.
@@ -178,8 +175,7 @@ class UpdateNote(_Action):
         place: Where it belongs now.
         reinstated_from: It was replaced by this memory, and is not any more.
             Does nothing if something else has replaced it since.
-        valid_from: As in ``place``; only in plans made before there was a place.
-        supersedes: Likewise, to be added to those already noted.
+        supersedes: What it replaces besides what it is noted to.
         supersession: It stops holding. Applied only after everything new was read back.
         survival: What a linking pass made of it.
     """
@@ -195,7 +191,6 @@ class UpdateNote(_Action):
     ending: Ending | None = None
     place: Place | None = None
     reinstated_from: str | None = None
-    valid_from: datetime | None = None
     supersedes: tuple[str, ...] = ()
     supersession: Supersession | None = None
     survival: Survival | None = None
@@ -204,7 +199,7 @@ class UpdateNote(_Action):
     def amends(self) -> bool:
         """Whether it does anything besides retiring the memory."""
         told = self.add_sources or self.add_tellings or self.drop_tellings or self.add_evidence
-        placed = self.place or self.reinstated_from or self.valid_from or self.supersedes
+        placed = self.place or self.reinstated_from or self.supersedes
         disputed = self.dispute_with or self.settle_with
         return bool(told or placed or disputed or self.ending or self.survival)
 
@@ -234,41 +229,7 @@ Action: TypeAlias = Annotated[
     StoreNote | StoreEpisode | CreateArtifact | SummarizeNode | UpdateNote | LinkGraph | Discard,
     Field(discriminator="action"),
 ]
-_ACTIONS: TypeAdapter[Any] = TypeAdapter(Action)
 _STORING = StoreNote | StoreEpisode | CreateArtifact | SummarizeNode
-
-
-def parse_action(raw: object) -> Action:
-    """Read an action strictly.
-
-    Raises:
-        InvalidInput: unknown kind, unknown or missing field, number out of range.
-    """
-    try:
-        parsed: Action = _ACTIONS.validate_python(raw)
-    except ValidationError as error:
-        raise InvalidInput(
-            f"A consolidation action has {error.error_count()} faults.",
-            allowed="store_episode, store_note, update_note, create_artifact, summarize_node, "
-            "discard or link_graph, with exactly their fields",
-            details={"fields": [".".join(map(str, e["loc"])) for e in error.errors()]},
-        ) from error
-    return parsed
-
-
-def action_or_discard(raw: object) -> Action:
-    """Read an action at run time: an invalid one becomes discard (row W9).
-
-    A valid action whose eligibility cannot be read keeps its kind, and counts as
-    resting on nothing: ``Eligibility()``.
-    """
-    if isinstance(raw, dict) and "eligibility" in raw:
-        raw = {**raw, "eligibility": eligibility_or_candidate(raw["eligibility"])}
-    try:
-        return parse_action(raw)
-    except InvalidInput as error:
-        fields = ", ".join(error.details["fields"])
-        return Discard(why=f"invalid action: {fields or 'unreadable'}"[:500], reason=Reason.INVALID)
 
 
 def eligibility_of(
@@ -281,14 +242,6 @@ def eligibility_of(
         importance=memory.importance,
         source=source,
     )
-
-
-def eligibility_or_candidate(raw: object) -> Eligibility:
-    """Read an eligibility context; an invalid one becomes {0, candidate, 0, unknown} (row W9)."""
-    try:
-        return Eligibility.model_validate(raw)
-    except ValidationError:
-        return Eligibility()
 
 
 class ConsolidationPlan(_Value):
@@ -311,7 +264,7 @@ class ConsolidationPlan(_Value):
         return tuple(a for a in self._updates() if a.supersession is not None)
 
     def counts(self) -> dict[str, int]:
-        """How many actions of each kind it has (row K8)."""
+        """How many actions of each kind it has."""
         return dict(Counter(action.action for action in self.actions))
 
     def links(self) -> tuple[LinkGraph, ...]:

@@ -37,7 +37,7 @@ class RankingWeights(BaseModel):
 
 
 class RankingFactors(BaseModel):
-    """What a score is multiplied with for what a memory is, whatever was asked (rows R4, R7).
+    """What a score is multiplied with for what a memory is, whatever was asked.
 
     Attributes:
         validated: For what a second turn or the user vouches for.

@@ -8,7 +8,7 @@ from engram.domain.slots import is_functional
 
 
 def storing(memory: SemanticMemory, contents: dict[str, str]) -> Action:
-    """Storing a memory: what happened is an episode, what holds is a note (row W7)."""
+    """Storing a memory: what happened is an episode, what holds is a note."""
     kind = StoreEpisode if memory.kind is MemoryKind.EPISODE else StoreNote
     reason = Reason.HOLDS_AGAIN if memory.generation else Reason.NEW
     return kind(

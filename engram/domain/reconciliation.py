@@ -1,4 +1,4 @@
-"""What new statements mean for what is known: a pure function to a plan (rows K5, W6, C3)."""
+"""What new statements mean for what is known: a pure function to a plan."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reconcile(
         known: Every memory that could matter: all generations of the same
             contents, whatever shares a timeline, current or replaced.
         circumstances: Scope, time, episodes and provenance.
-        verbatim: Turns with words to be kept as they are (row W10).
+        verbatim: Turns with words to be kept as they are.
 
     Returns:
         The plan. Reconciling the same statements with what the plan leads to
@@ -65,7 +65,7 @@ def reconcile(
     """
     remembered, actions, quoted = tuple(known), list[Action](), tuple(verbatim)
     for is_test in (False, True):
-        # What test turns state never meets what real ones do (row D14).
+        # What test turns state never meets what real ones do.
         side = circumstances.side(is_test=is_test)
         stated = [s for s in statements if side.sources(s)]
         to_keep = [episode for episode in quoted if episode.is_test == is_test]
@@ -133,7 +133,7 @@ class _Desk:
             # The same words in the same batch, understood a moment before.
             slot = self.taken[identity][0].slot
         if statement.kind is MemoryKind.EPISODE and same is None:
-            # What happened stands for itself: nothing ever takes its place (row W7).
+            # What happened stands for itself: nothing ever takes its place.
             slot = None
         if slot is not None and timeline_key(slot) in self.timelines:
             told = Told(slot, telling, statement=statement)
@@ -256,7 +256,7 @@ class _Desk:
         return self.circumstances.generation(memory, 1 + max(used, default=-1))
 
     def _end_commitments(self) -> None:
-        """A promise that no longer holds was kept, unless the turn says otherwise (row D8)."""
+        """A promise that no longer holds was kept, unless the turn says otherwise."""
         for update in tuple(self.updates.values()):
             memory, by = self.known[update.memory_id], update.supersession
             if by is None or memory.category is not Category.COMMITMENT or memory.resolution:

@@ -1,4 +1,4 @@
-"""Which episodes say so: bounded, and yet each counts once (row C3).
+"""Which episodes say so: bounded, and yet each counts once.
 
 A thing can be said a thousand times. Kept whole are the first sources and the
 latest ones; of those between only a fingerprint remains, by which reading them

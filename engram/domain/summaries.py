@@ -1,4 +1,4 @@
-"""One sentence over several small notes of one kind, like all that somebody likes (row W10).
+"""One sentence over several small notes of one kind, like all that somebody likes.
 
 The notes stay as they are. When one of them stops holding or one is added, the
 summary gives way to a new generation, in the plan that makes the change.

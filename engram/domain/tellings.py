@@ -11,7 +11,8 @@ from engram.domain.memories import SemanticMemory, Telling
 def tellings_of(memory: SemanticMemory) -> tuple[Telling, ...]:
     """Each time the memory was told, as far as its sources exist.
 
-    Memories of before tellings were kept say when they were first and last told.
+    Where none of these tells it, because it gained them from a duplicate without a slot,
+    the memory itself says when it was first and last told.
     """
     sources = set(memory.source_episode_ids)
     kept = tuple(one for one in memory.tellings if sources & set(one.episode_ids))

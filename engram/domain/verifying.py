@@ -1,4 +1,4 @@
-"""Checking a memory against the episodes it was drawn from (row M3)."""
+"""Checking a memory against the episodes it was drawn from."""
 
 from __future__ import annotations
 

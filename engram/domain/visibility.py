@@ -14,7 +14,7 @@ from engram.domain.memories import DerivedMemory, Memory, MemoryStatus
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """From when, and of when, one looks at memory (rows R3, R8, D11, D14).
+    """From when, and of when, one looks at memory.
 
     Attributes:
         now: The present. Without ``as_of``, what counts is what is active now.

@@ -1,4 +1,4 @@
-"""Whose turns speak for the user, and whose are only context (row W5)."""
+"""Whose turns speak for the user, and whose are only context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vocabulary of row W7, from its data file."""
+"""The vocabulary of kinds, from its data file."""
 
 from __future__ import annotations
 

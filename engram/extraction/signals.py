@@ -1,4 +1,4 @@
-"""How urgently a turn wants to be consolidated, told by local rules (row W3)."""
+"""How urgently a turn wants to be consolidated, told by local rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What matters most about a user, for the start of a conversation (row C8)."""
+"""What matters most about a user, for the start of a conversation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Briefing:
     ) -> list[Briefed]:
         """Conclusions that hold, by durable score; what says the same comes once.
 
-        What is kept cold comes only where hot memories do not fill the limit (row D10).
+        What is kept cold comes only where hot memories do not fill the limit.
         """
         found: list[AnyMemory] = []
         visibility = Visibility(now=now, include_test=include_test)

@@ -26,11 +26,6 @@ _CUT = "..."
 _NOTHING = len(context_block(()))
 
 
-def estimated_tokens(text: str) -> int:
-    """About how many tokens ``text`` has: a quarter of its characters, rounded up."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
 def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     """The hits as one fenced block of at most ``tokens`` estimated tokens.
 

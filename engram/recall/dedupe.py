@@ -1,4 +1,4 @@
-"""One answer per content, and none that another answer says already (row R9)."""
+"""One answer per content, and none that another answer says already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an answer came back (row R6)."""
+"""Why an answer came back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
-from engram.recall.models import ExplainedLink, RecallExplanation, ScorePart
+from engram.recall.models import RecallExplanation
 from engram.recall.ranked import Ranked
 from engram.recall.search import Question
 
@@ -20,22 +20,10 @@ def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> Reca
         else None
     )
     return RecallExplanation(
-        parts=tuple(
-            ScorePart(
-                name=part.name,
-                raw=part.raw,
-                value=part.value,
-                weight=part.weight,
-                contribution=part.contribution,
-            )
-            for part in one.parts
-        ),
+        parts=one.parts,
         filters=tuple(_filters(one, question)),
         linked_from=one.links[-1].source_id if one.links else None,
-        links=tuple(
-            ExplainedLink(source_id=link.source_id, kind=link.kind, confidence=link.confidence)
-            for link in one.links
-        ),
+        links=one.links,
         confidence=confidence,
         provenance=memory.provenance,
     )

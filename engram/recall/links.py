@@ -1,8 +1,8 @@
-"""Following links: what the answers are connected with (rows R2, R5).
+"""Following links: what the answers are connected with.
 
 Activation spreads from the best answers along their links. A step passes on a
 share of what it starts from, times how sure the link still is at the moment one
-looks from (row D12), less with every step; links under the bound are not followed.
+looks from, less with every step; links under the bound are not followed.
 A memory that several answers lead to collects from each. ``ROUNDS`` rounds in the
 manner of personalised PageRank (Page et al. 1998) then settle how much each is worth.
 """
@@ -16,16 +16,17 @@ from engram.domain.lifecycle.edges import edge_confidence
 from engram.domain.lifecycle.rules import EdgeRules
 from engram.domain.memories import AnyMemory, DerivedMemory, Link
 from engram.ports import MemoryRepository
-from engram.recall.ranked import LinkStep, Ranked, by_score
+from engram.recall.models import ExplainedLink
+from engram.recall.ranked import Ranked, by_score
 from engram.recall.search import Question
 
 HOPS = 2
 # What one step is worth, at full confidence of the link.
 STEP = 0.5
-# Weaker edges lead astray more often than not (row R5).
+# Weaker edges lead astray more often than not.
 WEAKEST = 0.2
 MOST_NEIGHBOURS = 100
-# Rounds of refinement (row R5).
+# Rounds of refinement.
 ROUNDS = 8
 
 
@@ -72,10 +73,10 @@ async def _walk(
     memories: dict[str, AnyMemory],
     passes: Callable[[AnyMemory], bool],
     rules: EdgeRules,
-) -> tuple[list[_Edge], dict[str, tuple[LinkStep, ...]]]:
+) -> tuple[list[_Edge], dict[str, tuple[ExplainedLink, ...]]]:
     """Edges up to ``HOPS`` away, and the surest path to each memory; reads what is missing."""
     edges: list[_Edge] = []
-    paths: dict[str, tuple[LinkStep, ...]] = {}
+    paths: dict[str, tuple[ExplainedLink, ...]] = {}
     border = sorted(seeds, key=lambda memory_id: (-seeds[memory_id], memory_id))
     walked: set[str] = set()
     for _ in range(HOPS):
@@ -94,7 +95,7 @@ async def _walk(
             memories |= {key: memory for key, memory in fetched.items() if passes(memory)}
         reached = [edge for edge in outward if edge.target in memories]
         for edge in reached:
-            step = LinkStep(edge.source, edge.kind, edge.confidence)
+            step = ExplainedLink(source_id=edge.source, kind=edge.kind, confidence=edge.confidence)
             paths.setdefault(edge.target, (*paths.get(edge.source, ()), step))
         edges.extend(reached)
         border = sorted({edge.target for edge in reached})

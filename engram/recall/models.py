@@ -48,7 +48,7 @@ class ExplainedLink(_Value):
 
 
 class RecallExplanation(_Value):
-    """Why a memory came back, and came back where it did (row R6).
+    """Why a memory came back, and came back where it did.
 
     ``str()`` of it is for people; the fields, also as JSON, are for programs.
 

@@ -1,4 +1,4 @@
-"""What was denied does not come back as true (row R1)."""
+"""What was denied does not come back as true."""
 
 from __future__ import annotations
 

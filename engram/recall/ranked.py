@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from engram.domain.memories import AnyMemory, MemoryType
+from engram.recall.models import ExplainedLink, ScorePart
 
 
-class Part(NamedTuple):
-    """One part of a score.
+def part_of(name: str, value: float, weight: float, raw: float | None = None) -> ScorePart:
+    """A part of a score.
 
-    Attributes:
+    Args:
         name: What was looked at.
         value: What was found, 0 to 1.
         weight: Its share of the score; negative where it takes away.
         raw: What was measured, where that is another number.
     """
-
-    name: str
-    value: float
-    weight: float
-    raw: float | None = None
-
-    @property
-    def contribution(self) -> float:
-        """What it adds to the score."""
-        return self.value * self.weight
+    return ScorePart(name=name, raw=raw, value=value, weight=weight, contribution=value * weight)
 
 
-def change(name: str, by: float, raw: float | None = None) -> Part:
+def change(name: str, by: float, raw: float | None = None) -> ScorePart:
     """A part that adds ``by`` to a score, or takes it away."""
-    return Part(name, abs(by), 1.0 if by > 0 else -1.0, raw)
-
-
-@dataclass(frozen=True, slots=True)
-class LinkStep:
-    """The link that led to a memory, with how sure Engram is of it."""
-
-    source_id: str
-    kind: str
-    confidence: float
+    return part_of(name, abs(by), 1.0 if by > 0 else -1.0, raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +37,8 @@ class Ranked:
 
     memory: AnyMemory
     score: float
-    parts: tuple[Part, ...] = ()
-    links: tuple[LinkStep, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
+    links: tuple[ExplainedLink, ...] = ()
     negated_by: tuple[str, ...] = ()
 
     @property

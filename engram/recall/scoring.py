@@ -16,7 +16,7 @@ from engram.domain.memories import AnyMemory, DerivedMemory, Episode
 from engram.domain.ranking import RankingWeights
 from engram.recall.analysis import Analysis
 from engram.recall.cues import holds_cue
-from engram.recall.ranked import Part, Ranked, by_score
+from engram.recall.ranked import Ranked, by_score, part_of
 from engram.recall.search import Found
 
 _WORD = re.compile(r"[^\W_]+")
@@ -43,19 +43,19 @@ def _scored(one: Found, analysis: Analysis, shares: _Shares, around: Mapping[str
     beside = around.get(memory.id, sides.both)
     match = sides.match
     parts = [
-        Part("sparse", sides.words, shares.sparse, match.sparse),
-        Part("dense", sides.near, shares.dense, match.dense),
-        Part("around", beside, shares.around),
-        Part("substance", _substance(memory), shares.substance),
+        part_of("sparse", sides.words, shares.sparse, match.sparse),
+        part_of("dense", sides.near, shares.dense, match.dense),
+        part_of("around", beside, shares.around),
+        part_of("substance", _substance(memory), shares.substance),
     ]
     if _is_subject(memory, analysis.subjects):
-        parts.append(Part("subject", 1.0, shares.subject))
+        parts.append(part_of("subject", 1.0, shares.subject))
     if analysis.asked and holds_cue(memory.content, analysis.asked):
-        parts.append(Part("cue", 1.0, shares.cue))
+        parts.append(part_of("cue", 1.0, shares.cue))
     if analysis.period is not None and analysis.period.holds(_moment(memory)):
-        parts.append(Part("period", 1.0, shares.period))
+        parts.append(part_of("period", 1.0, shares.period))
     if isinstance(memory, Episode) and memory.content.rstrip().endswith("?"):
-        parts.append(Part("asking", 1.0, -shares.asking))
+        parts.append(part_of("asking", 1.0, -shares.asking))
     whole = sum([part.value * part.weight for part in parts])
     ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
     return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")

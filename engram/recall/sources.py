@@ -1,4 +1,4 @@
-"""The episodes that answers were concluded from (row M3)."""
+"""The episodes that answers were concluded from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory is, whatever was asked: its life, how sure Engram is, how fresh (rows R4, R7)."""
+"""What a memory is, whatever was asked: its life, how sure Engram is, how fresh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def weighted(
 
 
 def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
-    """What its state in life multiplies a score with; 1 for a memory that has none (row R4)."""
+    """What its state in life multiplies a score with; 1 for a memory that has none."""
     match memory.lifecycle:
         case LifecycleState.VALIDATED | LifecycleState.ACTIVE:
             weight = factors.validated

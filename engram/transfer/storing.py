@@ -139,7 +139,7 @@ class TurnImporter:
             namespace=request.scope.namespace,
             user_id=request.scope.user_id,
             content=turn.content,
-            # As of its own time, so that questions about then are answered rightly (row R3).
+            # As of its own time, so that questions about then are answered rightly.
             known_at=turn.timestamp,
             created_at=request.now,
             session_id=turn.session_id,

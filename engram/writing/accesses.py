@@ -1,4 +1,4 @@
-"""Being recalled is an access: collected in memory, noted in batches (row R10).
+"""Being recalled is an access: collected in memory, noted in batches.
 
 Collecting costs a few dictionary entries per answer. What waits is noted every
 few seconds, when much waits, and on a clean stop; a batch that was written but

@@ -116,7 +116,7 @@ async def current_guidance(
 ) -> tuple[tuple[str, ...], bool]:
     """What extractions are told, and whether that could be read.
 
-    Never raises: an extraction without guidance is better than none (row K7).
+    Never raises: an extraction without guidance is better than none.
     """
     where: Filter = (
         Equals("form", MemoryForm.GUIDELINE.value),

@@ -1,4 +1,4 @@
-"""The digest stage: what is derived from memories follows what a pass touched (rows K6, K7, W8)."""
+"""The digest stage: what is derived from memories follows what a pass touched."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Digests:
     ) -> Digested:
         """Boxes of the sessions that these turns belong to, and of those that ended.
 
-        Test turns are in none (row D14).
+        Test turns are in none.
         """
         closed = frozenset(ended)
         by_session: dict[str, list[str]] = {session: [] for session in sorted(closed)}

@@ -25,7 +25,7 @@ from engram.writing.context import turns_before
 from engram.writing.findings import FindingsStore
 
 DEFAULT_IMPORTANCE = 0.5
-"""Row D1, decision: what a turn weighs when nobody says otherwise."""
+"""What a turn weighs when nobody says otherwise."""
 
 
 @dataclass

@@ -74,7 +74,7 @@ class FindingsStore:
         repository: Where memories are kept.
         embedder: Gives them their vectors.
         new_write_id: Gives a fresh id for each write.
-        seed: Where the corroboration of what is new starts (row C3).
+        seed: Where the corroboration of what is new starts.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class FindingsStore:
         )
 
     def _fact(self, request: Writing, episode: Episode, found: PatternFact) -> Fact:
-        # Row W6, decision: a pattern fact is identified by category and canonical value.
+        # A pattern fact is identified by category and canonical value.
         identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
         return Fact.model_validate(
             {

@@ -1,4 +1,4 @@
-"""Habits hold as long as the knowledge they came from does (row D3)."""
+"""Habits hold as long as the knowledge they came from does."""
 
 from __future__ import annotations
 

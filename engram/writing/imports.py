@@ -1,4 +1,4 @@
-"""Memories from elsewhere: stored as ones that had a life before (row D18)."""
+"""Memories from elsewhere: stored as ones that had a life before."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class KnownMemories:
     ) -> list[SemanticMemory]:
         """Every memory that could tell the same as a statement, or be replaced by it.
 
-        ``sides``: whether test turns say it (True), real ones (False), or both (row D14).
+        ``sides``: whether test turns say it (True), real ones (False), or both.
         """
         found = await self._generations(scope, statements, sides)
         progress("generations")

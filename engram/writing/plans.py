@@ -192,7 +192,7 @@ class PlanWriter:
 
 
 def _log_actions(plan: ConsolidationPlan) -> None:
-    """How many actions of each kind and reason; at debug, of which memories (row K8).
+    """How many actions of each kind and reason; at debug, of which memories.
 
     Never what they say.
     """

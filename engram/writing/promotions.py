@@ -1,4 +1,4 @@
-"""Promoting memories: knowledge to habits (row D3), and from tier to tier (rows D2, D4)."""
+"""Promoting memories: knowledge to habits, and from tier to tier."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Promoter:
         return done
 
     async def promote_session(self, request: WalkInput) -> PromotionReport:
-        """Lift what is lively in a session that ended out of the working tier (row D2)."""
+        """Lift what is lively in a session that ended out of the working tier."""
         rules, steps = request.rules, Steps()
         report = PromotionReport(dry_run=request.dry_run, population=request.population)
         if rules.policy_name(request.scope.namespace) != "energy" or not request.session_id:
@@ -236,7 +236,7 @@ class Promoter:
                     rule=TO_HABIT,
                     source="semantic",
                     target="procedural",
-                    why="a behavioural pattern that passes and confidence speak for (D3)",
+                    why="a behavioural pattern that passes and confidence speak for",
                 )
                 for source in made
             ),

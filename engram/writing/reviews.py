@@ -18,7 +18,6 @@ from engram.contracts.lifecycle import (
     summed,
 )
 from engram.domain.lifecycle.decisions import Rulebook, Transition, rulebook
-from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.lifecycle.table import Aspect
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -172,11 +171,6 @@ class Reviewer:
         await self.repository.delete_unchanged(scope, memory_type, revisions)
         left = await self.repository.get(scope, revisions, (memory_type,), fresh=True)
         return frozenset(revisions) - left.keys()
-
-
-def due_now(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> bool:
-    """Whether a pass at ``now`` would look at ``memory``."""
-    return _is_due(memory, now, rulebook(rules, memory.namespace))
 
 
 def _is_due(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:

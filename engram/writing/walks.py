@@ -47,7 +47,7 @@ def underneath(repository: MemoryRepository) -> MaintenanceRepository:
 
 
 def of_population(population: Population) -> Condition:
-    """Only test memories, or none of them (row D14)."""
+    """Only test memories, or none of them."""
     tests = Equals("is_test", value=True)
     return tests if population is Population.TEST else Not(tests)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -152,7 +151,7 @@ async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: Fake
 async def test_test_memories_cross_only_when_asked_for(
     attached: AttachedEngine, fake: FakeEngine
 ) -> None:
-    """Which of them are meant arrives with every question about many memories (row D14)."""
+    """Which of them are meant arrives with every question about many memories."""
     await attached.encode(ADA, "s1", turn("real", "m1"))
     tried = turn("a test", "m2").model_copy(update={"is_test": True})
     await attached.encode(ADA, "s1", tried)
@@ -316,7 +315,6 @@ async def test_links_to_the_owners_ui(attached: AttachedEngine) -> None:
     assert attached.run_url("session/a b") == f"{base}/session%2Fa%20b"
     assert attached.run_url("w", "r/1") == f"{base}/w/r%2F1/history"
     assert attached.ui_url == "http://ui.test:1"
-    assert attached.owner_pid == os.getpid()
 
 
 async def test_closed_is_closed(attached: AttachedEngine) -> None:

@@ -262,7 +262,7 @@ async def test_a_zip_once_again_and_longer(memory: MemoryStore, tmp_path: Path) 
 
 
 async def test_old_turns_do_not_fade_at_once(memory: MemoryStore, tmp_path: Path) -> None:
-    """What was said years ago counts from the day it is imported (row D1)."""
+    """What was said years ago counts from the day it is imported."""
     file = tmp_path / "old.jsonl"
     line = {"content": "I plant trees.", "timestamp": "2016-05-01T10:00:00Z"}
     file.write_text(json.dumps(line) + "\n")

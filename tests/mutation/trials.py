@@ -39,7 +39,7 @@ _HEAVY: Final = (
     *("pydantic", "pydantic_ai", "pydantic_settings", "temporalio.client", "temporalio.worker"),
     *("temporalio.contrib.pydantic", "qdrant_client", "httpx", "structlog", "trustme", "typer"),
     *("pydantic_ai.models.function", "pydantic_ai.models.test", "hypothesis.strategies"),
-    *("dateparser", "phonenumbers", "wordllama", "numpy", "fastapi", "uvicorn"),
+    *("phonenumbers", "wordllama", "numpy", "fastapi", "uvicorn"),
 )
 # Not what the project adds: one process, always the same order, nothing that takes long.
 _PYTEST: Final = (

@@ -1,7 +1,8 @@
 """Histories of earlier versions replay against the present code.
 
 Workflows that run somewhere have such histories; code that cannot replay them
-stops those workflows. Histories are added, never written anew.
+stops those workflows. Histories are added, never written anew. Those of ``c57d23c_``
+were recorded by that commit, and have its markers: they go when the deprecated patches go.
 """
 
 from __future__ import annotations

@@ -14,10 +14,9 @@ from tests.support.ports import free_port
 @pytest.mark.parametrize(
     ("package", "command", "extra"),
     [
-        ("dateparser", ["up"], "embedded"),
         ("phonenumbers", ["up"], "embedded"),
         ("fastapi", ["up"], "embedded"),
-        ("dateparser", ["worker"], "worker"),
+        ("phonenumbers", ["worker"], "worker"),
     ],
 )
 def test_a_missing_package_names_its_extra(
@@ -51,8 +50,7 @@ def test_a_client_needs_no_extra() -> None:
     """The connected client imports without any package of the extras."""
     code = (
         "import sys\n"
-        "for name in ('dateparser', 'phonenumbers', 'qdrant_edge', 'wordllama', 'fastapi', "
-        "'uvicorn'):\n"
+        "for name in ('phonenumbers', 'qdrant_edge', 'wordllama', 'fastapi', 'uvicorn'):\n"
         "    sys.modules[name] = None\n"
         "import engram.client.connect\n"
     )

@@ -257,7 +257,7 @@ async def test_a_rate_limit_is_waited_for_as_long_as_the_provider_says(
 async def test_linking_waits_for_three_extractions_and_then_links_both_ways(
     memory: Memory,
 ) -> None:
-    """Row K1 and K4: two extractions link nothing, the third links what names the same."""
+    """Two extractions link nothing, the third links what names the same."""
     said = ("I work at Rise.", "I live in Lisbon.", "I use Rise to buy flour.")
     handle = await memory.request()
     for number, words in enumerate(said):
@@ -287,7 +287,7 @@ async def test_a_closing_session_links_at_once(memory: Memory) -> None:
 
 
 async def test_survivors_of_linking_passes_gain_selectivity_once_per_pass(memory: Memory) -> None:
-    """Row K3: new at 0 and one pass; each later pass that looks at it adds 0.1 and a pass."""
+    """New at 0 and one pass; each later pass that looks at it adds 0.1 and a pass."""
     await memory.say(("I work at Rise.", day(1)))
     await memory.consolidate()
     (rise,) = await memory.semantic()

@@ -104,7 +104,7 @@ async def test_a_dry_run_says_it_all_and_writes_nothing(lives: LifecycleUser) ->
 
 
 async def test_test_memories_are_looked_at_only_when_asked_for(lives: LifecycleUser) -> None:
-    """Real and test memories never meet in a pass (row D14)."""
+    """Real and test memories never meet in a pass."""
     real = turn(lives.scope, "real", ago(100))
     test = turn(lives.scope, "test", ago(100), is_test=True)
     await lives.keep(real, test)

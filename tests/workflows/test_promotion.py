@@ -73,7 +73,7 @@ async def habits(lives: LifecycleUser) -> list[ProceduralMemory]:
 
 
 async def test_earned_knowledge_becomes_a_habit(lives: LifecycleUser) -> None:
-    """A habit has a trigger context, its source's episodes, and links both ways (row D3)."""
+    """A habit has a trigger context, its source's episodes, and links both ways."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
     new = knowledge(lives.scope, "The user prefers dark mode", EARLIER)
     plain = knowledge(lives.scope, "The user lives in Lisbon", EARLIER, **EARNED)
@@ -118,7 +118,7 @@ async def test_a_dry_run_of_promotion_writes_nothing(lives: LifecycleUser) -> No
 
 
 async def test_test_memories_are_promoted_apart(lives: LifecycleUser) -> None:
-    """A test memory becomes a test habit, in a pass over test memories (row D14)."""
+    """A test memory becomes a test habit, in a pass over test memories."""
     await lives.keep(knowledge(lives.scope, HABIT, EARLIER, **EARNED, is_test=True))
     assert (await lives.passes.promote(lives.scope)).promoted == ()
     report = await lives.passes.promote(lives.scope, population=Population.TEST)
@@ -165,7 +165,7 @@ async def test_a_habit_ends_with_its_source_and_returns_with_it(lives: Lifecycle
 async def test_energy_lifts_memories_through_the_tiers(
     temporal_client: Client, store: EdgeRepository, energetic: Settings
 ) -> None:
-    """From 2.0 to short-term, from 5.0 to long-term; what has less stays (rows D2, D4)."""
+    """From 2.0 to short-term, from 5.0 to long-term; what has less stays."""
     async with lifecycle_workers(temporal_client, store, energetic) as lives:
         kept = {
             peak: turn(
@@ -193,7 +193,7 @@ async def test_energy_lifts_memories_through_the_tiers(
 async def test_a_session_that_ends_lifts_what_is_lively(
     temporal_client: Client, store: EdgeRepository, energetic: Settings
 ) -> None:
-    """At a session's end 1.5 is enough, for the turns of that session only (row D2)."""
+    """At a session's end 1.5 is enough, for the turns of that session only."""
     async with lifecycle_workers(temporal_client, store, energetic) as lives:
         lively = Vitals(energy=1.6, energy_at=datetime.now(UTC), peak_energy=1.6)
         ended = turn(lives.scope, "lively", NOW, vitals=lively)

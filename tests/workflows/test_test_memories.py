@@ -1,4 +1,4 @@
-"""Row D14: test memories are in no answer and no pass unless asked for, and meet no other."""
+"""Test memories are in no answer and no pass unless asked for, and meet no other."""
 
 from __future__ import annotations
 

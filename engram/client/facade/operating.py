@@ -81,7 +81,7 @@ class OperatingMethods(StoreMethods):
         age_days: float = 0.0,
         dry_run: bool = False,
     ) -> AnyMemory:
-        """Store a test memory; it is in no recall and no pass unless asked for (row D14).
+        """Store a test memory; it is in no recall and no pass unless asked for.
 
         Args:
             content: Its words.
@@ -136,7 +136,7 @@ class OperatingMethods(StoreMethods):
         return await self._perform(trials.TEST_SCENARIO, asked)
 
     async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
-        """Store memories from elsewhere: long-term, energy 10, recalled once (row D18).
+        """Store memories from elsewhere: long-term, energy 10, recalled once.
 
         Importing them again stores nothing new.
 

@@ -55,7 +55,7 @@ class CommitmentHandlers:
         handlers.add(RESOLVE, self.resolve)
 
     async def resolve(self, scope: Scope, asked: Resolve) -> SemanticMemory:
-        """Note how a commitment ended; noting it again changes nothing (row D8).
+        """Note how a commitment ended; noting it again changes nothing.
 
         Raises:
             MemoryNotFound: no such memory of this user.

@@ -116,11 +116,6 @@ class HealthReport(_Answer):
     memories: int
     diagnoses: tuple[Diagnosis, ...] = ()
 
-    @property
-    def healthy(self) -> bool:
-        """Whether nothing was found."""
-        return not self.diagnoses
-
 
 class ValidationReport(_Answer):
     """What is wrong with a user's memories; counted in full, the first quoted."""

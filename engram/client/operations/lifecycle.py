@@ -205,7 +205,7 @@ class LifecycleHandlers:
         )
 
     async def force_promote(self, scope: Scope, asked: ActOn) -> Acted:
-        """Promote by hand (row O3): knowledge to a habit, anything else one tier up.
+        """Promote by hand: knowledge to a habit, anything else one tier up.
 
         Raises:
             MemoryNotFound: no such memory of this user.

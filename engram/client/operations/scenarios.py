@@ -1,4 +1,4 @@
-"""Pieces of a memory's life, played with test memories under the present settings (row O2)."""
+"""Pieces of a memory's life, played with test memories under the present settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test memories, as they are made (row D14)."""
+"""Test memories, as they are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test memories, to try out what would happen to real ones (rows O2, D14, D18)."""
+"""Test memories, to try out what would happen to real ones."""
 
 from __future__ import annotations
 

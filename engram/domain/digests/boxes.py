@@ -1,4 +1,4 @@
-"""Boxes: a session cut into runs of turns on one topic (row W8). Pure and incremental.
+"""Boxes: a session cut into runs of turns on one topic. Pure and incremental.
 
 Whether a turn still belongs to the open box depends on that box and the turn
 alone, and every box starts empty. So cutting what follows the last sealed box

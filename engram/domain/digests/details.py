@@ -26,7 +26,7 @@ class EntityKind(StrEnum):
 
 
 class SealReason(StrEnum):
-    """Why a box takes no further turn (row W8)."""
+    """Why a box takes no further turn."""
 
     TOPIC = "topic"
     """What came next is about something else."""
@@ -116,7 +116,7 @@ class Merge(_Value):
 
 
 class ProfileDetail(_Detail):
-    """What is known about one person, place or project (row K6).
+    """What is known about one person, place or project.
 
     Attributes:
         entity: Names the entity among those of its user.
@@ -143,7 +143,7 @@ class ProfileDetail(_Detail):
 
 
 class TopicDetail(_Detail):
-    """What is known under one topic (row K6).
+    """What is known under one topic.
 
     Attributes:
         topic: The term, stemmed.
@@ -158,7 +158,7 @@ class TopicDetail(_Detail):
 
 
 class BoxDetail(_Detail):
-    """A run of turns on one topic (row W8).
+    """A run of turns on one topic.
 
     Attributes:
         session_id: The conversation.
@@ -207,7 +207,7 @@ class Tally(_Value):
 
 
 class GuidelineDetail(_Detail):
-    """What became of earlier memories, and the guidance drawn from it (row K7)."""
+    """What became of earlier memories, and the guidance drawn from it."""
 
     about: Literal["guideline"] = "guideline"
     tallies: tuple[Tally, ...] = ()

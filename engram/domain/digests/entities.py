@@ -1,4 +1,4 @@
-"""Who is who: names are taken for one bearer by decision, never by accident (row K6).
+"""Who is who: names are taken for one bearer by decision, never by accident.
 
 Resolution is a function of everything that is known about some names, whatever
 the order in which it was told. So a later statement can also split what an

@@ -1,4 +1,4 @@
-"""Guidance from what became of earlier memories (row K7). Conservative: it only ever warns."""
+"""Guidance from what became of earlier memories. Conservative: it only ever warns."""
 
 from __future__ import annotations
 

@@ -10,17 +10,17 @@ class DigestPolicy(BaseModel):
 
     Attributes:
         enabled: Whether passes end with a digest stage.
-        profile_lines: Lines of a profile at most (row K6: the line cap).
+        profile_lines: Lines of a profile at most.
         profile_bytes: Past so many bytes of text, lesser lines of a profile are folded
-            into summarising ones, until it fits (row K6: 8 KB).
+            into summarising ones, until it fits (8 KB).
         profile_memories: Memories that one profile is composed from at most.
         profile_reads: Memories that are read anew for one profile.
         topics: Topics that are kept at most.
         topic_members: Memories that make a topic.
         box_overlap: A box is sealed when the topic overlap with the next turn falls
-            below this (row W8).
-        box_idle_minutes: A box is sealed when nothing came for so long (row W8).
-        box_turns: Turns that a box holds at most (row W8).
+            below this.
+        box_idle_minutes: A box is sealed when nothing came for so long.
+        box_turns: Turns that a box holds at most.
         box_smoothing: Content words that a turn is taken to share with the box in any
             case, so that a short reply seals nothing.
         guidance_evidence: Memories of one kind before guidance is drawn from them.

@@ -1,4 +1,4 @@
-"""Profiles: what is known about one person, place or project, in few lines (row K6).
+"""Profiles: what is known about one person, place or project, in few lines.
 
 A profile is a function of the memories it is composed from, and of nothing else.
 Every line names the memories it rests on.

@@ -1,4 +1,4 @@
-"""How memories fade, harden and leave: pure decisions over stored facts (rows D1 to D14).
+"""How memories fade, harden and leave: pure decisions over stored facts.
 
 Nothing is imported here: memories themselves are made of :mod:`.states`.
 """

@@ -1,4 +1,4 @@
-"""Being recalled: what it adds to a memory, exactly once (rows D2, D13, R10)."""
+"""Being recalled: what it adds to a memory, exactly once."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _counted(before: tuple[Together, ...], added: tuple[Together, ...]) -> tuple
 
 
 def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> AnyMemory:
-    """Linked with what was recalled with it often enough (row D13: from three times on)."""
+    """Linked with what was recalled with it often enough (from three times on)."""
     if not isinstance(memory, DerivedMemory) or memory.vitals is None:
         return memory
     seen_now = {one.memory_id for one in recalls.together}

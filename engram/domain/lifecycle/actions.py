@@ -83,25 +83,25 @@ def unprotect(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Change
 
 
 def demote(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
-    """Archive it by hand (row D4); nothing happens to what is protected or has left."""
+    """Archive it by hand; nothing happens to what is protected or has left."""
     fired = rulebook(rules, memory.namespace).fire(memory, Event.DEMOTED, now)
     return Changed(fired.memory or memory, fired.transitions)
 
 
 def force_promote(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
-    """Lift it one tier by hand (rows D4, O3); nothing happens at the top."""
+    """Lift it one tier by hand; nothing happens at the top."""
     fired = rulebook(rules, memory.namespace).fire(memory, Event.FORCED, now)
     return Changed(fired.memory or memory, fired.transitions)
 
 
 def end_session(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
-    """Its session ended: what is lively enough leaves the working tier (row D2)."""
+    """Its session ended: what is lively enough leaves the working tier."""
     fired = rulebook(rules, memory.namespace).fire(memory, Event.SESSION_ENDED, now)
     return Changed(fired.memory or memory, fired.transitions)
 
 
 def resolve(memory: AnyMemory, how: Resolution, now: datetime) -> Changed:
-    """A commitment ended (row D8). Saying it again changes nothing; saying otherwise does.
+    """A commitment ended. Saying it again changes nothing; saying otherwise does.
 
     Raises:
         InvalidInput: it is no commitment.
@@ -118,7 +118,7 @@ def resolve(memory: AnyMemory, how: Resolution, now: datetime) -> Changed:
 
 
 def told_again(memory: D) -> D:
-    """A further turn says the same: what had left comes back (row D7).
+    """A further turn says the same: what had left comes back.
 
     Takes no clock and no rules, for whoever adds the source has neither.
     """

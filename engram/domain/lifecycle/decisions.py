@@ -215,7 +215,7 @@ def fingerprint(rules: LifecycleRules, namespace: str) -> str:
 
 
 def lifecycle_of(memory: AnyMemory) -> LifecycleState:
-    """How far a memory has come: as written, else where its type begins (row D6)."""
+    """How far a memory has come: as written, else where its type begins."""
     if memory.lifecycle is not None:
         return memory.lifecycle
     return LifecycleState.ACTIVE if isinstance(memory, Episode) else LifecycleState.CANDIDATE

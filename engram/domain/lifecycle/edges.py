@@ -1,4 +1,4 @@
-"""Links weaken at read time unless they are found again (rows D12, D13)."""
+"""Links weaken at read time unless they are found again."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def reinforced(link: Link, now: datetime, rules: EdgeRules | None = None) -> Lin
 
 
 def reinforces(similarity: float, rules: EdgeRules | None = None) -> bool:
-    """Whether new knowledge is so like old that it strengthens it (row D13: from 0.7)."""
+    """Whether new knowledge is so like old that it strengthens it (from 0.7)."""
     return similarity >= (rules or EdgeRules()).similarity

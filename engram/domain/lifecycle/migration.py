@@ -1,4 +1,4 @@
-"""Memories that come from elsewhere (row D18)."""
+"""Memories that come from elsewhere."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def migrated(
 
     Args:
         memory: Not stored yet. A conclusion loses the head start in corroboration
-            that fresh ones have (row C3).
-        now: When it is imported; its energy counts from here (row D1: imported
+            that fresh ones have.
+        now: When it is imported; its energy counts from here (imported
             memories count as last accessed when imported).
         last_accessed_at: When it was last recalled; unknown: when it became known.
         instance_id: Where it comes from.

@@ -1,4 +1,4 @@
-"""Two ways of fading behind one Protocol: retention (row D1) and energy (row D2).
+"""Two ways of fading behind one Protocol: retention and energy.
 
 Each value is a closed form of what was last written and the present, so time
 passing writes nothing.
@@ -60,7 +60,7 @@ def told_at(memory: AnyMemory) -> datetime:
 
 
 def touched_at(memory: AnyMemory) -> datetime:
-    """When a memory was last told or recalled; both refresh the clock of fading (C8, D1)."""
+    """When a memory was last told or recalled; both refresh the clock of fading."""
     told = told_at(memory)
     recalled = memory.last_accessed_at
     return told if recalled is None or recalled < told else recalled

@@ -1,4 +1,4 @@
-"""From knowledge to habit: which semantic memories become procedural ones (row D3)."""
+"""From knowledge to habit: which semantic memories become procedural ones."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def is_habit(content: str) -> bool:
 def promotable(
     memory: SemanticMemory, now: datetime, rules: LifecycleRules, *, forced: bool = False
 ) -> Promotability:
-    """Whether ``memory`` can become a habit at ``now`` (row D3).
+    """Whether ``memory`` can become a habit at ``now``.
 
     Args:
         memory: As it is stored.
@@ -154,7 +154,8 @@ def promoted(
             )
         }
     )
-    source = linked(noted, habit_id, kind, 1.0, now) or noted
+    # Always: by this link it is known that there is a habit already.
+    source = linked(noted, habit_id, kind, 1.0, now, past_the_bound=True) or noted
     assert isinstance(linked_habit, ProceduralMemory)  # noqa: S101 - for the type checker
     assert isinstance(source, SemanticMemory)  # noqa: S101 - same
     return Promotion(linked_habit, source)

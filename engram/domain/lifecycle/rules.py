@@ -28,7 +28,7 @@ class _Rules(BaseModel):
 
 
 class RetentionRules(_Rules):
-    """score = base x exp(-days since use / constant) x (1 + bonus x accesses) x importance (D1)."""
+    """score = base x exp(-days since use / constant) x (1 + bonus x accesses) x importance."""
 
     base: float = Field(default=1.0, gt=0)
     access_bonus: float = Field(default=0.1, ge=0)
@@ -41,7 +41,7 @@ class RetentionRules(_Rules):
 
 
 class EnergyRules(_Rules):
-    """E falls by e^(-decay x hours) and rises by ``per_access`` with each recall (D2)."""
+    """E falls by e^(-decay x hours) and rises by ``per_access`` with each recall."""
 
     start: float = Field(default=1.0, gt=0)
     per_access: float = Field(default=1.0, gt=0)
@@ -57,7 +57,7 @@ class EnergyRules(_Rules):
 
 
 class TimeToLive(_Rules):
-    """Days after which a memory of a type expires, since it was last told; 0 for never (M4)."""
+    """Days after which a memory of a type expires, since it was last told; 0 for never."""
 
     episodic_days: float = Field(default=0.0, ge=0)
     factual_days: float = Field(default=0.0, ge=0)
@@ -67,7 +67,7 @@ class TimeToLive(_Rules):
 
 
 class ExpiryRules(_Rules):
-    """When weak and finished knowledge leaves (C8, C9, D4, D7, D8, D11)."""
+    """When weak and finished knowledge leaves."""
 
     speculative_below: float = Field(default=0.40, ge=0, le=1)
     speculative_days: float = Field(default=30.0, gt=0)
@@ -78,7 +78,7 @@ class ExpiryRules(_Rules):
 
 
 class ArchivalRules(_Rules):
-    """Archiving what is old, unimportant and hardly used (D9); off unless asked for."""
+    """Archiving what is old, unimportant and hardly used; off unless asked for."""
 
     enabled: bool = False
     age_days: float = Field(default=90.0, ge=0)
@@ -93,7 +93,7 @@ class ArchivalRules(_Rules):
 
 
 class ValueRules(_Rules):
-    """What a memory is worth keeping ready for (C8)."""
+    """What a memory is worth keeping ready for."""
 
     episodic_weight: float = Field(default=0.6, ge=0, le=1)
     factual_weight: float = Field(default=0.8, ge=0, le=1)
@@ -105,7 +105,7 @@ class ValueRules(_Rules):
 
 
 class PlacementRules(_Rules):
-    """Hot and cold placement (D10); off unless asked for."""
+    """Hot and cold placement; off unless asked for."""
 
     enabled: bool = False
     cold_after_days: float = Field(default=30.0, ge=0)
@@ -123,7 +123,7 @@ class PlacementRules(_Rules):
 
 
 class PromotionRules(_Rules):
-    """When knowledge becomes a habit (D3)."""
+    """When knowledge becomes a habit."""
 
     selectivity: float = Field(default=0.5, ge=0, le=1)
     passes: int = Field(default=2, ge=0)
@@ -131,7 +131,7 @@ class PromotionRules(_Rules):
 
 
 class EdgeRules(_Rules):
-    """How links weaken unless they are found again (D12, D13)."""
+    """How links weaken unless they are found again."""
 
     reinforcement: float = Field(default=0.1, ge=0, le=1)
     grace_days: float = Field(default=30.0, ge=0)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class LifecycleState(StrEnum):
-    """How far a memory has come in its life (row D6)."""
+    """How far a memory has come in its life."""
 
     CANDIDATE = "candidate"
     """Concluded once, and neither used nor confirmed since; or disputed."""
@@ -24,7 +24,7 @@ class LifecycleState(StrEnum):
 
 
 class VerificationState(StrEnum):
-    """Who vouches for a memory (row D6)."""
+    """Who vouches for a memory."""
 
     UNVERIFIED = "unverified"
     USER_CONFIRMED = "user_confirmed"
@@ -34,7 +34,7 @@ class VerificationState(StrEnum):
 
 
 class PolicyClass(StrEnum):
-    """How freely time may take a memory away (row D6)."""
+    """How freely time may take a memory away."""
 
     EPHEMERAL = "ephemeral"
     """Has an end set beforehand, and does not harden by use."""
@@ -44,14 +44,14 @@ class PolicyClass(StrEnum):
 
 
 class Placement(StrEnum):
-    """Where a memory is kept ready (row D10)."""
+    """Where a memory is kept ready."""
 
     HOT = "hot"
     COLD = "cold"
 
 
 class Tier(StrEnum):
-    """Under the energy policy: how slowly a memory's energy falls (row D2)."""
+    """Under the energy policy: how slowly a memory's energy falls."""
 
     WORKING = "working"
     SHORT_TERM = "short_term"
@@ -59,7 +59,7 @@ class Tier(StrEnum):
 
 
 class Term(StrEnum):
-    """The coarse horizon of a memory (row M4)."""
+    """The coarse horizon of a memory."""
 
     SHORT = "short"
     LONG = "long"
@@ -70,14 +70,14 @@ class _Value(BaseModel):
 
 
 class Together(_Value):
-    """Another memory that was recalled in the same answers, and how often (row D13)."""
+    """Another memory that was recalled in the same answers, and how often."""
 
     memory_id: str
     count: int = Field(ge=1)
 
 
 class Vitals(_Value):
-    """What is written down about a memory's life once something has happened in it (row D2).
+    """What is written down about a memory's life once something has happened in it.
 
     A memory that nobody recalled, reviewed or promoted has none of it.
 

@@ -1,4 +1,4 @@
-"""What a memory is worth: quality, heat, decay and placement value (rows C8, D6, D10).
+"""What a memory is worth: quality, heat, decay and placement value.
 
 Computed when asked for. Every number here lies in 0 to 1.
 """
@@ -47,7 +47,7 @@ _SHORT_TERM_TYPES: Final = frozenset({MemoryType.EPISODIC})
 
 
 class Quality(BaseModel):
-    """The parts of a memory's quality; their product is it (row C8).
+    """The parts of a memory's quality; their product is it.
 
     Attributes:
         salience: Weight of the type, modulated by importance: half of it at
@@ -95,19 +95,14 @@ def quality(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Quality:
     )
 
 
-def durable_score(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """Quality without recency: how much a memory matters at the start of a conversation (C8)."""
-    return quality(memory, now, rules).durable
-
-
 def trust(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """Effective confidence of a memory at ``now`` (row C7); 1 for a turn."""
+    """Effective confidence of a memory at ``now``; 1 for a turn."""
     confidence = None if isinstance(memory, Episode) else memory.confidence
     return effective_confidence(confidence, now, rules.weights, recalled_at=memory.last_accessed_at)
 
 
 def heat(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """How much it is in use: energy / (1 + energy), under either decay policy (rows D2, D6).
+    """How much it is in use: energy / (1 + energy), under either decay policy.
 
     0.5 for a fresh memory, towards 1 with each recall, towards 0 with time.
     """
@@ -116,7 +111,7 @@ def heat(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
 
 
 def decay_score(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """How far it is on its way out: 0 when last used, 1 when it leaves; 0 if it never does (D6)."""
+    """How far it is on its way out: 0 when last used, 1 when it leaves; 0 if it never does."""
     policy = policy_for(rules, memory.namespace)
     leaves = policy.leaves_at(memory)
     if leaves is None or policy_class(memory, rules) is PolicyClass.PROTECTED:
@@ -137,7 +132,7 @@ def stale_at(memory: AnyMemory, rules: ValueRules, policy: DecayPolicy) -> datet
 
 
 def placement_value(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> float:
-    """What decides between hot and cold (row D10).
+    """What decides between hot and cold.
 
     Quality; a dispute lowers it, being a correction or confirmed by the user raises it.
     """
@@ -152,12 +147,12 @@ def placement_value(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> 
 
 
 def is_cold(memory: AnyMemory, rules: LifecycleRules) -> bool:
-    """Whether it is kept cold; nothing is where placement is switched off (row D10)."""
+    """Whether it is kept cold; nothing is where placement is switched off."""
     return rules.placement.enabled and memory.placement is Placement.COLD
 
 
 def verification_of(memory: AnyMemory) -> VerificationState:
-    """Who vouches for a memory (row D6); nobody needs to for a turn."""
+    """Who vouches for a memory; nobody needs to for a turn."""
     if isinstance(memory, Episode):
         return VerificationState.UNVERIFIED
     if isinstance(memory, SemanticMemory) and memory.disputed_with:
@@ -195,13 +190,13 @@ def policy_class(memory: AnyMemory, rules: LifecycleRules) -> PolicyClass:
 
 
 def time_to_live(kind: MemoryType, rules: LifecycleRules) -> float:
-    """Days after which memories of a type expire; 0 for never (row M4)."""
+    """Days after which memories of a type expire; 0 for never."""
     days: float = getattr(rules.time_to_live, f"{kind.value}_days")
     return days
 
 
 def expires_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
-    """When its time to live is over, by its own date or by its type (rows M4, W11)."""
+    """When its time to live is over, by its own date or by its type."""
     days = time_to_live(memory.type, rules)
     by_type = later(told_at(memory), days=days) if days > 0 else None
     if memory.expires_at is None or by_type is None:
@@ -210,12 +205,12 @@ def expires_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
 
 
 def tier_of(memory: AnyMemory, rules: LifecycleRules) -> Tier:
-    """The tier of a memory (row D2)."""
+    """The tier of a memory."""
     return Energy(rules.energy).tier(memory)
 
 
 def term_of(memory: AnyMemory, rules: LifecycleRules) -> Term:
-    """The coarse horizon (row M4): turns are short-term until they reach the long-term tier."""
+    """The coarse horizon: turns are short-term until they reach the long-term tier."""
     if memory.type not in _SHORT_TERM_TYPES:
         return Term.LONG
     return Term.LONG if tier_of(memory, rules) is Tier.LONG_TERM else Term.SHORT

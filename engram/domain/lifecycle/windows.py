@@ -63,17 +63,17 @@ def _from(moment: datetime | None) -> Window | None:
 
 
 def time_to_live_over(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its own end, or that of its type, has come (rows M4, W11)."""
+    """Its own end, or that of its type, has come."""
     return _from(expires_at(memory, ground.rules))
 
 
 def faded(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its worth under the decay policy lies below the threshold (rows D1, D2)."""
+    """Its worth under the decay policy lies below the threshold."""
     return _from(ground.policy.leaves_at(memory))
 
 
 def never_confirmed(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Speculative, and so many days old (row D7)."""
+    """Speculative, and so many days old."""
     rules = ground.rules.expiry
     if isinstance(memory, Episode) or is_supported(memory):
         return None
@@ -83,7 +83,7 @@ def never_confirmed(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def commitment_over(memory: AnyMemory, ground: Ground) -> Window | None:
-    """A resolved commitment, so many days later (row D8)."""
+    """A resolved commitment, so many days later."""
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         return None
     if memory.resolution is None or memory.resolved_at is None:
@@ -94,7 +94,7 @@ def commitment_over(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def old_and_unused(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Old, unimportant, hardly recalled, and of no category that stays (row D9)."""
+    """Old, unimportant, hardly recalled, and of no category that stays."""
     rules = ground.rules.archival
     if not isinstance(memory, Fact | SemanticMemory) or _confirmed_by_user(memory):
         return None
@@ -108,7 +108,7 @@ def old_and_unused(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def debris(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Old, never recalled, and with an effective confidence below the floor (rows C8, D4)."""
+    """Old, never recalled, and with an effective confidence below the floor."""
     if isinstance(memory, Episode) or memory.access_count or memory.last_accessed_at is not None:
         return None
     rules, weights = ground.rules.expiry, ground.rules.weights
@@ -129,7 +129,7 @@ def debris(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def kept_long_enough(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Out of the answers for as long as the explicit retention setting says (row D11)."""
+    """Out of the answers for as long as the explicit retention setting says."""
     left = memory.expired_at or memory.archived_at
     days = ground.rules.expiry.erase_after_days
     return None if left is None or days <= 0 else _from(later(left, days=days))
@@ -141,7 +141,7 @@ def at_once(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def supported(memory: AnyMemory, ground: Ground) -> Window | None:
-    """A second turn says the same, or the user confirmed it; nobody disputes it (row D6)."""
+    """A second turn says the same, or the user confirmed it; nobody disputes it."""
     if not is_supported(memory) or is_disputed(memory):
         return None
     ephemeral = policy_class(memory, ground.rules) is PolicyClass.EPHEMERAL
@@ -151,7 +151,7 @@ def supported(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def used(memory: AnyMemory, ground: Ground) -> Window | None:
-    """It was recalled, and nobody disputes it (row D6)."""
+    """It was recalled, and nobody disputes it."""
     recalled = memory.last_accessed_at
     if recalled is None or not memory.access_count or is_disputed(memory):
         return None
@@ -163,17 +163,17 @@ def used(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def doubted(memory: AnyMemory, ground: Ground) -> Window | None:
-    """The user, or another memory that nothing settles, speaks against it (row D6)."""
+    """The user, or another memory that nothing settles, speaks against it."""
     return Window(memory.created_at) if is_disputed(memory) else None
 
 
 def grown_stale(memory: AnyMemory, ground: Ground) -> Window | None:
-    """The decay score has reached the setting (row D6)."""
+    """The decay score has reached the setting."""
     return _from(stale_at(memory, ground.rules.value, ground.policy))
 
 
 def fresh_again(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Used again, or under other rules: the decay score lies below the setting (row D6)."""
+    """Used again, or under other rules: the decay score lies below the setting."""
     start = ground.policy.falls_from(memory)
     if policy_class(memory, ground.rules) is PolicyClass.PROTECTED:
         return Window(start)
@@ -182,7 +182,7 @@ def fresh_again(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def not_worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Old enough, and its placement value at or below the lower threshold (row D10)."""
+    """Old enough, and its placement value at or below the lower threshold."""
     placing = ground.rules.placement
     aged = later(memory.created_at, days=placing.cold_after_days)
     low = _crossing(memory, ground, placing.cold_at)
@@ -190,7 +190,7 @@ def not_worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its placement value at or above the upper threshold, or protected (row D10)."""
+    """Its placement value at or above the upper threshold, or protected."""
     start = touched_at(memory)
     if policy_class(memory, ground.rules) is PolicyClass.PROTECTED:
         return Window(memory.created_at)
@@ -200,17 +200,17 @@ def worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
 
 
 def reached_short_term(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its energy once reached the threshold (row D2)."""
+    """Its energy once reached the threshold."""
     return _reached(memory, ground.rules.energy.to_short_term)
 
 
 def reached_long_term(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its energy once reached the threshold (row D2)."""
+    """Its energy once reached the threshold."""
     return _reached(memory, ground.rules.energy.to_long_term)
 
 
 def lively_at_session_end(memory: AnyMemory, ground: Ground) -> Window | None:
-    """Its energy still reaches the lower threshold of a session's end (row D2)."""
+    """Its energy still reaches the lower threshold of a session's end."""
     energy = Energy(ground.rules.energy)
     value, at = energy.written(memory)
     threshold = ground.rules.energy.at_session_end

@@ -1,7 +1,7 @@
 """Dates and times, resolved against the turn's own timestamp.
 
 The expression is found by pattern, never by searching the open text; a date
-written out in full is read by dateparser, a relative one reckoned from the
+written out in full is read as it stands, a relative one reckoned from the
 calendar. What could mean two days ("12/05/2025", "last summer") is left alone.
 """
 
@@ -16,7 +16,6 @@ from engram.extraction.patterns.found import Found, Masked
 from engram.extraction.patterns.numerals import small_number
 from engram.extraction.patterns.reckoning import When
 from engram.extraction.patterns.tense import Tense, tense_at
-from engram.extraction.patterns.written_date import read_written
 
 # A turn with more dates than this is a table; what it says is not about days.
 _MOST = 40
@@ -133,8 +132,8 @@ def _day_and_month(reader: _Reader, match: re.Match[str]) -> When | None:
     if name in _AMBIGUOUS_IN_LOWER_CASE and not (reader.capital(match, "month") or ordinal or led):
         return None
     if match["year"]:
-        written = read_written(f"{match['day']} {name} {match['year']}")
-        return None if written is None else reckoning.on_day(written)
+        month = reckoning.month_number(name)
+        return reckoning.on_day(date(int(match["year"]), month, int(match["day"])))
     tense = reader.tense(match)
     if tense is Tense.PAST and _BIRTH.search(reader.before(match, 60)):
         return None

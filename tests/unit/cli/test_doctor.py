@@ -56,13 +56,13 @@ def test_extras(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.metadata.version
 
     def version(name: str) -> str:
-        if name in ("qdrant-edge-py", "dateparser", "mcp"):
+        if name in ("qdrant-edge-py", "phonenumbers", "mcp"):
             raise importlib.metadata.PackageNotFoundError(name)
         return real(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     says(installation.needed_extra(around(data)), State.FAILED, "qdrant-edge-py", "[embedded]")
-    says(installation.needed_extra(around(data, connected=True)), State.WARNING, "dateparser")
+    says(installation.needed_extra(around(data, connected=True)), State.WARNING, "phonenumbers")
     says(installation.optional_extras(around(data)), State.OK, "engram-memory[mcp]")
 
 

@@ -1,4 +1,4 @@
-"""What must survive word for word is found by rule, kept once, and tied to its turn (row W10)."""
+"""What must survive word for word is found by rule, kept once, and tied to its turn."""
 
 from __future__ import annotations
 

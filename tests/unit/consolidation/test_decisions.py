@@ -1,4 +1,4 @@
-"""What a model's judgements may do to memories, and what they may not (rows K5, W7)."""
+"""What a model's judgements may do to memories, and what they may not."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_turns_of_one_conversation_follow_each_other_whatever_their_timestamps()
 
 
 def test_a_dispute_read_again_changes_nothing() -> None:
-    """Row C6 counts a contradiction once."""
+    """Counts a contradiction once."""
     knowledge = ReconciledKnowledge()
     turns = [(turn(1, "a", "s1"), "Paris"), (turn(1, "b", "s2"), "Rome")]
     for episode, city in turns:
@@ -92,7 +92,7 @@ def test_a_dispute_read_again_changes_nothing() -> None:
 
 
 def test_a_thousand_tellings_are_counted_and_kept_in_bounds() -> None:
-    """Row C3: each independent episode counts once, first and latest sources stay whole."""
+    """Each independent episode counts once, first and latest sources stay whole."""
     knowledge, turns = ReconciledKnowledge(), [said(day) for day in range(300)]
     for start in range(0, 300, 20):
         for episode in turns[start : start + 20]:
@@ -113,7 +113,7 @@ def test_a_thousand_tellings_are_counted_and_kept_in_bounds() -> None:
 
 
 def test_a_quotation_makes_it_extracted_and_a_later_one_does_so_too() -> None:
-    """Row C2: inferred without a quotation, extracted with one; sources keep their words."""
+    """Inferred without a quotation, extracted with one; sources keep their words."""
     knowledge, first, second = ReconciledKnowledge(), said(1), said(2)
     knowledge.hear(first, stated(first, "uses", "Vim"))
     vim = only(knowledge, "vim")
@@ -138,7 +138,7 @@ def test_a_turn_in_engrams_own_words_is_no_evidence() -> None:
 
 
 def test_what_happened_is_stored_as_an_episode_that_nothing_replaces() -> None:
-    """Row W7: it has no slot, and the same words again only corroborate it."""
+    """It has no slot, and the same words again only corroborate it."""
     knowledge, first, second = ReconciledKnowledge(), said(1), said(2)
 
     def met(episode: Episode) -> Statement:
@@ -155,7 +155,7 @@ def test_what_happened_is_stored_as_an_episode_that_nothing_replaces() -> None:
 
 
 def test_a_promise_that_no_longer_holds_was_kept_unless_the_turn_says_otherwise() -> None:
-    """Row D8: a later statement resolves a commitment."""
+    """A later statement resolves a commitment."""
     for ended, resolution in (
         (None, Resolution.FULFILLED),
         (Resolution.EXPIRED, Resolution.EXPIRED),

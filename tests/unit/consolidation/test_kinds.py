@@ -1,4 +1,4 @@
-"""Episode or note: row W7, step by step, and measured on labelled turns."""
+"""Episode or note, step by step, and measured on labelled turns."""
 
 from __future__ import annotations
 

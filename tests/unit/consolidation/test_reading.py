@@ -1,4 +1,4 @@
-"""Quotations are checked, recalled memories are no news, and context is no testimony (row W5)."""
+"""Quotations are checked, recalled memories are no news, and context is no testimony."""
 
 from __future__ import annotations
 

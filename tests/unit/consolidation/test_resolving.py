@@ -1,4 +1,4 @@
-"""Commitments are resolved by hand, on the real store (row D8)."""
+"""Commitments are resolved by hand, on the real store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of small notes gets one sentence over it, which follows what becomes of them (row W10)."""
+"""A run of small notes gets one sentence over it, which follows what becomes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session is cut into boxes: each turn in one, by topic, silence and size (row W8)."""
+"""A session is cut into boxes: each turn in one, by topic, silence and size."""
 
 from __future__ import annotations
 

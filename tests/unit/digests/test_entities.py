@@ -1,4 +1,4 @@
-"""Names are taken for one bearer by decision, never by accident (row K6)."""
+"""Names are taken for one bearer by decision, never by accident."""
 
 from __future__ import annotations
 

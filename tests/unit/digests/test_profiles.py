@@ -1,4 +1,4 @@
-"""Profiles stay short, keep their sources, and follow from memories alone (row K6)."""
+"""Profiles stay short, keep their sources, and follow from memories alone."""
 
 from __future__ import annotations
 

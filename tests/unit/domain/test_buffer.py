@@ -1,4 +1,4 @@
-"""Row W4: when a session's buffer is due, and what working memory holds."""
+"""When a session's buffer is due, and what working memory holds."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_idle_counts_from_the_last_touch() -> None:
 
 
 def test_test_turns_wait_for_nothing_and_take_no_place() -> None:
-    """They are held in mind beside the others; none is due, and no other is pushed out (D14)."""
+    """They are held in mind beside the others; none is due, and no other is pushed out."""
     buffer = Buffer().absorbed([turn("a"), turn("b")], Signal.LOW, now=NOW, policy=POLICY)
     later = NOW + timedelta(minutes=1)
     tests = [turn(f"t{n}").model_copy(update={"is_test": True}) for n in range(9)]

@@ -1,4 +1,4 @@
-"""Rows C1 to C6: the score, its parts, and the sentence that explains it."""
+"""The score, its parts, and the sentence that explains it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_score_is_the_weighted_sum(fields: dict[str, object], days: int, sco
 
 
 def test_a_year_without_confirmation_leaves_368_per_mille() -> None:
-    """Row C4, decision: the constant is 365 days, so exp(-1) remains, not 63 %."""
+    """The constant is 365 days, so exp(-1) remains, not 63 %."""
     assert confidence().recency(NOW + timedelta(days=365), 365) == pytest.approx(0.3679, abs=1e-4)
 
 
@@ -176,7 +176,7 @@ def test_what_is_stored_has_its_names() -> None:
 
 
 def test_a_confirmation_in_the_future_is_fresh() -> None:
-    """Clocks differ: never more than fresh, and told as of today (row C4)."""
+    """Clocks differ: never more than fresh, and told as of today."""
     early = NOW - timedelta(days=3)
     assert confidence().recency(early, 365) == 1
     assert "last confirmed today" in confidence().explain(early)
@@ -184,13 +184,13 @@ def test_a_confirmation_in_the_future_is_fresh() -> None:
 
 
 def test_a_memory_without_confidence_is_trusted() -> None:
-    """A turn was said: its effective confidence is 1, and it is not speculative (C7, C9)."""
+    """A turn was said: its effective confidence is 1, and it is not speculative."""
     assert effective_confidence(None, NOW) == 1
     assert not is_speculative(None)
 
 
 def test_a_recall_refreshes_recency_as_a_confirmation_does() -> None:
-    """Counted from the later of the two; the other parts stay as they are (row C8)."""
+    """Counted from the later of the two; the other parts stay as they are."""
     asked = NOW + timedelta(days=365)
     weights = ConfidenceWeights(extraction=0.4, recency=0.25)
     fresh = confidence().score(NOW, weights)
@@ -207,7 +207,7 @@ def test_a_recall_refreshes_recency_as_a_confirmation_does() -> None:
 
 
 def test_speculative_is_what_the_extraction_was_not_sure_of() -> None:
-    """Below 0.40 by default, however much speaks for it; another limit can be asked for (C9)."""
+    """Below 0.40 by default, however much speaks for it; another limit can be asked for."""
     assert is_speculative(confidence(extraction=0.39, supporting_episodes=9))
     assert not is_speculative(confidence(extraction=0.40, method="inferred"))
     assert is_speculative(confidence(extraction=0.5), below=0.6)

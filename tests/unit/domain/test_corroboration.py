@@ -1,4 +1,4 @@
-"""Row C3: independent episodes corroborate, the same one never twice."""
+"""Independent episodes corroborate, the same one never twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row W6: same is same, different stays different."""
+"""Same is same, different stays different."""
 
 from __future__ import annotations
 

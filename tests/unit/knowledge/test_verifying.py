@@ -1,4 +1,4 @@
-"""A memory is checked against the turns it was drawn from (row M3)."""
+"""A memory is checked against the turns it was drawn from."""
 
 from __future__ import annotations
 

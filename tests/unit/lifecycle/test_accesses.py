@@ -1,4 +1,4 @@
-"""Row R10: recalls are counted in batches, each once, by any number of processes."""
+"""Recalls are counted in batches, each once, by any number of processes."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def test_what_is_forgotten_stays_forgotten(repository: MemoryRepository) -
 async def test_what_is_recalled_together_three_times_is_linked(
     repository: MemoryRepository,
 ) -> None:
-    """Counts from three on become a link, both ways; turns and tests take no part (D13)."""
+    """Counts from three on become a link, both ways; turns and tests take no part."""
     one, other = semantic("tea"), habit()
     test = semantic("test tea", is_test=True)
     turn = episode()

@@ -1,4 +1,4 @@
-"""What users, operators and further turns do: rows D4 to D8 as functions from memory to memory."""
+"""What users, operators and further turns do, as functions from memory to memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_confirming_twice_is_confirming_once() -> None:
 
 
 def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
-    """Whichever rule had taken it, its clock starts anew (D1, D8, D9, M4, W11)."""
+    """Whichever rule had taken it, its clock starts anew."""
     resolved = actions.resolve(semantic(category="commitment"), Resolution.EXPIRED, day(1)).memory
     brief = rules(time_to_live={"factual_days": 5.0}, archival={"enabled": True})
     for memory, under in (
@@ -80,7 +80,7 @@ def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
 
 
 def test_a_dispute_lowers_and_a_confirmation_settles_it() -> None:
-    """Disputed: less confidence, a candidate again; nothing is taken away (D6)."""
+    """Disputed: less confidence, a candidate again; nothing is taken away."""
     used = settle(recalled(semantic(), T0), T0, RULES).memory
     assert used is not None
     disputed = actions.dispute(used, day(1), RULES).memory
@@ -102,7 +102,7 @@ def test_turns_are_neither_confirmed_nor_disputed(action: object) -> None:
 
 
 def test_protection_brings_back_and_can_be_taken_back() -> None:
-    """Protected: back, without an end of its own; unprotected: rules apply again (D6)."""
+    """Protected: back, without an end of its own; unprotected: rules apply again."""
     kept = actions.protect(left(expires_at=day(500)), day(40), RULES).memory
     assert (kept.policy_class, kept.expires_at) == (PolicyClass.PROTECTED, None)
     assert kept.status is MemoryStatus.ACTIVE
@@ -114,7 +114,7 @@ def test_protection_brings_back_and_can_be_taken_back() -> None:
 
 
 def test_only_commitments_are_resolved() -> None:
-    """Resolved once however often it is said; what is no commitment is refused (D8)."""
+    """Resolved once however often it is said; what is no commitment is refused."""
     promise = semantic(category="commitment")
     done = actions.resolve(promise, Resolution.FULFILLED, day(1)).memory
     assert isinstance(done, SemanticMemory)
@@ -128,7 +128,7 @@ def test_only_commitments_are_resolved() -> None:
 
 
 def test_being_told_again_brings_back() -> None:
-    """A further turn confirms what speculation had lost, and it stays (D7)."""
+    """A further turn confirms what speculation had lost, and it stays."""
     again = episode("again", timestamp=day(40), known_at=day(40))
     back = corroborated(left(), [again])
     assert back is not None
@@ -142,7 +142,7 @@ def test_being_told_again_brings_back() -> None:
 
 
 def test_what_was_demoted_by_hand_stays_away() -> None:
-    """Archived by hand: recalls do not bring it back, the user does (D4)."""
+    """Archived by hand: recalls do not bring it back, the user does."""
     away = actions.demote(fact(), day(1), RULES)
     assert [step.rule for step in away.transitions] == ["demoted_archived"]
     assert stays(recalled(away.memory, day(2)), 3)
@@ -151,7 +151,7 @@ def test_what_was_demoted_by_hand_stays_away() -> None:
 
 
 def test_promotion_by_hand_goes_one_tier_at_a_time() -> None:
-    """Working to short-term to long-term, counted and stamped; at the top nothing happens (D4)."""
+    """Working to short-term to long-term, counted and stamped; at the top nothing happens."""
     once = actions.force_promote(episode(), day(1), ENERGY).memory
     assert once.vitals is not None
     assert once.vitals.tier is Tier.SHORT_TERM
@@ -163,7 +163,7 @@ def test_promotion_by_hand_goes_one_tier_at_a_time() -> None:
 
 
 def test_a_session_end_lifts_what_is_lively() -> None:
-    """1.5 is enough at a session's end, under energy; under retention there are no tiers (D2)."""
+    """1.5 is enough at a session's end, under energy; under retention there are no tiers."""
     end = T0 + timedelta(hours=1)
     lively = recalled(episode(), end, under=ENERGY)
     assert lively.vitals is not None

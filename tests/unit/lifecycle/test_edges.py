@@ -1,4 +1,4 @@
-"""Rows D12 and D13: links weaken when they are read, and grow when they are found again."""
+"""Links weaken when they are read, and grow when they are found again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def link(confidence: float = 0.5, kind: LinkKind = LinkKind.RELATED) -> Link:
     [(0, 0.5), (30, 0.5), (59.9, 0.5), (60, 0.45), (119, 0.4), (120, 0.35), (9000, 0.1)],
 )
 def test_a_link_loses_a_step_each_window(days: float, confidence: float) -> None:
-    """Linear per window after the grace period, never below the floor (D12)."""
+    """Linear per window after the grace period, never below the floor."""
     assert edge_confidence(link(), day(days)) == pytest.approx(confidence)
 
 
@@ -32,19 +32,19 @@ def test_a_link_weaker_than_the_floor_stays_as_weak() -> None:
 
 @pytest.mark.parametrize("kind", LinkKind)
 def test_links_of_origin_last(kind: LinkKind) -> None:
-    """How a memory came about, and where it belongs, stays so; other links weaken (D13)."""
+    """How a memory came about, and where it belongs, stays so; other links weaken."""
     lasting = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO}
     assert (edge_confidence(link(1.0, kind), day(900)) == 1.0) is (kind in lasting)
 
 
 def test_legacy_links_count_as_sure() -> None:
-    """An edge without a confidence reads as 1.0 (D12)."""
+    """An edge without a confidence reads as 1.0."""
     stored = {"target_id": "x", "first_seen": T0, "last_seen": T0}
     assert Link.model_validate(stored).confidence == 1.0
 
 
 def test_finding_a_link_again_reinforces_it_once() -> None:
-    """From what is left of it, capped at 1, stamped; the same moment counts once (D12)."""
+    """From what is left of it, capped at 1, stamped; the same moment counts once."""
     again = reinforced(link(), day(60))
     assert again.confidence == pytest.approx(0.55)
     assert again.last_seen == day(60)
@@ -64,6 +64,6 @@ def test_links_of_memories_grow_when_found_again() -> None:
 
 
 def test_what_is_alike_reinforces() -> None:
-    """From a similarity of 0.7 on (D13)."""
+    """From a similarity of 0.7 on."""
     assert reinforces(0.7)
     assert not reinforces(0.69)

@@ -16,7 +16,7 @@ from tests.support.reconciliation import SCOPE
 
 
 async def test_a_large_plan_takes_one_short_line() -> None:
-    """At info a plan of 300 actions is as long as one of 3; debug names every memory (row K8)."""
+    """At info a plan of 300 actions is as long as one of 3; debug names every memory."""
     links = [
         LinkGraph(why="alike", first_id=str(uuid4()), second_id=str(uuid4())) for _ in range(300)
     ]

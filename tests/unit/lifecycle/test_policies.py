@@ -1,4 +1,4 @@
-"""Rows D1, D2, M4: the two formulas by hand, what the defaults mean, and what they explain."""
+"""The two formulas by hand, what the defaults mean, and what they explain."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_retention_is_the_formula(memory: AnyMemory, days: float, score: float) 
     ],
 )
 def test_when_an_unused_memory_leaves(memory: AnyMemory, days: int) -> None:
-    """An ordinary turn after about ten weeks, knowledge after about fourteen months (row D1)."""
+    """An ordinary turn after about ten weeks, knowledge after about fourteen months."""
     leaves = RETENTION.leaves_at(memory)
     assert leaves is not None
     assert day(days) < leaves < day(days + 1)
@@ -82,7 +82,7 @@ def test_when_an_unused_memory_leaves(memory: AnyMemory, days: int) -> None:
 @pytest.mark.parametrize("make", [episode, fact, semantic, negation, habit])
 @pytest.mark.parametrize("importance", [0.2, 0.5, 1.0])
 def test_what_a_silent_month_still_recalls(make: type, importance: float) -> None:
-    """After 30 days without a word, everything of importance 0.2 or more still answers (D1)."""
+    """After 30 days without a word, everything of importance 0.2 or more still answers."""
     after = settle(make(importance=importance), day(30), RULES).memory
     assert after is not None
     assert after.status is MemoryStatus.ACTIVE
@@ -98,7 +98,7 @@ def test_what_a_silent_month_takes() -> None:
 
 
 def test_recalls_and_confirmations_start_the_clock_anew() -> None:
-    """Being recalled refreshes the clock as being told again does (rows C8, D1)."""
+    """Being recalled refreshes the clock as being told again does."""
     assert RETENTION.falls_from(recalled(episode(), day(20))) == day(20)
     told = semantic(confidence={"last_confirmed": day(40)})
     assert RETENTION.falls_from(told) == day(40)
@@ -107,7 +107,7 @@ def test_recalls_and_confirmations_start_the_clock_anew() -> None:
 
 
 def test_energy_is_the_formula() -> None:
-    """E <- E x e^(-decay x hours) + 1 with each access; the decay is that of the tier (D2)."""
+    """E <- E x e^(-decay x hours) + 1 with each access; the decay is that of the tier."""
     energy = Energy(EnergyRules())
     hour = timedelta(hours=1)
     turn = episode()
@@ -123,7 +123,7 @@ def test_energy_is_the_formula() -> None:
 
 
 def test_one_access_makes_nothing_immortal() -> None:
-    """Read literally, an access would add 1 for ever; it fades like the rest (row D2)."""
+    """Read literally, an access would add 1 for ever; it fades like the rest."""
     once = recalled(episode(), T0 + timedelta(hours=1), under=ENERGY)
     after = settle(once, day(1), ENERGY).memory
     assert after is not None
@@ -132,7 +132,7 @@ def test_one_access_makes_nothing_immortal() -> None:
 
 
 def test_tiers_and_terms() -> None:
-    """Turns begin in the working tier and are short-term, conclusions long-term (D2, M4)."""
+    """Turns begin in the working tier and are short-term, conclusions long-term."""
     assert (tier_of(episode(), ENERGY), term_of(episode(), ENERGY)) == (Tier.WORKING, Term.SHORT)
     assert (tier_of(fact(), ENERGY), term_of(fact(), ENERGY)) == (Tier.LONG_TERM, Term.LONG)
     early = rules(energy={"conclusion_tier": "short_term", "episode_tier": "long_term"})
@@ -141,7 +141,7 @@ def test_tiers_and_terms() -> None:
 
 
 def test_the_policy_is_chosen_by_namespace() -> None:
-    """Retention unless the setting, or the namespace, says energy (row D2)."""
+    """Retention unless the setting, or the namespace, says energy."""
     mixed = LifecycleSettings(energy_namespaces=("games",))
     assert policy_for(mixed, "games").name == "energy"
     assert policy_for(mixed, "default").name == "retention"
@@ -166,7 +166,7 @@ def test_explanations_have_every_part() -> None:
 
 
 def test_heat_and_decay_scores() -> None:
-    """Heat falls from a half with time and rises with use; decay goes from 0 to 1 (row D6)."""
+    """Heat falls from a half with time and rises with use; decay goes from 0 to 1."""
     assert heat(semantic(), T0, RULES) == pytest.approx(0.5)
     assert heat(recalled(semantic(), T0, 3), T0, RULES) == pytest.approx(0.8)
     assert heat(semantic(), day(400), RULES) < 0.01
@@ -241,7 +241,7 @@ def test_what_lies_below_from_the_start_leaves_from_the_start() -> None:
 
 
 def test_energy_counts_only_with_its_moment() -> None:
-    """Half a record is none: then the energy is that of the beginning (row D2)."""
+    """Half a record is none: then the energy is that of the beginning."""
     energy = Energy(EnergyRules())
     assert energy.written(episode(vitals={"energy": 5.0})) == (1.0, T0)
     assert energy.written(episode(vitals={"energy_at": day(1)})) == (1.0, T0)

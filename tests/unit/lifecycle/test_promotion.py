@@ -1,4 +1,4 @@
-"""Row D3: knowledge becomes a habit; row D18: memories from elsewhere."""
+"""Knowledge becomes a habit; memories from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from engram.domain.lifecycle.promotion import (
     trigger_context,
 )
 from engram.domain.lifecycle.states import LifecycleState, Tier, Vitals
+from engram.domain.links import MAX_LINKS, linked
 from engram.domain.memories import (
+    DerivedMemory,
     LinkKind,
     MemoryForm,
     MemoryStatus,
@@ -56,7 +58,7 @@ def test_promotion_needs_all_its_conditions(changes: dict[str, object], missing:
 
 
 def test_promotion_needs_confidence_at_that_time() -> None:
-    """0.7 of the composite, which falls when nothing confirms (D3, C4)."""
+    """0.7 of the composite, which falls when nothing confirms."""
     inferred = semantic(ready().content, confidence={"method": "inferred"}, **READY)
     assert promotable(inferred, T0, RULES).missing == ("confidence 0.7 (is 0.60)",)
     assert promotable(ready(), day(500), RULES).missing == ("confidence 0.7 (is 0.64)",)
@@ -112,7 +114,7 @@ def test_each_word_for_an_occasion_begins_a_trigger(begin: str) -> None:
 
 
 def test_thresholds_are_enough() -> None:
-    """What reaches a threshold exactly has reached it; more is as good (D3)."""
+    """What reaches a threshold exactly has reached it; more is as good."""
     score = ready().confidence.score(T0)
     assert promotable(ready(), T0, rules(promotion={"confidence": score}))
     unsure = rules(weights={"extraction": 0.05, "corroboration": 0.7})
@@ -218,8 +220,22 @@ def test_a_promotion_links_both_and_makes_no_duplicates() -> None:
     assert promotable(first.source, day(11), RULES).missing == ("not promoted already",)
 
 
+def test_knowledge_with_all_the_links_it_may_have_is_promoted_once() -> None:
+    """The link to its habit has room past the bound, so that no pass promotes it again."""
+    full: DerivedMemory = ready()
+    for number in range(MAX_LINKS):
+        full = linked(full, f"m{number}", LinkKind.RELATED, 0.5, T0) or full
+    assert isinstance(full, SemanticMemory)
+    assert len(full.links) == MAX_LINKS
+    assert promotable(full, T0, RULES)
+    done = promoted(full, T0, RULES)
+    assert not promotable(done.source, T0, RULES)
+    assert {link.target_id for link in full.links} < {link.target_id for link in done.source.links}
+    assert linked(done.source, "one more", LinkKind.RELATED, 0.5, T0) is None
+
+
 def test_from_the_short_term_tier_it_crystallises() -> None:
-    """The link says which of the two it was (D13)."""
+    """The link says which of the two it was."""
     early = rules(energy={"conclusion_tier": "short_term"})
     assert promoted(ready(), T0, early).source.links[0].kind is LinkKind.CRYSTALLIZED_INTO
 
@@ -260,7 +276,7 @@ def test_a_habit_follows_its_source() -> None:
 
 
 def test_migrated_memories_had_a_life_before() -> None:
-    """Long-term, energy 10, one access, last accessed when known if unknown (D18)."""
+    """Long-term, energy 10, one access, last accessed when known if unknown."""
     old = episode(known_at=T0 - timedelta(days=700), timestamp=T0 - timedelta(days=700))
     moved = migrated(old, T0, instance_id="elsewhere")
     assert moved.vitals is not None

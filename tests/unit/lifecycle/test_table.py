@@ -240,7 +240,7 @@ def test_the_reason_for_fading_is_worked_out_at_that_time() -> None:
 
 
 def test_each_namespace_fades_by_its_own_policy() -> None:
-    """The same turn at the same time: energy in the one, retention in the other (row D2)."""
+    """The same turn at the same time: energy in the one, retention in the other."""
     mixed = rules(energy_namespaces=["games"])
     game = episode(namespace="games")
     assert after(game, T0 + 5 * HOUR, mixed).status is MemoryStatus.EXPIRED
@@ -261,7 +261,7 @@ def test_what_is_written_says_when_to_look_again() -> None:
 
 
 def test_where_a_life_begins() -> None:
-    """What was said needs no confirming; what was concluded does (row D6)."""
+    """What was said needs no confirming; what was concluded does."""
     assert lifecycle_of(episode()) is LifecycleState.ACTIVE
     assert lifecycle_of(fact()) is LifecycleState.CANDIDATE
     assert lifecycle_of(fact(lifecycle="stale")) is LifecycleState.STALE
@@ -322,7 +322,7 @@ def test_what_is_protected_never_leaves() -> None:
 
 
 def test_time_alone_never_erases() -> None:
-    """By default whatever left stays for ever, and is never due again (row D11)."""
+    """By default whatever left stays for ever, and is never due again."""
     for memory in (episode(), semantic(confidence={"extraction": 0.1}), negation()):
         left = after(memory, day(5000))
         assert left.status in {MemoryStatus.ARCHIVED, MemoryStatus.EXPIRED}
@@ -331,7 +331,7 @@ def test_time_alone_never_erases() -> None:
 
 
 def test_what_was_replaced_is_erased_only_by_the_setting() -> None:
-    """With the setting its time counts from when a pass first saw it replaced (row D11)."""
+    """With the setting its time counts from when a pass first saw it replaced."""
     assert review_at(superseded(), RULES) is None
     seen = after(superseded(), day(3), ERASING)
     assert seen.archived_at == day(3)
@@ -340,7 +340,7 @@ def test_what_was_replaced_is_erased_only_by_the_setting() -> None:
 
 
 def test_open_commitments_and_confirmed_speculation_stay() -> None:
-    """An open commitment has no end of its own; a second turn saves speculation (D7, D8)."""
+    """An open commitment has no end of its own; a second turn saves speculation."""
     assert after(semantic(category="commitment"), day(100)).status is MemoryStatus.ACTIVE
     twice = semantic(confidence={"extraction": 0.2, "supporting_episodes": 2})
     assert after(twice, day(31)).status is MemoryStatus.ACTIVE
@@ -361,7 +361,7 @@ def test_open_commitments_and_confirmed_speculation_stay() -> None:
     ids=str,
 )
 def test_archival_needs_all_its_conditions(changes: dict[str, object]) -> None:
-    """Off by default; where it is on, one condition that fails spares the memory (row D9)."""
+    """Off by default; where it is on, one condition that fails spares the memory."""
     plain, now = semantic(importance=0.2), day(90.5)
     spared = type(plain).model_validate({**dict(plain), **changes})
     assert after(plain, now).status is MemoryStatus.ACTIVE
@@ -370,7 +370,7 @@ def test_archival_needs_all_its_conditions(changes: dict[str, object]) -> None:
 
 
 def test_placement_is_off_unless_asked_for() -> None:
-    """Switched off, nothing moves, in neither direction (row D10)."""
+    """Switched off, nothing moves, in neither direction."""
     assert after(episode(), day(45)).placement is None
     frozen = recalled(cold(), day(46), 3)
     assert after(frozen, day(46)).placement is Placement.COLD
@@ -378,7 +378,7 @@ def test_placement_is_off_unless_asked_for() -> None:
 
 
 def test_ephemeral_memories_harden_only_by_the_user() -> None:
-    """Being used or told again does not validate them; a confirmation does (row D6)."""
+    """Being used or told again does not validate them; a confirmation does."""
     brief = semantic(expires_at=day(50), confidence={"supporting_episodes": 3})
     assert after(recalled(brief, T0), T0).lifecycle is None
     assert actions.confirm(brief, T0, RULES).memory.lifecycle is LifecycleState.VALIDATED

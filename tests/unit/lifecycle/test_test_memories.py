@@ -1,4 +1,4 @@
-"""Row D14: what test turns state and what real turns state never meet."""
+"""What test turns state and what real turns state never meet."""
 
 from __future__ import annotations
 

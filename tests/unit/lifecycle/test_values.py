@@ -1,4 +1,4 @@
-"""Rows C7 to C9 and D10: effective confidence, quality, what is speculative, placement value."""
+"""Effective confidence, quality, what is speculative, placement value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from engram.domain.confidence import effective_confidence, is_speculative
 from engram.domain.lifecycle import actions
 from engram.domain.lifecycle.states import PolicyClass, VerificationState
 from engram.domain.lifecycle.values import (
-    durable_score,
     is_correction,
     placement_value,
     policy_class,
@@ -34,7 +33,7 @@ from tests.support.lifecycle_memories import (
 
 
 def test_effective_confidence_is_computed_when_it_is_read() -> None:
-    """It falls with time though nothing is written, and a recall refreshes it (C7, C8)."""
+    """It falls with time though nothing is written, and a recall refreshes it."""
     known = semantic()
     at_first, later = (trust(known, day(n), RULES) for n in (0, 365))
     assert at_first - later == pytest.approx(0.15 * (1 - math.exp(-1)))
@@ -42,21 +41,21 @@ def test_effective_confidence_is_computed_when_it_is_read() -> None:
 
 
 def test_what_has_no_confidence_is_fully_trusted() -> None:
-    """None counts as 1, so that nothing is punished for being older than the field (C7)."""
+    """None counts as 1, so that nothing is punished for being older than the field."""
     assert effective_confidence(None, day(10_000)) == 1.0
     assert trust(episode(), day(10_000), RULES) == 1.0
     assert not is_speculative(None)
 
 
 def test_speculative_is_what_the_extraction_was_unsure_of() -> None:
-    """Below 0.40 of what the extraction gave; the composite does not matter (C9)."""
+    """Below 0.40 of what the extraction gave; the composite does not matter."""
     assert is_speculative(semantic(confidence={"extraction": 0.39}).confidence)
     assert not is_speculative(semantic(confidence={"extraction": 0.40}).confidence)
     assert semantic(confidence={"extraction": 0.1}).confidence.score(T0) > 0.40
 
 
 def test_quality_is_a_product() -> None:
-    """Salience x confidence x access x recency, each by hand (C8)."""
+    """Salience x confidence x access x recency, each by hand."""
     turn = quality(episode(importance=1.0), day(30), RULES)
     assert (turn.salience, turn.confidence, turn.access) == (0.6, 1.0, 0.5)
     assert turn.recency == pytest.approx(0.5)
@@ -73,20 +72,21 @@ def test_quality_is_a_product() -> None:
     [(episode, 0.6), (fact, 0.8), (semantic, 0.9), (habit, 1.0), (negation, 0.8)],
 )
 def test_salience_is_the_weight_of_the_type(memory: type, weight: float) -> None:
-    """All of it at importance 1 (C8)."""
+    """All of it at importance 1."""
     assert quality(memory(importance=1.0), T0, RULES).salience == weight
 
 
 def test_the_durable_score_forgets_no_core_fact() -> None:
-    """Unrecalled for long, it hardly sinks, while quality does: it ranks the briefing (C8)."""
+    """Unrecalled for long, it hardly sinks, while quality does: it ranks the briefing."""
     core = recalled(semantic(importance=1.0), T0, 5)
     trivia = episode(importance=0.2, created_at=day(90), timestamp=day(90))
-    assert durable_score(core, day(90), RULES) > durable_score(trivia, day(90), RULES)
-    assert quality(core, day(90), RULES).value < quality(trivia, day(90), RULES).value
+    of_core, of_trivia = quality(core, day(90), RULES), quality(trivia, day(90), RULES)
+    assert of_core.durable > of_trivia.durable
+    assert of_core.value < of_trivia.value
 
 
 def test_placement_value_hears_the_user() -> None:
-    """Disputed lowers it, being a correction or confirmed raises it (D10)."""
+    """Disputed lowers it, being a correction or confirmed raises it."""
     plain = semantic()
     value = placement_value(plain, T0, RULES)
     disputed = actions.dispute(plain, T0, RULES).memory
@@ -100,7 +100,7 @@ def test_placement_value_hears_the_user() -> None:
 
 
 def test_verification_has_four_values() -> None:
-    """Unverified, confirmed by the user, found in a source by Engram, disputed (D6)."""
+    """Unverified, confirmed by the user, found in a source by Engram, disputed."""
     assert verification_of(episode()) is VerificationState.UNVERIFIED
     assert verification_of(semantic()) is VerificationState.UNVERIFIED
     found = fact(confidence={"verification": "evidence_found"})
@@ -113,7 +113,7 @@ def test_verification_has_four_values() -> None:
 
 
 def test_policy_classes() -> None:
-    """Ephemeral where an end is set, durable else, protected by the user (D6)."""
+    """Ephemeral where an end is set, durable else, protected by the user."""
     assert policy_class(episode(), RULES) is PolicyClass.DURABLE
     assert policy_class(episode(expires_at=day(9)), RULES) is PolicyClass.EPHEMERAL
     brief = rules(time_to_live={"episodic_days": 1.0})

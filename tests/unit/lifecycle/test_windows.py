@@ -58,7 +58,7 @@ def test_a_window_has_its_first_moment_and_not_its_last() -> None:
 
 
 def test_speculation_has_its_days() -> None:
-    """Counted from when it was last told; turns and what has support have no such end (D7)."""
+    """Counted from when it was last told; turns and what has support have no such end."""
     unsure = {"extraction": 0.2}
     assert start(windows.never_confirmed, semantic(confidence=unsure)) == day(30)
     told = semantic(confidence={**unsure, "last_confirmed": day(5)})
@@ -71,7 +71,7 @@ def test_speculation_has_its_days() -> None:
 
 
 def test_only_a_resolved_commitment_is_over() -> None:
-    """From when it ended, or was told once more after that; half a resolution is none (D8)."""
+    """From when it ended, or was told once more after that; half a resolution is none."""
     over = windows.commitment_over
     assert start(over, semantic(**DONE)) == day(93)
     assert start(over, semantic(**DONE, confidence={"last_confirmed": day(9)})) == day(99)
@@ -96,12 +96,12 @@ def test_only_a_resolved_commitment_is_over() -> None:
     ids=lambda memory: memory.type.value,
 )
 def test_what_is_never_archived_for_being_old(spared: AnyMemory) -> None:
-    """Other types, and whatever matters, is used, confirmed or of a category that stays (D9)."""
+    """Other types, and whatever matters, is used, confirmed or of a category that stays."""
     assert start(windows.old_and_unused, spared) is None
 
 
 def test_old_is_older_than_the_days() -> None:
-    """Not at the very age, but a moment after; a correction stays whatever is set (D9)."""
+    """Not at the very age, but a moment after; a correction stays whatever is set."""
     old = fact(importance=0.2, access_count=2)
     assert start(windows.old_and_unused, old) == day(90) + TICK
     none = rules(archival={"protected_categories": ()})
@@ -112,7 +112,7 @@ def test_old_is_older_than_the_days() -> None:
 
 
 def test_debris_begins_when_trust_falls_below_the_floor() -> None:
-    """To the microsecond, if it is old enough by then; else when it is (rows C8, D4)."""
+    """To the microsecond, if it is old enough by then; else when it is."""
     weak = semantic(confidence=WEAK)
     begins = start(windows.debris, weak)
     assert begins is not None
@@ -156,7 +156,7 @@ def test_what_never_is_debris(memory: AnyMemory, under: LifecycleRules) -> None:
 
 
 def test_how_long_what_left_is_kept() -> None:
-    """From when it left, whichever way; by default for ever (row D11)."""
+    """From when it left, whichever way; by default for ever."""
     erasing = rules(expiry={"erase_after_days": 0.5})
     kept = windows.kept_long_enough
     assert start(kept, fact(archived_at=day(2)), erasing) == day(2.5)
@@ -166,7 +166,7 @@ def test_how_long_what_left_is_kept() -> None:
 
 
 def test_support_hardens_what_is_not_disputed() -> None:
-    """From the beginning on; what has an end set only if the user says so (row D6)."""
+    """From the beginning on; what has an end set only if the user says so."""
     twice = {"supporting_episodes": 2}
     assert start(windows.supported, semantic(confidence=twice)) == T0
     assert start(windows.supported, semantic()) is None
@@ -177,7 +177,7 @@ def test_support_hardens_what_is_not_disputed() -> None:
 
 
 def test_use_counts_for_what_is_neither_disputed_nor_ephemeral() -> None:
-    """From the beginning on, once it was recalled (row D6)."""
+    """From the beginning on, once it was recalled."""
     assert start(windows.used, recalled(semantic(), day(2))) == T0
     assert start(windows.used, semantic()) is None
     assert start(windows.used, semantic(access_count=1)) is None
@@ -187,14 +187,14 @@ def test_use_counts_for_what_is_neither_disputed_nor_ephemeral() -> None:
 
 
 def test_doubt_is_a_dispute() -> None:
-    """By another memory or by the user; nothing else is doubt (row D6)."""
+    """By another memory or by the user; nothing else is doubt."""
     assert start(windows.doubted, semantic(disputed_with=("x",))) == T0
     assert start(windows.doubted, fact(confidence={"verification": "disputed"})) == T0
     assert start(windows.doubted, fact(confidence={"contradictions": 3})) is None
 
 
 def test_stale_and_fresh_meet_without_a_gap() -> None:
-    """Fresh from the last use until the moment at which it is stale; protected always (D6)."""
+    """Fresh from the last use until the moment at which it is stale; protected always."""
     turn, policy = episode(), policy_for(RULES, "default")
     stale = stale_at(turn, RULES.value, policy)
     assert asked(windows.fresh_again, turn) == Window(T0, stale)
@@ -213,7 +213,7 @@ def test_stale_and_fresh_meet_without_a_gap() -> None:
 
 
 def test_cold_begins_when_the_value_has_come_down() -> None:
-    """To the millisecond, if it is old enough by then; else when it is (row D10)."""
+    """To the millisecond, if it is old enough by then; else when it is."""
     turn, near = episode(), timedelta(milliseconds=2)
     begins = start(windows.not_worth_keeping_hot, turn, rules(placement={"cold_after_days": 1.0}))
     assert begins is not None
@@ -229,7 +229,7 @@ def test_cold_begins_when_the_value_has_come_down() -> None:
 
 
 def test_hot_ends_when_the_value_has_come_down() -> None:
-    """From the last use until it reaches the upper threshold; protected always (row D10)."""
+    """From the last use until it reaches the upper threshold; protected always."""
     used, near = recalled(semantic(importance=1.0), day(2)), timedelta(milliseconds=2)
     hot = asked(windows.worth_keeping_hot, used)
     assert hot is not None
@@ -253,7 +253,7 @@ def test_hot_ends_when_the_value_has_come_down() -> None:
 
 
 def test_a_tier_is_reached_by_the_highest_energy() -> None:
-    """At the threshold itself, and from when it was written; not without a record (row D2)."""
+    """At the threshold itself, and from when it was written; not without a record."""
     vitals = {"energy": 0.3, "energy_at": day(1), "peak_energy": 2.0}
     assert start(windows.reached_short_term, episode(vitals=vitals), ENERGY) == day(1)
     assert start(windows.reached_long_term, episode(vitals=vitals), ENERGY) is None
@@ -266,7 +266,7 @@ def test_a_tier_is_reached_by_the_highest_energy() -> None:
 
 
 def test_lively_enough_for_a_sessions_end() -> None:
-    """Until its energy falls below the threshold; at it, it is still lively (row D2)."""
+    """Until its energy falls below the threshold; at it, it is still lively."""
     lively = windows.lively_at_session_end
     vitals = {"energy": 3.0, "energy_at": day(1)}
     window = asked(lively, episode(vitals=vitals), ENERGY)

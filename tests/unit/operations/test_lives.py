@@ -84,7 +84,7 @@ async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -
 
 
 async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
-    """Archived by hand once; a dry run only says so; what is protected stays (row D4)."""
+    """Archived by hand once; a dry run only says so; what is protected stays."""
     told = knowledge(ADA, "The user likes tea", ago(1))
     kept = knowledge(ADA, "The user likes milk", ago(1), policy_class=PolicyClass.PROTECTED)
     await handled.keep(told, kept)
@@ -144,7 +144,7 @@ async def test_a_briefing_begins_with_what_matters_most(handled: HandledStore) -
 
 
 async def test_imports_have_had_a_life(handled: HandledStore) -> None:
-    """Long-term, energy 10, one recall, used when it was told if unknown (row D18)."""
+    """Long-term, energy 10, one recall, used when it was told if unknown."""
     items = (
         ImportedMemory(content="I moved to Lisbon.", timestamp=ago(900), message_id="7"),
         ImportedMemory(

@@ -1,4 +1,4 @@
-"""Row D10: what is kept cold comes behind, and is never lost."""
+"""What is kept cold comes behind, and is never lost."""
 
 from __future__ import annotations
 

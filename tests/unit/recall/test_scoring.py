@@ -12,8 +12,9 @@ from engram.domain.ranking import RankingWeights
 from engram.ports import Match
 from engram.recall.analysis import Analysis, Asked
 from engram.recall.fusion import Sides
+from engram.recall.models import ScorePart
 from engram.recall.periods import Period
-from engram.recall.ranked import Part, Ranked
+from engram.recall.ranked import Ranked, part_of
 from engram.recall.scoring import score
 from engram.recall.search import Found
 from tests.support.recall_memories import day, episode, semantic
@@ -58,7 +59,7 @@ def alone(
     return one.score
 
 
-def part(one: Ranked, name: str) -> Part | None:
+def part(one: Ranked, name: str) -> ScorePart | None:
     """The part of a score of that name, if it has one."""
     return next((each for each in one.parts if each.name == name), None)
 
@@ -82,10 +83,10 @@ def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     turn = brought_up(episode(EIGHTY, session_id=None), near=0.4, words=0.6, both=0.8)
     (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, substance=1, asking=7))
     assert one.parts == (
-        Part("sparse", 0.6, 0.4, 6.0),
-        Part("dense", 0.4, 0.3, 4.0),
-        Part("around", 0.8, 0.2),
-        Part("substance", 1.0, 0.1),
+        part_of("sparse", 0.6, 0.4, 6.0),
+        part_of("dense", 0.4, 0.3, 4.0),
+        part_of("around", 0.8, 0.2),
+        part_of("substance", 1.0, 0.1),
     )
     assert one.score == pytest.approx(0.24 + 0.12 + 0.16 + 0.1)
 
@@ -94,7 +95,7 @@ def test_weights_of_nothing_give_a_score_of_nothing() -> None:
     """All weights may be set to 0; then no order is better than another."""
     assert alone(brought_up(episode("tea"), near=1.0, words=1.0), by=weights()) == 0.0
     (one,) = scored(episode("tea?"), by=weights(asking=0.5))
-    assert (one.score, part(one, "asking")) == (0.0, Part("asking", 1.0, -0.5))
+    assert (one.score, part(one, "asking")) == (0.0, part_of("asking", 1.0, -0.5))
 
 
 def test_the_best_come_first_and_ties_go_by_id() -> None:
@@ -234,7 +235,7 @@ def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool)
     found = brought_up(memory, words=0.9)
     (one,) = scored(found, by=weights(sparse=2, asking=1))
     assert one.score == pytest.approx(0.9 - (0.5 if asking else 0.0))
-    assert part(one, "asking") == (Part("asking", 1.0, -0.5) if asking else None)
+    assert part(one, "asking") == (part_of("asking", 1.0, -0.5) if asking else None)
 
 
 def test_no_score_lies_below_nothing() -> None:
@@ -258,8 +259,8 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
     by = weights(subject=5, cue=3, period=2)
     (one,) = scored(turn, by=by, question=every_part())
     assert [part(one, name) for name in ("subject", "cue", "period")] == [
-        Part("subject", 1.0, 0.5),
-        Part("cue", 1.0, 0.3),
-        Part("period", 1.0, 0.2),
+        part_of("subject", 1.0, 0.5),
+        part_of("cue", 1.0, 0.3),
+        part_of("period", 1.0, 0.2),
     ]
     assert one.score == pytest.approx(1.0)

@@ -12,7 +12,7 @@ from engram.domain.memories import Link, LinkKind, MemoryForm, MemoryStatus
 from engram.domain.ranking import RankingFactors
 from engram.errors import InvalidQuery
 from engram.recall.analysis import Asked, analyse
-from engram.recall.context import block_of, estimated_tokens
+from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.cues import holds_cue
 from engram.recall.links import follow
 from engram.recall.periods import period_named
@@ -147,7 +147,7 @@ async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories
 
 
 async def test_a_link_weakens_until_it_is_found_again(memories: Memories) -> None:
-    """Spreading goes by how sure a link is now: faded under 0.2 it is not followed (D12, R5)."""
+    """Spreading goes by how sure a link is now: faded under 0.2 it is not followed."""
     lately = day(400 - 30 - 4 * 30)  # Past the grace period, four windows of 0.05 each.
     long_ago = day(1)
     fading = semantic("Relational stores keep rows", 1)
@@ -286,11 +286,11 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
     assert lines[1] == "- The user lives in Lisbon (since 2024-01-06; said in s1 on 2024-01-06)"
     assert lines[2].startswith("- The user does not live in Paris (denied 2024-01-07; from turn ")
     assert lines[3] == "- I live in Lisbon now. (user, 2024-01-06; session s1)"
-    assert estimated_tokens(block) <= 400
+    assert len(block) <= 400 * CHARACTERS_PER_TOKEN
     assert without_context_blocks(block).strip() == ""
     hits = await memories.ask("Where does the user live?", include_sources=True)
     for tokens in range(32, 120, 4):
-        assert estimated_tokens(block_of(hits, tokens=tokens)) <= tokens
+        assert len(block_of(hits, tokens=tokens)) <= tokens * CHARACTERS_PER_TOKEN
     assert block_of([], tokens=100) == ""
     with pytest.raises(InvalidQuery):
         await context_of(recall, "tea", 3, {})  # type: ignore[arg-type]  # as above

@@ -10,7 +10,8 @@ from engram.domain.lifecycle.states import LifecycleState, Placement
 from engram.domain.lifecycle.values import trust
 from engram.domain.memories import AnyMemory
 from engram.domain.ranking import RankingFactors
-from engram.recall.ranked import LinkStep, Part, Ranked
+from engram.recall.models import ExplainedLink
+from engram.recall.ranked import Ranked, part_of
 from engram.recall.weighting import lifecycle_weight, weighted
 from tests.support.recall_memories import NOW, day, episode, semantic
 
@@ -52,8 +53,8 @@ def test_a_memory_keeps_how_it_was_found() -> None:
     found = Ranked(
         semantic("tea", lifecycle=LifecycleState.STALE),
         0.5,
-        (Part("sparse", 0.5, 1.0),),
-        (LinkStep("a", "related", 0.9),),
+        (part_of("sparse", 0.5, 1.0),),
+        (ExplainedLink(source_id="a", kind="related", confidence=0.9),),
         ("n",),
     )
     (one,) = weighted([found], NOW, RULES, factors(stale=0.8))
