@@ -162,8 +162,11 @@ def tier(memory: AnyMemory, under: LifecycleRules) -> Tier:
 
 
 def in_its_tier(memory: AnyMemory, under: LifecycleRules) -> AnyMemory:
-    """The memory after its promotion: recalled under retention, it is promoted only when energy
-    becomes the policy, and fades as slowly as if that had been so all the time."""
+    """The memory after its promotion, which comes before anything else that is due.
+
+    Recalled under retention it is promoted only when energy becomes the policy, and
+    fades as slowly as if that had been so all the time.
+    """
     if memory.vitals is None:
         return memory
     return memory.model_copy(
