@@ -41,7 +41,7 @@ class RankingFactors(BaseModel):
 
     Attributes:
         validated: For what a second turn or the user vouches for.
-        candidate: For what was concluded once and not used since.
+        candidate: For what was concluded once and not used since, or is disputed.
         stale: For what was not used for long.
         disputed: For what somebody spoke against, on top.
         unsure: At confidence 0; 1 at full confidence, in between in proportion.

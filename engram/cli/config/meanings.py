@@ -61,7 +61,8 @@ MEANINGS = {
     "recall_weights.period": "Share of the score: from the time that the question names.",
     "recall_weights.asking": "Taken from the score of a turn that itself only asks.",
     "recall_factors.validated": "Factor for what is confirmed or in use.",
-    "recall_factors.candidate": "Factor for what was concluded once and not used since.",
+    "recall_factors.candidate": "Factor for what was concluded once and not used since, or is "
+    "disputed.",
     "recall_factors.stale": "Factor for what was unused for long.",
     "recall_factors.disputed": "Further factor for what was spoken against.",
     "recall_factors.unsure": "Factor at confidence 0; in proportion above.",

@@ -157,7 +157,7 @@ async def test_references_resolve_by_alias_content_and_part() -> None:
 
 
 async def test_references_that_nothing_resolves_are_sent_back_then_dropped_and_counted() -> None:
-    """Never silently."""
+    """What the model names and nothing resolves is never dropped silently."""
     tea, rain = remembered("Ada likes green tea.", "Ada likes rain.")
     links = [{"source": "m1", "target": "m9", "confidence": 0.7, "why": "guess"}]
     answer = {"reasoning": "", "links": links, "pruned": ["m8", "m2"], "confidence": 0.5}
