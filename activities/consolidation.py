@@ -1,23 +1,30 @@
-"""Activities of the consolidation workflow: unpack, call the core, pack."""
+"""Activities of the consolidation workflow and its digest stage: unpack, call, pack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
+import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.accounting import accounted
-from activities.heartbeats import beating
+from engram.activities.runtime import accounted, beating
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.keep import Circumstances
+from engram.consolidation.known import KnownMemories
+from engram.consolidation.reconcile import reconcile
 from engram.contracts import names
-from engram.contracts.common import Population
 from engram.contracts.consolidation import (
+    DigestInput,
+    DigestOutput,
     EpisodeBatch,
     ExtractInput,
     ExtractOutput,
+    LearnInput,
     LinkInput,
     LinkOutput,
     MarkConsolidatedInput,
@@ -28,7 +35,11 @@ from engram.contracts.consolidation import (
     SelectDueInput,
     SelectDueOutput,
 )
-from engram.domain.batches import batches
+from engram.contracts.messages import Population
+from engram.digests.guidelines import current_guidance
+from engram.digests.stage import Digested, Digests
+from engram.digests.versions import Composer
+from engram.domain.buffer import batches
 from engram.domain.memories import (
     AnyMemory,
     Episode,
@@ -38,15 +49,13 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.plan import ConsolidationPlan
-from engram.domain.reconciliation import Circumstances, reconcile
 from engram.domain.scope import Scope
 from engram.errors import ModelAnswerUnusable
+from engram.lifecycle.due import of_population
 from engram.ports import Embedder, MemoryRepository, Missing
-from engram.writing.digest_guidelines import current_guidance
-from engram.writing.known import KnownMemories
-from engram.writing.plans import PlanWriter
-from engram.writing.updates import NewWriteId, update_memories
-from engram.writing.walks import of_population
+from engram.storage.updates import NewWriteId, update_memories
+
+# --- activities of the consolidation workflow: unpack, call the core, pack
 
 _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
@@ -265,3 +274,57 @@ async def _episodes(
 ) -> dict[str, Episode]:
     found = await repository.get(scope, ids, _EPISODIC)
     return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+
+
+# --- activities of the digest stage: unpack, call the core, pack
+
+_log = structlog.get_logger(__name__)
+
+
+class DigestActivities:
+    """Rebuilds what is composed from memories; runs on the store queue.
+
+    Args:
+        digests: Rebuilds them.
+    """
+
+    def __init__(self, digests: Digests) -> None:
+        self._digests = digests
+
+    @activity.defn(name=names.DIGEST_KNOWLEDGE_ACTIVITY)
+    async def digest_knowledge(self, request: DigestInput) -> DigestOutput:
+        """Rebuild profiles and topics of what was touched."""
+        async with beating():
+            done = await self._digests.knowledge(
+                _composer(request), request.memory_ids, request.episode_ids, request.policy
+            )
+        return _output("profiles and topics rebuilt", done)
+
+    @activity.defn(name=names.DIGEST_SESSIONS_ACTIVITY)
+    async def digest_sessions(self, request: DigestInput) -> DigestOutput:
+        """Seal the boxes of sessions that were touched."""
+        async with beating():
+            done = await self._digests.sessions(
+                _composer(request), request.episode_ids, request.ended, request.policy
+            )
+        return _output("boxes sealed", done)
+
+    @activity.defn(name=names.LEARN_GUIDELINES_ACTIVITY)
+    async def learn_guidelines(self, request: LearnInput) -> DigestOutput:
+        """Count what became of memories, and draw guidance from it."""
+        deeds = [(done.deed, done.memory_id) for done in request.done]
+        async with beating():
+            done = await self._digests.learn(
+                _composer(request), deeds, request.operation, request.policy
+            )
+        return _output("guidelines learnt", done)
+
+
+def _composer(request: DigestInput | LearnInput) -> Composer:
+    return Composer(request.scope, request.now, request.workflow_id, request.run_id)
+
+
+def _output(event: str, done: Digested) -> DigestOutput:
+    counts = asdict(done)
+    _log.info(event, **counts)
+    return DigestOutput(**counts)

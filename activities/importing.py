@@ -10,8 +10,7 @@ from engram.contracts import names
 from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
 
 if TYPE_CHECKING:
-    from engram.transfer.restoring import MemoryRestorer
-    from engram.transfer.storing import TurnImporter
+    from engram.transfer.store import MemoryRestorer, TurnImporter
 
 
 class ImportActivities:

@@ -6,18 +6,23 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from temporalio import activity
 
-from activities.heartbeats import beating
+from engram.activities.runtime import beating
 from engram.contracts import names
-from engram.contracts.lifecycle import PromoteOutput, PromotionReport, ReviewOutput, WalkInput
-from engram.contracts.maintenance import FindDueUsersInput, FindDueUsersOutput
-from engram.writing.due_users import due_users
-from engram.writing.promotions import Promoter
-from engram.writing.reviews import Reviewer
-from engram.writing.walks import underneath
+from engram.contracts.lifecycle import (
+    FindDueUsersInput,
+    FindDueUsersOutput,
+    PromoteOutput,
+    PromotionReport,
+    ReviewOutput,
+    WalkInput,
+)
+from engram.lifecycle.due import due_users, underneath
+from engram.lifecycle.promotion_pass import Promoter
+from engram.lifecycle.review import Reviewer
 
 if TYPE_CHECKING:
     from engram.ports import Embedder, MemoryRepository
-    from engram.writing.updates import NewWriteId
+    from engram.storage.updates import NewWriteId
 
 Output = TypeVar("Output", ReviewOutput, PromoteOutput)
 

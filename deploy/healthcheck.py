@@ -17,9 +17,9 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from engram.client.temporal_connection import connect_temporal
 from engram.errors import EngramError
 from engram.settings import Settings
+from engram.temporal.connection import connect_temporal
 
 WORKFLOW = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 ACTIVITY = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY

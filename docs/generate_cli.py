@@ -14,8 +14,7 @@ from typing import Any
 import typer
 
 from engram.cli import exits
-from engram.cli.app import app
-from engram.cli.group import PANELS
+from engram.cli.app import PANELS, app
 
 PAGE = Path(__file__).with_name("cli.md")
 # Said once, above, and not at every command.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from engram.domain.lifecycle.table import TABLE, Event, Row
 from engram.domain.memories import STORED_TYPES, MemoryStatus
+from engram.lifecycle.table import TABLE, Event, Row
 
 PAGE = Path(__file__).with_name("lifecycle.md")
 BEGIN = "<!-- table: made by docs/generate_lifecycle.py -->"

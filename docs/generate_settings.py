@@ -2,15 +2,15 @@
 
 Run it after changing a setting: ``uv run python docs/generate_settings.py``
 A test compares the page with what this gives. What a setting is for stands at its field,
-or in engram/cli/config/meanings.py, so that ``engram config`` tells it too.
+or in engram/cli/config/reference.py, so that ``engram config`` tells it too.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from engram.cli.config.meanings import MEANINGS
 from engram.cli.config.reference import (
+    MEANINGS,
     SECTIONS,
     default,
     meaning,

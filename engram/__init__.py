@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engram.client.connect import connect as connect
-    from engram.client.store import MemoryStore as MemoryStore
+    from engram.client.memory import MemoryStore as MemoryStore
     from engram.domain.turns import Turn as Turn
     from engram.embedded.open import open as open
     from engram.settings import Settings as Settings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "open": "engram.embedded.open",
     "connect": "engram.client.connect",
-    "MemoryStore": "engram.client.store",
+    "MemoryStore": "engram.client.memory",
     "Turn": "engram.domain.turns",
     "Settings": "engram.settings",
     "open_sync": "engram.sync",

@@ -8,6 +8,8 @@ therefore compatibility data: a code is never renamed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 
@@ -331,3 +333,21 @@ def error_from_dict(data: dict[str, Any]) -> EngramError:
 
 def _rebuild(code: str, data: dict[str, Any]) -> EngramError:
     return error_from_dict({**data, "code": code})
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Imports inside need the packages of this extra.
+
+    Raises:
+        EmbeddedPartMissing: naming the package and how to install it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise EmbeddedPartMissing(
+            f"The package {error.name!r} is not installed.",
+            allowed=f"pip install 'engram-memory[{extra}]'",
+            hint="A program that only talks to servers uses engram.connect and needs no extra.",
+            details={"extra": extra, "package": error.name},
+        ) from error

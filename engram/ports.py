@@ -15,8 +15,8 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 
 if TYPE_CHECKING:
-    from engram.contracts.erasure import CompactReceipt, ErasureReceipt
-    from engram.extraction.models import Extraction
+    from engram.contracts.removal import CompactReceipt, ErasureReceipt
+    from engram.language.found import Extraction
 
 FieldValue: TypeAlias = str | int | float | bool | datetime
 

@@ -10,10 +10,14 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from engram.domain.confidence import ConfidenceWeights
-from engram.domain.digests.policy import DigestPolicy
-from engram.domain.health import HealthRules
-from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
-from engram.domain.ranking import RankingFactors, RankingWeights
+from engram.domain.rules import (
+    DigestPolicy,
+    HealthRules,
+    LifecycleRules,
+    LifecycleSettings,
+    RankingFactors,
+    RankingWeights,
+)
 from engram.errors import InvalidSettings
 
 

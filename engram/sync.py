@@ -1,16 +1,241 @@
-"""Opening a memory without ``await``: for scripts and notebooks."""
+"""A memory for programs without ``await``: scripts and notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import atexit
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import ParamSpec
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from engram.client.connect import connect
-from engram.client.store import MemoryStore
-from engram.client.sync_store import SyncMemoryStore
+from engram.client.engine import Keeper
+from engram.client.memory import MemoryStore
+from engram.domain.memories import AnyMemory
+from engram.domain.scope import Scope
 from engram.embedded.open import open as open_embedded
+from engram.errors import InvalidInput, MemoryClosed
+
+# --- an event loop in a thread of its own, for programs that have none or cannot lend theirs
+
+Result = TypeVar("Result")
+
+
+class LoopThread:
+    """Runs coroutines in its own thread while the caller waits.
+
+    The thread does not keep a program from ending.
+    """
+
+    def __init__(self) -> None:
+        started: Future[asyncio.AbstractEventLoop] = Future()
+        self._stop = asyncio.Event()
+        # A daemon: a program that is interrupted twice while it closes can still end.
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(started)), name="engram-loop", daemon=True
+        )
+        self._thread.start()
+        self._loop = started.result()
+
+    async def _serve(self, started: Future[asyncio.AbstractEventLoop]) -> None:
+        started.set_result(asyncio.get_running_loop())
+        await self._stop.wait()
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run ``work`` to its end. Ctrl-C cancels it, and leaves the thread usable.
+
+        Raises:
+            MemoryClosed: the thread was closed.
+            InvalidInput: the caller is this thread, which would wait for itself.
+        """
+        try:
+            self._check()
+            waited = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return waited.result()
+        except CancelledError as error:
+            raise MemoryClosed("The memory was closed while this was running.") from error
+        finally:
+            # Only what was interrupted is not done; otherwise this does nothing.
+            waited.cancel()
+
+    def _check(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise InvalidInput(
+                "A memory that waits was called from its own event loop.",
+                hint="Inside coroutines, use engram.open and await.",
+            )
+        if not self._thread.is_alive() or self._stop.is_set():
+            raise MemoryClosed(
+                "This memory store is closed.", hint="Use it inside its `with` block."
+            )
+
+    def close(self) -> None:
+        """Cancel what still runs, and end the thread. A second time does nothing."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+
+# --- a memory store for programs without ``await``: scripts and notebooks
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+def _waiting(
+    method: Callable[Concatenate[MemoryStore, Asked], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[SyncMemoryStore, Asked], Answer]:
+    """The same method, that returns when its work is done."""
+
+    @wraps(method)
+    def wait(self: SyncMemoryStore, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        return self._thread.run(method(self._memory, *args, **kwargs))
+
+    return wait
+
+
+class SyncMemoryStore:
+    """:class:`engram.MemoryStore` without ``await``: the same methods, each of which waits.
+
+    Get one from :func:`engram.open_sync` or :func:`engram.connect_sync`; it is
+    open at once, and closed by its ``with`` block or :meth:`close`. Works inside
+    a running event loop too (a notebook), which it blocks while it waits. Safe
+    for use by many threads at once.
+    """
+
+    def __init__(
+        self, memory: MemoryStore, thread: LoopThread, leave: Callable[[], None] | None = None
+    ) -> None:
+        self._memory = memory
+        self._thread = thread
+        self._leave = leave
+
+    @classmethod
+    def opened(cls, context: AbstractAsyncContextManager[MemoryStore]) -> Self:
+        """Enter ``context`` in a thread of its own, and keep it open until :meth:`close`."""
+        thread = LoopThread()
+        keeper = Keeper(context)
+        try:
+            memory = thread.run(keeper.open())
+        except BaseException:
+            thread.close()
+            raise
+
+        def leave() -> None:
+            try:
+                thread.run(keeper.close())
+            finally:
+                thread.close()
+
+        store = cls(memory, thread, leave)
+        # For notebooks and scripts that end without closing.
+        atexit.register(store.close)
+        return store
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self._memory.scope
+
+    def for_user(self, user_id: str, *, namespace: str | None = None) -> SyncMemoryStore:
+        """The memory of another user, over the same connections; closed when this one is.
+
+        Raises:
+            InvalidScope: the user id or namespace has a form that is refused.
+        """
+        return SyncMemoryStore(self._memory.for_user(user_id, namespace=namespace), self._thread)
+
+    def run_url(self, memory: AnyMemory) -> str | None:
+        """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""
+        return self._memory.run_url(memory)
+
+    encode = _waiting(MemoryStore.encode)
+    recall = _waiting(MemoryStore.recall)
+    recall_at = _waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
+    context = _waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?
+    get = _waiting(MemoryStore.get)
+    list = _waiting(MemoryStore.list)
+    history = _waiting(MemoryStore.history)
+    verify = _waiting(MemoryStore.verify)
+    stats = _waiting(MemoryStore.stats)
+    confirm = _waiting(MemoryStore.confirm)
+    dispute = _waiting(MemoryStore.dispute)
+    protect = _waiting(MemoryStore.protect)
+    unprotect = _waiting(MemoryStore.unprotect)
+    demote = _waiting(MemoryStore.demote)
+    force_promote = _waiting(MemoryStore.force_promote)
+    resolve = _waiting(MemoryStore.resolve)
+    decay = _waiting(MemoryStore.decay)
+    promote = _waiting(MemoryStore.promote)
+    briefing = _waiting(MemoryStore.briefing)
+    status = _waiting(MemoryStore.status)
+    energy = _waiting(MemoryStore.energy)
+    promotions = _waiting(MemoryStore.promotions)
+    health = _waiting(MemoryStore.health)
+    inspect = _waiting(MemoryStore.inspect)
+    validate = _waiting(MemoryStore.validate)
+    repair = _waiting(MemoryStore.repair)
+    create_test = _waiting(MemoryStore.create_test)
+    boost_test = _waiting(MemoryStore.boost_test)
+    list_tests = _waiting(MemoryStore.list_tests)
+    delete_tests = _waiting(MemoryStore.delete_tests)
+    play_scenario = _waiting(MemoryStore.play_scenario)
+    import_memories = _waiting(MemoryStore.import_memories)
+    import_file = _waiting(MemoryStore.import_file)
+    import_turns = _waiting(MemoryStore.import_turns)
+    export_file = _waiting(MemoryStore.export_file)
+    profile = _waiting(MemoryStore.profile)
+    profiles = _waiting(MemoryStore.profiles)
+    topics = _waiting(MemoryStore.topics)
+    boxes = _waiting(MemoryStore.boxes)
+    guidelines = _waiting(MemoryStore.guidelines)
+    usage = _waiting(MemoryStore.usage)
+    consolidate = _waiting(MemoryStore.consolidate)
+    end_session = _waiting(MemoryStore.end_session)
+    working_memory = _waiting(MemoryStore.working_memory)
+    forget = _waiting(MemoryStore.forget)
+    erase = _waiting(MemoryStore.erase)
+    compact = _waiting(MemoryStore.compact)
+
+    def export_lines(self, *, include_test: bool = False) -> Iterator[str]:
+        """Everything of this user as lines of JSON; see :meth:`MemoryStore.export_lines`."""
+        lines = self._memory.export_lines(include_test=include_test)
+
+        async def following() -> str | None:
+            return await anext(lines, None)
+
+        while (line := self._thread.run(following())) is not None:
+            yield line
+
+    def close(self) -> None:
+        """Refuse further use; what :func:`engram.open_sync` opened is closed, and waited for."""
+        self._memory.close()
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            atexit.unregister(self.close)
+            leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+# --- opening a memory without ``await``: for scripts and notebooks
 
 Given = ParamSpec("Given")
 

@@ -21,13 +21,10 @@ from engram.contracts.consolidation import (
     ConsolidationState,
     Failure,
 )
-from engram.contracts.sessions import ConsolidationRequest
+from engram.contracts.session import ConsolidationRequest
 from engram.errors import RunEnded
-from workflows.consolidation_pass import ConsolidationPass
-from workflows.digest_stage import with_endings
-from workflows.failures import is_outage, mark_outlived
-from workflows.retries import after_outage
-from workflows.spending import note_spending
+from engram.workflows.consolidation_pass import ConsolidationPass, note_spending, with_endings
+from engram.workflows.support import after_outage, is_outage, mark_outlived
 
 _STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 # Past this a pass ends early even while a caller waits for it: a history that

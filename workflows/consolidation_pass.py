@@ -1,29 +1,285 @@
-"""One pass of consolidation: the due episodes, batch by batch, then the links."""
+"""One pass of consolidation: the due episodes batch by batch, the links, then the digests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import zip_longest
+from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError,
+    is_cancelled_exception,
+)
 
 from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidationReport,
     ConsolidationState,
+    DigestInput,
+    DigestOutput,
     EpisodeBatch,
+    ExtractOutput,
     Failure,
+    LearnInput,
+    LinkOutput,
+    Undigested,
 )
-from engram.contracts.digests import Undigested
-from engram.contracts.usage import ModelSpent
+from engram.contracts.messages import ModelSpent, Population, by_model, in_all
+from engram.contracts.session import ConsolidationRequest
+from engram.domain.buffer import portions
 from engram.domain.identity import operation_id
 from engram.domain.memories import MemoryForm
 from engram.domain.plan import ConsolidationPlan, Reason
-from workflows.activity_calls import ActivityCalls
-from workflows.digest_stage import ENOUGH, digest, must_digest, with_undigested
-from workflows.failures import failure_of, is_of_the_batch, mark_outlived
-from workflows.refusals import Refusals, halves
-from workflows.spending import spent, spent_in_vain, with_models
+from engram.domain.rules import DigestPolicy
+from engram.workflows.support import (
+    ActivityCalls,
+    failure_of,
+    is_of_the_batch,
+    is_of_the_model,
+    mark_outlived,
+)
+
+# --- what a consolidation spends on models: summed in its report, noted where it outlives the run
+
+_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
+# A marker that runs of before the first release have in their histories; it goes with the next.
+_NOTED = "consolidation-notes-spending"
+
+
+def spent(output: ExtractOutput | LinkOutput) -> tuple[ModelSpent, ...]:
+    """What an answer took; of an activity that did not count attempts, what it said of itself."""
+    use = output.use
+    if output.spent or use is None:
+        return output.spent
+    return (
+        ModelSpent(
+            model=use.model,
+            attempts=1,
+            requests=use.requests,
+            input_tokens=use.input_tokens,
+            output_tokens=use.output_tokens,
+            cost_usd=use.cost_usd or 0.0,
+            unpriced_requests=use.requests if use.cost_usd is None else 0,
+        ),
+    )
+
+
+def spent_in_vain(error: ActivityError) -> tuple[ModelSpent, ...]:
+    """What all attempts at a failed activity took, as far as the last of them left word."""
+    cause = error.cause
+    left: Any = ()
+    if isinstance(cause, TimeoutError):
+        left = next(iter(cause.last_heartbeat_details), ())
+    elif isinstance(cause, ApplicationError) and cause.details:
+        described = cause.details[0]
+        details = described.get("details") if isinstance(described, dict) else None
+        left = details.get("spent", ()) if isinstance(details, dict) else ()
+    try:
+        return _PARTS.validate_python(left)
+    except ValidationError:
+        return ()
+
+
+def with_models(part: ConsolidationReport, models: tuple[ModelSpent, ...]) -> ConsolidationReport:
+    """A report that also counts what was asked of models."""
+    total = in_all(models)
+    return part.model_copy(
+        update={
+            "models": by_model(models),
+            "input_tokens": total.input_tokens,
+            "output_tokens": total.output_tokens,
+            "cost_usd": total.cost_usd,
+        }
+    )
+
+
+def note_spending(totals: ConsolidationReport) -> None:
+    """Note on the run what it spent, where listings show it when the run has ended."""
+    if totals.models:
+        workflow.deprecate_patch(_NOTED)
+        noted = [m.model_dump(mode="json", exclude_defaults=True) for m in totals.models]
+        workflow.upsert_memo({names.SPENT_MEMO: noted})
+
+
+# --- batches that fail for their own sake: halved, then left out, so that the others go on
+
+# Finding one refused turn among twenty takes five; past this, batches are left out whole.
+_MOST_HALVINGS = 16
+# A model that turns down turns of so many batches and accepts nothing is the wrong model.
+_HOPELESS_BATCHES = 10
+# The ids of what is left out travel in payloads.
+_MOST_LEFT_OUT = 2000
+
+
+@dataclass
+class Refusals:
+    """Of one pass: how many batches lost turns to refusals, and how often one was halved."""
+
+    batches: int = 0
+    halvings: int = 0
+
+    def halve(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
+        """The halves to ask for instead; none when halving is no use."""
+        if not is_of_the_model(failure) or self.halvings >= _MOST_HALVINGS:
+            return ()
+        parts = halves(batch)
+        self.halvings += bool(parts)
+        return parts
+
+    def must_end(self, *, accepted: int, left_out: int) -> bool:
+        """Whether going on would only spend money: nothing is accepted, or far too much is not."""
+        return left_out >= _MOST_LEFT_OUT or (self.batches >= _HOPELESS_BATCHES and not accepted)
+
+
+def halves(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
+    """Both halves of a batch, in order; none of a single turn."""
+    ids = batch.episode_ids
+    middle = len(ids) // 2
+    if not middle:
+        return ()
+    return tuple(
+        batch.model_copy(update={"episode_ids": part}) for part in (ids[:middle], ids[middle:])
+    )
+
+
+# --- the last stage of a pass: what is composed from memories follows what the pass touched
+
+# A marker that runs of before the first release have in their histories; it goes with the next.
+_PATCH = "digests"
+# What one activity looks at: a few seconds of work, a few kilobytes of ids.
+_CHUNK = 200
+_SESSION_CHUNK = 1000
+# Past this a pass digests before it goes on, so that what it carries stays small.
+ENOUGH = 1000
+# Guidance is never worth waiting for.
+_LEARN_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
+
+
+def with_endings(
+    state: ConsolidationState, served: tuple[ConsolidationRequest, ...], closing: frozenset[str]
+) -> ConsolidationState:
+    """The state with the sessions noted that ended, where there is a digest stage."""
+    ended = tuple(r.session_id for r in served if r.session_id and r.reason in closing)
+    if not ended or _policy(state) is None:
+        return state
+    return with_undigested(state, state.undigested.after_endings(ended))
+
+
+def with_undigested(state: ConsolidationState, undigested: Undigested) -> ConsolidationState:
+    """The state with what is to be digested, where there is a digest stage."""
+    if _policy(state) is None:
+        return state
+    return state.model_copy(update={"undigested": undigested})
+
+
+def must_digest(state: ConsolidationState, *, least: int = 1) -> bool:
+    """Whether so much is to be digested, where there is a digest stage."""
+    if _policy(state) is None or state.undigested.size < least:
+        return False
+    workflow.deprecate_patch(_PATCH)
+    return True
+
+
+async def digest(calls: ActivityCalls, state: ConsolidationState) -> ConsolidationReport:
+    """Rebuild every digest that rests on what was touched.
+
+    Raises:
+        ActivityError: the store failed; doing it again later does no harm.
+    """
+    policy = _policy(state)
+    assert policy is not None  # noqa: S101 - for the type checker; must_digest has looked
+    undigested = state.undigested
+    done = DigestOutput()
+    for memories, episodes in zip_longest(
+        portions(undigested.memory_ids, _CHUNK),
+        portions(undigested.episode_ids, _CHUNK),
+        fillvalue=(),
+    ):
+        request = _input(calls, policy, memory_ids=memories, episode_ids=episodes)
+        about = f"profiles and topics of {len(memories)} memories"
+        done = done.plus(await calls.digest(names.DIGEST_KNOWLEDGE_ACTIVITY, request, about))
+    ended = undigested.ended
+    for episodes in portions(undigested.episode_ids, _SESSION_CHUNK) or ((),):
+        if episodes or ended:
+            request = _input(calls, policy, episode_ids=episodes, ended=ended)
+            about = f"boxes of {len(episodes)} turns, {len(ended)} sessions ended"
+            done = done.plus(await calls.digest(names.DIGEST_SESSIONS_ACTIVITY, request, about))
+            ended = ()
+    learnt, failed = await _learn(calls, policy, state)
+    done = done.plus(learnt)
+    return ConsolidationReport(
+        profiles=done.profiles,
+        topics=done.topics,
+        boxes=done.boxes,
+        guidelines=done.guidelines,
+        guideline_failures=failed,
+    )
+
+
+async def _learn(
+    calls: ActivityCalls, policy: DigestPolicy, state: ConsolidationState
+) -> tuple[DigestOutput, int]:
+    """Learn from what was done; whatever goes wrong is logged, counted, and left."""
+    if not state.undigested.done:
+        return DigestOutput(), 0
+    info = workflow.info()
+    request = LearnInput(
+        scope=calls.scope,
+        now=workflow.now(),
+        policy=policy,
+        done=state.undigested.done,
+        operation=operation_id("digest", info.first_execution_run_id, state.digests + 1),
+        workflow_id=info.workflow_id,
+        run_id=info.run_id,
+    )
+    about = f"learn from {len(request.done)} actions"
+    try:
+        learnt = await calls.digest(
+            names.LEARN_GUIDELINES_ACTIVITY, request, about, retries=_LEARN_RETRIES
+        )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        workflow.logger.warning("guidelines were not learnt: %s", failure_of(error).code)
+        return DigestOutput(), 1
+    return learnt, 0
+
+
+def _policy(state: ConsolidationState) -> DigestPolicy | None:
+    # Nothing is composed from test memories.
+    policy = state.policy.digests if state.population is Population.REAL else None
+    return policy if policy is not None and policy.enabled else None
+
+
+def _input(
+    calls: ActivityCalls,
+    policy: DigestPolicy,
+    *,
+    memory_ids: tuple[str, ...] = (),
+    episode_ids: tuple[str, ...] = (),
+    ended: tuple[str, ...] = (),
+) -> DigestInput:
+    info = workflow.info()
+    return DigestInput(
+        scope=calls.scope,
+        now=workflow.now(),
+        policy=policy,
+        memory_ids=memory_ids,
+        episode_ids=episode_ids,
+        ended=ended,
+        workflow_id=info.workflow_id,
+        run_id=info.run_id,
+    )
+
+
+# --- one pass of consolidation: the due episodes, batch by batch, then the links
 
 # Memories of one linking request. With what resembles them, a page or two of text.
 _LINK_CHUNK = 20

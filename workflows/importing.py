@@ -20,9 +20,9 @@ from engram.contracts.importing import (
     ImportTally,
     StoreBatchInput,
 )
-from engram.contracts.sessions import ConsolidationRequest, RequestConsolidationInput
+from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
 from engram.errors import ImportOutOfStep, RunEnded
-from workflows.retries import LOCAL_STORE, STORE_LONG
+from engram.workflows.support import LOCAL_STORE, STORE_LONG
 
 # A batch of hundreds of turns takes a second, several on a busy machine.
 _LOCAL_LIMIT = timedelta(seconds=20)

@@ -8,10 +8,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
 
-from engram.client.failures import typed
 from engram.errors import InvalidQuery
-from workflows.sandbox import sandbox_runner
-from workflows.worker import WORKFLOWS
+from engram.temporal.retry import typed
+from engram.workflows.worker import WORKFLOWS, sandbox_runner
 
 
 class Replayed(BaseModel):

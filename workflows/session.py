@@ -12,21 +12,20 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from engram.contracts import names
-from engram.contracts.sessions import (
+from engram.contracts.session import (
     ConsolidationRequest,
     EncodeCall,
     EncodeReply,
     EncodeRequest,
     EndSession,
-    RememberedTurn,
     RequestConsolidationInput,
     SessionState,
     SessionSummary,
     StoreTurnsInput,
     StoreTurnsOutput,
 )
-from engram.domain.buffer import Buffer, Signal
-from workflows.retries import LOCAL_STORE, STORE_LONG
+from engram.domain.buffer import Buffer, RememberedTurn, Signal
+from engram.workflows.support import LOCAL_STORE, STORE_LONG
 
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)

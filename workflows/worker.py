@@ -1,4 +1,4 @@
-"""Workers: what runs Engram's workflows and activities."""
+"""Workers: what runs Engram's workflows and activities, and the sandbox they run in."""
 
 from __future__ import annotations
 
@@ -6,47 +6,60 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 
 from pydantic_ai.models import Model
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-import activities
-import workflows
-from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
-from activities.digests import DigestActivities
-from activities.erasure import ErasureActivities
-from activities.errors import TypedErrorInterceptor
-from activities.forgetting import ForgettingActivities
-from activities.importing import ImportActivities
-from activities.lifecycle import LifecycleActivities
-from activities.sessions import SessionActivities
+from engram.activities.consolidation import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+    DigestActivities,
+)
+from engram.activities.importing import ImportActivities
+from engram.activities.lifecycle import LifecycleActivities
+from engram.activities.removal import ErasureActivities, ForgettingActivities
+from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.session import SessionActivities
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.client.passes import PassRunner
-from engram.client.temporal import WorkflowGateway
-from engram.contracts.sessions import ConsolidationRequest
+from engram.consolidation.forgetting import Forgetter
+from engram.consolidation.turns import TurnStore
+from engram.contracts.session import ConsolidationRequest
+from engram.digests.stage import Digests
 from engram.domain.scope import Scope
-from engram.errors import EmbeddedPartMissing
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
 from engram.ports import Embedder, MemoryRepository
 from engram.settings import Settings
-from engram.transfer.aside import preparing
-from engram.transfer.restoring import MemoryRestorer
-from engram.transfer.storing import TurnImporter
-from engram.writing.digests import Digests
-from engram.writing.episodes import TurnStore
-from engram.writing.forgetting import Forgetter
-from workflows.consolidation import ConsolidationWorkflow
-from workflows.decay import DecayWorkflow
-from workflows.erasure import ErasureWorkflow
-from workflows.forgetting import ForgettingWorkflow
-from workflows.importing import ImportWorkflow
-from workflows.maintenance import MaintenanceWorkflow
-from workflows.promotion import PromotionWorkflow
-from workflows.sandbox import sandbox_runner
-from workflows.session import SessionWorkflow
+from engram.temporal.gateway import WorkflowGateway
+from engram.temporal.passes import PassRunner
+from engram.transfer.store import MemoryRestorer, TurnImporter
+from engram.transfer.subprocess import preparing
+from engram.workflows.consolidation import ConsolidationWorkflow
+from engram.workflows.importing import ImportWorkflow
+from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
+from engram.workflows.removal import ErasureWorkflow, ForgettingWorkflow
+from engram.workflows.session import SessionWorkflow
+
+# --- the one sandbox that workers, tests and replays run workflows in
+
+# What workflows import of Engram (contracts, domain, errors) is pure, which the
+# linter enforces; passing it through saves 70 ms for each workflow.
+_PASSED_THROUGH = (
+    *("engram.contracts", "engram.domain", "engram.errors"),
+    *("pydantic", "pydantic_core", "structlog", "annotated_types"),
+)
+
+
+def sandbox_runner() -> SandboxedWorkflowRunner:
+    """A runner whose workflows can reach no clock, no randomness and no I/O."""
+    return SandboxedWorkflowRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
+    )
+
+
+# --- workers: what runs Engram's workflows and activities
 
 WORKFLOWS = (
     SessionWorkflow,
@@ -77,11 +90,7 @@ async def running_workers(
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that
     ``model_requests_per_second`` allows over all workers together.
-
-    Raises:
-        EmbeddedPartMissing: another package's ``workflows`` or ``activities`` was imported.
     """
-    check_packages()
     _let_late_cancellations_pass()
     gateway = WorkflowGateway(client, settings)
     sessions = SessionActivities(
@@ -167,23 +176,3 @@ def closing_sessions(
         await passes.session_ended(scope, asked)
 
     return request
-
-
-def check_packages() -> None:
-    """Refuse to work with a ``workflows`` or ``activities`` package that is not ours.
-
-    Raises:
-        EmbeddedPartMissing: naming what was imported instead.
-    """
-    ours = Path(__file__).parent.parent
-    for package in (workflows, activities):
-        found = Path(str(package.__file__)).parent.parent
-        if found != ours:
-            raise EmbeddedPartMissing(
-                f"The package {package.__name__!r} that was imported is not Engram's.",
-                hint=(
-                    "Another distribution ships a top-level package of that name; "
-                    "give Engram's worker an environment of its own."
-                ),
-                details={"found": str(found), "expected": str(ours)},
-            )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from engram.domain.memories import AnyMemory
     from engram.errors import EngramError
-    from engram.recall.models import RecallHit
+    from engram.recall.results import RecallHit
 
 
 class PipeConsole(Console):

@@ -1,11 +1,17 @@
-"""Commands that stay: everything on this machine, or one worker of many."""
+"""What the commands that stay run: everything at once, one worker, the HTTP API, MCP."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+)
 from datetime import timedelta
 from socket import socket
 from typing import TypeVar
@@ -14,10 +20,12 @@ import stamina
 
 from engram.cli.output import console
 from engram.client.engine import MemoryEngine
-from engram.client.system import system_clock
-from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable
-from engram.extras import needs_extra
+from engram.client.memory import MemoryStore
+from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable, needs_extra
 from engram.settings import Settings
+from engram.system import new_id, system_clock
+
+# --- commands that stay: everything on this machine, or one worker of many
 
 Server = TypeVar("Server")
 _PATIENCE = timedelta(minutes=5)
@@ -65,7 +73,7 @@ async def serve_embedded(settings: Settings) -> None:
 
 
 def _has_key(settings: Settings) -> bool:
-    from engram.http.key_file import KeyFile  # noqa: PLC0415 - only what is used loads
+    from engram.server.keys import KeyFile  # noqa: PLC0415 - only what is used loads
 
     now = system_clock()
     return any(key.state(now) == "valid" for key in KeyFile(settings.keys_path).read())
@@ -73,7 +81,7 @@ def _has_key(settings: Settings) -> bool:
 
 def _listener(settings: Settings) -> AbstractContextManager[socket]:
     with needs_extra("embedded"):
-        from engram.http.serve import public_listener  # noqa: PLC0415 - an optional part
+        from engram.server.run import public_listener  # noqa: PLC0415 - an optional part
 
     return public_listener(settings)
 
@@ -84,8 +92,7 @@ async def _public_door(
 ) -> AsyncIterator[str]:
     """Answer over TCP, by key; the address is yielded."""
     with needs_extra("serve"):
-        from engram.http.mcp_door import mcp_mounted  # noqa: PLC0415 - an optional part
-        from engram.http.serve import public_app, serve_publicly  # noqa: PLC0415 - same
+        from engram.server.run import mcp_mounted, public_app, serve_publicly  # noqa: PLC0415 - an optional part
 
     app = public_app(engine, settings)
     async with mcp_mounted(app, engine, settings), serve_publicly(app, settings, listener) as url:
@@ -130,14 +137,14 @@ async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Se
 async def serve_worker(settings: Settings) -> None:
     """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
     from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
-    from engram.client.schedules import keeping_schedules  # noqa: PLC0415 - same
-    from engram.client.server_store import open_server_repository  # noqa: PLC0415 - same
-    from engram.client.system import new_id  # noqa: PLC0415 - same
-    from engram.client.temporal_connection import connect_temporal  # noqa: PLC0415 - same
+    from engram.client.connect import open_server_repository  # noqa: PLC0415 - same
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
+    from engram.system import new_id  # noqa: PLC0415 - same
+    from engram.temporal.connection import connect_temporal  # noqa: PLC0415 - same
+    from engram.temporal.schedules import keeping_schedules  # noqa: PLC0415 - same
 
     with needs_extra("worker"):
-        from workflows.worker import running_workers  # noqa: PLC0415 - same
+        from engram.workflows.worker import running_workers  # noqa: PLC0415 - same
 
     embedder = make_embedder(settings.embedder)
     model = make_model(settings.model)
@@ -157,3 +164,35 @@ async def serve_worker(settings: Settings) -> None:
             console.print("Finishing what runs.")
     finally:
         await repository.close()
+
+
+# --- `engram mcp`: memory for an MCP client that starts this program and talks to it by pipe
+
+
+async def serve_stdio(opener: Callable[[], AbstractAsyncContextManager[MemoryStore]]) -> None:
+    """Answer the client until it closes the pipe, SIGTERM or Ctrl-C.
+
+    Standard output belongs to the protocol; all that Engram says goes to standard error.
+
+    Args:
+        opener: Opens the memory; called again when the process that had it went away.
+    """
+    with needs_extra("mcp"):
+        from engram.server.mcp_server import create_server  # noqa: PLC0415 - same
+        from engram.server.mcp_tools import MemoryAccess  # noqa: PLC0415 - an optional part
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with MemoryAccess(opener) as access:
+        # A session for each start: a client starts the program once per conversation or window.
+        server = create_server(access, session_id=f"mcp-{new_id()}")
+        serving = asyncio.create_task(server.run_stdio_async())
+        asked = asyncio.create_task(stop.wait())
+        await asyncio.wait((serving, asked), return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+    if not serving.done():
+        # Everything is closed; but the thread that reads standard input cannot be interrupted.
+        os._exit(0)
+    await serving

@@ -1,7 +1,8 @@
-"""The commands that bring conversations in from files, and take everything out."""
+"""Commands that import conversations and memories, and export everything."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -15,15 +16,17 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from engram.cli import output
-from engram.cli.options import Connected, DataDir, Json, User
-from engram.cli.running import memory_of, run
+from engram.cli.running import Connected, DataDir, DryRun, Json, User, memory_of, run
 from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from engram.client.facade.transfer import ImportSummary
+    from engram.client.transfer import ImportSummary
     from engram.contracts.importing import ImportProgress
+    from engram.transfer.memories import ImportedMemory, ImportReport
+
+# --- the commands that bring conversations in from files, and take everything out
 
 # Seconds between lines where nobody watches.
 _SAY_SO = 10.0
@@ -254,3 +257,76 @@ def _zone(name: str) -> tzinfo:
         raise InvalidInput(
             "The zone is unknown.", allowed="a name of the IANA database, such as Europe/Lisbon"
         ) from error
+
+
+# --- the command that imports memories of another program
+
+_PORTION = 200
+
+
+@commands.command()
+def migrate(
+    file: Annotated[Path, typer.Argument(help="One JSON object a line; - reads standard input.")],
+    user: User,
+    dry_run: DryRun = False,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """Import memories of another program; importing them again stores nothing new.
+
+    Each line has content and timestamp, and may have role, speaker, session_id,
+    message_id, importance, tags, metadata, conclusion, category, confidence and
+    last_accessed_at.
+
+    Example: engram migrate memories.jsonl -u ada --dry-run
+    """
+    items = _read(file)
+    if dry_run:
+        output.console.print(f"{len(items)} memories can be read; nothing was stored.")
+        return
+
+    async def work() -> ImportReport:
+        from engram.transfer.memories import ImportReport  # noqa: PLC0415 - only what is used loads
+
+        report = ImportReport()
+        async with memory_of(user, data_dir, connected) as memory:
+            with Progress(console=output.errors, transient=True) as progress:
+                task = progress.add_task("Importing", total=len(items))
+                for start in range(0, len(items), _PORTION):
+                    part = items[start : start + _PORTION]
+                    report = report.plus(await memory.import_memories(part))
+                    progress.advance(task, len(part))
+        return report
+
+    report = run(work)
+    if as_json:
+        output.print_json(report)
+    else:
+        output.print_fields("Imported", report)
+
+
+def _read(file: Path) -> list[ImportedMemory]:
+    from pydantic import ValidationError  # noqa: PLC0415 - slow; no help text needs it
+
+    from engram.transfer.memories import ImportedMemory  # noqa: PLC0415 - same
+
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"The file {file} cannot be read.", allowed="UTF-8 text") from error
+    items: list[ImportedMemory] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            items.append(ImportedMemory.model_validate(json.loads(line)))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
+                for one in error.errors(include_input=False, include_url=False)
+            )
+            raise InvalidInput(f"Line {number} is no memory: {wrong}.") from None
+        except ValueError as error:
+            raise InvalidInput(f"Line {number} is no JSON.", allowed="one object a line") from error
+    return items

@@ -8,20 +8,49 @@ from typing import Any
 
 import structlog
 
-from engram.client.assembly import EmbedderSpec, direct_engine
 from engram.client.engine import MemoryEngine
-from engram.client.quiet import quiet_unless_configured
-from engram.client.remote import remote_engine
-from engram.client.server_store import open_server_repository
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
-from engram.client.temporal_connection import connect_temporal
+from engram.client.http import remote_engine
+from engram.client.local import EmbedderSpec, direct_engine
+from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import KeyRefused
-from engram.ports import Clock
+from engram.lifecycle.due import ReviewedRepository
+from engram.logging import quiet_unless_configured
+from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
+from engram.storage.server import ServerRepository, connect_qdrant
+from engram.system import new_id, system_clock
+from engram.temporal.connection import connect_temporal
+
+# --- opening the store on a Qdrant server; apart, because its client is slow to import
+
+
+async def open_server_repository(
+    settings: Settings, embedder: PydanticEmbedder
+) -> MemoryRepository:
+    """The store on the Qdrant server that the settings name; it stamps what it writes.
+
+    Raises:
+        StorageUnavailable: the server cannot be reached.
+        SchemaMismatch: another schema version or another embedder wrote it.
+    """
+    client = connect_qdrant(settings)
+    try:
+        opened = await ServerRepository.open(
+            client,
+            embedder_identity=embedder.identity,
+            dimensions=await embedder.dimensions(),
+            settings=settings,
+        )
+        return ReviewedRepository(opened, settings.lifecycle_rules)
+    except BaseException:
+        await client.close()
+        raise
+
+
+# --- memory that runs elsewhere: behind an HTTP API, or on Temporal and Qdrant servers
 
 _log = structlog.get_logger("engram.client")
 

@@ -1,25 +1,80 @@
-"""What a memory store needs underneath: the one seam between in-process and attached use."""
+"""The engine protocol underneath a memory store, and what its callers share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, Protocol, TypeVar
 
-from engram.client.models import MemoryPage, MemoryStats, Receipt
-from engram.client.operations.operation import Answer, Asked, Operation
+from pydantic import BaseModel, ConfigDict
+
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary
+from engram.contracts.session import EncodeCall, SessionSummary
+from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
-from engram.recall.models import RecallHit
+from engram.operations.registry import Answer, Asked, Operation
 from engram.recall.request import RecallRequest
+from engram.recall.results import RecallHit
+
+# --- what a memory store answers
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Receipt(_Answer):
+    """What ``encode`` acknowledges: stored, searchable, and surviving a crash.
+
+    Attributes:
+        episode_ids: One per turn, in order.
+        fact_ids: Pattern facts that the turns state, new or known before.
+        negation_ids: What the turns say is not true.
+        signal: The strongest signal among the turns.
+        buffered: Turns of the session that wait for extraction.
+        workflow_id: The session's workflow, as the Temporal UI names it.
+    """
+
+    episode_ids: tuple[str, ...]
+    fact_ids: tuple[str, ...] = ()
+    negation_ids: tuple[str, ...] = ()
+    signal: Signal = Signal.NONE
+    buffered: int = 0
+    workflow_id: str
+
+
+class MemoryPage(_Answer):
+    """A stretch of a listing, oldest known first; ``cursor`` continues it."""
+
+    memories: tuple[AnyMemory, ...]
+    cursor: str | None = None
+
+
+class MemoryStats(_Answer):
+    """How much is kept for one user.
+
+    Attributes:
+        counts: Memories by type, whatever their status.
+        active: Those of them that answer by default.
+        waiting: Episodes that consolidation has not seen yet.
+    """
+
+    counts: Mapping[MemoryType, int]
+    active: Mapping[MemoryType, int]
+    waiting: int
+
+
+# --- what a memory store needs underneath: the one seam between in-process and attached use
 
 
 class MemoryEngine(Protocol):
     """Every operation of a store, for any scope.
 
-    Implemented in process (:class:`engram.client.direct.DirectEngine`) and over
-    HTTP (:class:`engram.client.attached.AttachedEngine`).
+    Implemented in process (:class:`engram.client.local.DirectEngine`) and over
+    HTTP (:class:`engram.client.http.AttachedEngine`).
     """
 
     async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
@@ -88,3 +143,61 @@ class MemoryEngine(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+# --- what the groups of methods of a memory store share
+
+
+class StoreMethods(ABC):
+    """A group of methods that ask operations of one user's memory."""
+
+    @abstractmethod
+    async def _perform(self, operation: Operation[Asked, Answer], asked: Asked) -> Answer:
+        """Ask for an operation, for the user of this store."""
+
+
+# --- keeping something open in a task of its own, for those who come and go in other tasks
+
+Kept = TypeVar("Kept")
+
+
+class Keeper(Generic[Kept]):
+    """Enters a context manager in one task and leaves it in the same one.
+
+    Whoever opens and whoever closes may be different tasks, which many context
+    managers do not allow.
+
+    Args:
+        context: What is kept open.
+    """
+
+    def __init__(self, context: AbstractAsyncContextManager[Kept]) -> None:
+        self._context = context
+        self._leave = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> Kept:
+        """Enter, once; raises what entering raises."""
+        opened: asyncio.Future[Kept] = asyncio.get_running_loop().create_future()
+        holding = self._task = asyncio.create_task(self._hold(opened))
+        try:
+            await asyncio.wait((opened, holding), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            holding.cancel()
+            await asyncio.wait((holding,))
+            raise
+        if not opened.done():
+            await holding
+        return opened.result()
+
+    async def close(self) -> None:
+        """Leave, and wait for it; raises what leaving raises. A second time does nothing."""
+        self._leave.set()
+        holding, self._task = self._task, None
+        if holding is not None:
+            await asyncio.shield(holding)
+
+    async def _hold(self, opened: asyncio.Future[Kept]) -> None:
+        async with self._context as kept:
+            opened.set_result(kept)
+            await self._leave.wait()

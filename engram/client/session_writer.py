@@ -1,14 +1,153 @@
-"""Sending turns to one session, batched, in order, one update at a time."""
+"""Turns on their way to a session: checked, batched, sent in order, one update at a time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from engram.client.batching import BatchLimits, call_size, take_batch
-from engram.contracts.sessions import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
+from pydantic import ValidationError
+
+from engram.contracts.session import (
+    AcceptedTurn,
+    CallOutcome,
+    EncodeCall,
+    EncodeReply,
+    EncodeRequest,
+)
+from engram.domain.turns import Turn, check_turn
+from engram.errors import InvalidTurn
+from engram.ports import Clock
+
+# --- turns as applications give them, on their way to being stored
+
+_TICK = timedelta(microseconds=1)
+
+
+class TurnIntake:
+    """Checks turns before anything is sent, and fills in what was left open.
+
+    Args:
+        clock: The present.
+        new_id: Makes an id for a turn that has none.
+        max_bytes: Longest content.
+    """
+
+    def __init__(self, clock: Clock, new_id: Callable[[], str], *, max_bytes: int) -> None:
+        self._clock = clock
+        self._new_id = new_id
+        self._max_bytes = max_bytes
+        self._last_minted: datetime | None = None
+
+    def accept(self, given: str | Turn | Sequence[str | Turn]) -> tuple[AcceptedTurn, ...]:
+        """The turns, each with an id and a time.
+
+        Raises:
+            InvalidTurn: one of them cannot be kept, or there is none.
+        """
+        turns = _as_turns(given)
+        if not turns:
+            raise InvalidTurn("There is no turn to encode.", allowed="at least one turn")
+        now = self._clock()
+        for turn in turns:
+            check_turn(turn, now=now, max_bytes=self._max_bytes)
+        return tuple(
+            AcceptedTurn(
+                message_id=turn.message_id or self._new_id(),
+                role=turn.role,
+                content=turn.content,
+                speaker=turn.speaker,
+                timestamp=turn.timestamp or self._mint_timestamp(now),
+                metadata=turn.metadata,
+                tags=turn.tags,
+                importance=turn.importance,
+            )
+            for turn in turns
+        )
+
+    def _mint_timestamp(self, now: datetime) -> datetime:
+        """Now, but always after the last one, so that turns of one call keep their order."""
+        minted = now if self._last_minted is None else max(now, self._last_minted + _TICK)
+        self._last_minted = minted
+        return minted
+
+
+def _as_turns(turns: str | Turn | Sequence[str | Turn]) -> list[Turn]:
+    given: Iterable[str | Turn] = [turns] if isinstance(turns, str | Turn) else turns
+    return [turn if isinstance(turn, Turn) else _user_turn(turn) for turn in given]
+
+
+def _user_turn(content: object) -> Turn:
+    if not isinstance(content, str):
+        raise InvalidTurn(
+            f"A turn was given as {type(content).__name__}.",
+            allowed="a string, an engram.Turn, or a list of these",
+        )
+    try:
+        return Turn(content=content)
+    except ValidationError as error:
+        raise InvalidTurn(
+            "The content of a turn is not valid Unicode text.",
+            allowed="text that can be encoded as UTF-8",
+            hint="Decode the original bytes with errors='replace'.",
+        ) from error
+
+
+# --- how callers' turns become updates: one in flight per session, what waits goes together
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """What one update may carry: serialised bytes, and turns."""
+
+    max_bytes: int
+    max_turns: int
+
+
+def wire_size(turn: AcceptedTurn) -> int:
+    """Bytes of a turn as it crosses the wire; escapes can multiply its length."""
+    return len(turn.model_dump_json().encode())
+
+
+def split_call(call: EncodeCall, limits: BatchLimits) -> list[EncodeCall]:
+    """A call in parts that each fit one update, order kept."""
+    parts: list[list[AcceptedTurn]] = [[]]
+    size = 0
+    for turn in call.turns:
+        turn_size = wire_size(turn)
+        full = size + turn_size > limits.max_bytes or len(parts[-1]) >= limits.max_turns
+        if parts[-1] and full:
+            parts.append([])
+            size = 0
+        parts[-1].append(turn)
+        size += turn_size
+    return [call.model_copy(update={"turns": tuple(part)}) for part in parts]
+
+
+def take_batch(sizes: Iterable[tuple[int, int]], limits: BatchLimits) -> int:
+    """How many of the waiting calls, given as (bytes, turns), fit one update; at least one."""
+    total_bytes = total_turns = count = 0
+    for call_bytes, call_turns in sizes:
+        total_bytes += call_bytes
+        total_turns += call_turns
+        if count and (total_bytes > limits.max_bytes or total_turns > limits.max_turns):
+            break
+        count += 1
+    return count
+
+
+def call_size(call: EncodeCall) -> tuple[int, int]:
+    """Bytes and turns of a call."""
+    return _total(call.turns), len(call.turns)
+
+
+def _total(turns: Sequence[AcceptedTurn]) -> int:
+    return sum(wire_size(turn) for turn in turns)
+
+
+# --- sending turns to one session, batched, in order, one update at a time
 
 Send = Callable[[EncodeRequest], Awaitable[EncodeReply]]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from engram.contracts.common import Message, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage
 
 MOST_PLACES = 20
 """Places that a tally names; past these it only counts."""
@@ -68,7 +68,7 @@ class ImportBatch(Message):
     Attributes:
         first: Position of its first entry, counted from 0 over the whole source.
         count: How many entries.
-        packed: The entries, see :mod:`engram.transfer.packing`.
+        packed: The entries, see :mod:`engram.transfer.batches`.
     """
 
     first: int = Field(ge=0)

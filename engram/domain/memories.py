@@ -1,18 +1,122 @@
-"""What Engram remembers: the stored memory types and their fields."""
+"""The stored memory types, their fields and states, and how they change safely."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.confidence import Confidence
-from engram.domain.digests.details import Detail
-from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Vitals
+from engram.domain.digests import Detail
 from engram.domain.scope import Scope
+
+# --- the states a memory can be in, and the vital facts that its fading is computed from
+
+
+class LifecycleState(StrEnum):
+    """How far a memory has come in its life."""
+
+    CANDIDATE = "candidate"
+    """Concluded once, and neither used nor confirmed since; or disputed."""
+    VALIDATED = "validated"
+    """A second turn says the same, or the user confirmed it."""
+    ACTIVE = "active"
+    """In use. A turn begins here: what was said needs no confirming."""
+    STALE = "stale"
+    """Unused for much of the time after which it leaves."""
+    ARCHIVED = "archived"
+    """Left the answers; kept for audit."""
+
+
+class VerificationState(StrEnum):
+    """Who vouches for a memory."""
+
+    UNVERIFIED = "unverified"
+    USER_CONFIRMED = "user_confirmed"
+    SYSTEM_INFERRED = "system_inferred"
+    """Engram found the words that say so in a source."""
+    DISPUTED = "disputed"
+
+
+class PolicyClass(StrEnum):
+    """How freely time may take a memory away."""
+
+    EPHEMERAL = "ephemeral"
+    """Has an end set beforehand, and does not harden by use."""
+    DURABLE = "durable"
+    PROTECTED = "protected"
+    """No rule takes it away; only the user does."""
+
+
+class Placement(StrEnum):
+    """Where a memory is kept ready."""
+
+    HOT = "hot"
+    COLD = "cold"
+
+
+class Tier(StrEnum):
+    """Under the energy policy: how slowly a memory's energy falls."""
+
+    WORKING = "working"
+    SHORT_TERM = "short_term"
+    LONG_TERM = "long_term"
+
+
+class Term(StrEnum):
+    """The coarse horizon of a memory."""
+
+    SHORT = "short"
+    LONG = "long"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Together(_Value):
+    """Another memory that was recalled in the same answers, and how often."""
+
+    memory_id: str
+    count: int = Field(ge=1)
+
+
+class Vitals(_Value):
+    """What is written down about a memory's life once something has happened in it.
+
+    A memory that nobody recalled, reviewed or promoted has none of it.
+
+    Attributes:
+        energy: At ``energy_at``; None while it was never recalled.
+        energy_at: When ``energy`` was last written.
+        peak_energy: The highest energy it ever had.
+        tier: Under the energy policy; None for the one its type begins in.
+        promotion_attempts: How often it was promoted, or was to be.
+        last_decay: When a pass last reviewed it.
+        last_promotion: When it was last promoted.
+        promoted_from: The memory it was made from by promotion.
+        instance_id: The process that last noted a recall of it.
+        flushes: The last batch of recalls that each process has noted here.
+        together: What else was recalled with it.
+    """
+
+    energy: float | None = Field(default=None, ge=0)
+    energy_at: datetime | None = None
+    peak_energy: float | None = Field(default=None, ge=0)
+    tier: Tier | None = None
+    promotion_attempts: int = Field(default=0, ge=0)
+    last_decay: datetime | None = None
+    last_promotion: datetime | None = None
+    promoted_from: str | None = None
+    instance_id: str | None = None
+    flushes: tuple[str, ...] = ()
+    together: tuple[Together, ...] = ()
+
+
+# --- what Engram remembers: the stored memory types and their fields
 
 
 class MemoryType(StrEnum):
@@ -121,10 +225,6 @@ class LinkKind(StrEnum):
     PROMOTED_TO = "promoted_to"
     CRYSTALLIZED_INTO = "crystallized_into"
     COACTIVATED = "coactivated"
-
-
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Provenance(_Value):
@@ -276,7 +376,7 @@ class DerivedMemory(Memory):
         supersedes: The memories that this one replaced.
         source_episode_ids: The first and the latest episodes that say so.
         folded_sources: Fingerprints of the sources between those, see
-            :mod:`engram.domain.sources`; the confidence counts them all.
+            :mod:`engram.consolidation.amendments`; the confidence counts them all.
     """
 
     source_episode_ids: tuple[str, ...] = Field(min_length=1)
@@ -374,3 +474,28 @@ AnyMemory: TypeAlias = Annotated[
 MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory | NegationFact] = (
     TypeAdapter(AnyMemory)
 )
+
+
+# --- how a memory changes safely: revisions, write ids and remembered operations
+
+# Old operation ids are dropped past this many. An operation is only ever retried
+# within its activity's retry window, which is hours, never hundreds of changes.
+REMEMBERED_OPERATIONS = 64
+
+M = TypeVar("M", bound=Memory)
+
+
+def next_revision(before: M, after: M, *, write_id: str) -> M:
+    """``after`` as the successor of ``before``: one revision up, under a fresh ``write_id``."""
+    return after.model_copy(update={"revision": before.revision + 1, "write_id": write_id})
+
+
+def has_seen(memory: Memory, operation: str) -> bool:
+    """Whether this operation has already had its effect on ``memory``."""
+    return operation in memory.operation_ids
+
+
+def remember(memory: M, operation: str) -> M:
+    """``memory`` with ``operation`` noted, oldest forgotten first."""
+    kept = (*memory.operation_ids, operation)[-REMEMBERED_OPERATIONS:]
+    return memory.model_copy(update={"operation_ids": kept})

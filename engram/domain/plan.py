@@ -1,8 +1,4 @@
-"""What consolidation is going to do, as a value.
-
-A plan fixes everything: contents, ids, generations, and what replaces what.
-Applying it decides nothing, so that applying it twice does nothing twice.
-"""
+"""Statements, and the consolidation plan that is made of them: a value, applied unchanged."""
 
 from __future__ import annotations
 
@@ -14,8 +10,67 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.lifecycle.states import LifecycleState as LifecycleState  # noqa: PLC0414 - passed on
-from engram.domain.memories import Evidence, LinkKind, Resolution, SemanticMemory, Telling
+from engram.domain.memories import (
+    Category,
+    Evidence,
+    LifecycleState,
+    LinkKind,
+    MemoryKind,
+    Resolution,
+    SemanticMemory,
+    Telling,
+)
+
+# --- one thing that a conversation states, before it is compared with what is known
+
+MAX_STATEMENT_CHARACTERS = 1000
+MAX_NAME_CHARACTERS = 200
+MAX_ENTITIES = 20
+MAX_TAGS = 10
+MAX_QUOTES = 5
+
+
+class Statement(BaseModel):
+    """What a model says that some episodes state.
+
+    Attributes:
+        content: A self-contained sentence in the third person.
+        kind: Whether it happened (an episode) or holds until changed (a note).
+        subject: Whom or what it is about; with ``predicate`` and ``object`` its slot.
+        holds: False if the statement is that this is no longer (or not) so.
+        begins: Whether it says that this began then (moved, switched, joined).
+        ended: How a promise ended, where it says that one no longer holds.
+        tags: Topics.
+        evidence: The words of its episodes that say so; none where it was inferred.
+        event_at: When it happened or began to hold; None for when it was said.
+        confidence: What the extraction itself says, 0 to 1.
+        episode_ids: The episodes that state it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    content: str = Field(min_length=1, max_length=MAX_STATEMENT_CHARACTERS)
+    category: Category = Category.FACT
+    kind: MemoryKind = MemoryKind.NOTE
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    holds: bool = True
+    begins: bool = False
+    ended: Resolution | None = None
+    entities: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    event_at: datetime | None = None
+    confidence: float = Field(ge=0, le=1)
+    importance: float = Field(default=0.5, ge=0, le=1)
+    episode_ids: tuple[str, ...] = Field(min_length=1)
+
+
+# --- what consolidation is going to do, as a value
+#
+# A plan fixes everything: contents, ids, generations, and what replaces what.
+# Applying it decides nothing, so that applying it twice does nothing twice.
 
 
 class ActionSource(StrEnum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from engram.domain.identity import normalise
 from engram.domain.memories import Slot
-from engram.domain.normalisation import normalise
 
 USER = "user"
 _NO_LONGER = "no longer "

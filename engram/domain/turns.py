@@ -1,15 +1,19 @@
-"""What an application hands over: conversation turns, and the checks they pass first."""
+"""Conversation turns as applications hand them over, and which of them speak for the user."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engram.domain.memories import Episode
 from engram.errors import InvalidTurn
+
+# --- what an application hands over: conversation turns, and the checks they pass first
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
@@ -180,3 +184,52 @@ def _plain_size(value: Any) -> int:
         )
     # An integer may have thousands of digits.
     return value.bit_length() // 8 if isinstance(value, int) else 0
+
+
+# --- a block of recalled memories: marked when it goes out, recognised when it returns
+#
+# An application puts what it recalled into a prompt, and may hand that prompt, or
+# an answer that quotes it, back as a turn. What Engram said itself is no new
+# evidence for it, so a block is fenced by two lines that no one writes by chance.
+
+OPENING = "<engram-memory>"
+CLOSING = "</engram-memory>"
+_BLOCK = re.compile(rf"{OPENING}.*?(?:{CLOSING}|\Z)", re.DOTALL)
+_FENCE = re.compile(r"</?engram-memory>", re.IGNORECASE)
+
+
+def context_block(lines: Iterable[str]) -> str:
+    """The lines as one fenced block; a fence inside a line is taken out, so that none closes it."""
+    kept = [_FENCE.sub("", line) for line in lines]
+    return "\n".join((OPENING, *kept, CLOSING))
+
+
+def without_context_blocks(text: str) -> str:
+    """The text as its author wrote it: every fenced block, also one cut off, is left out."""
+    return _BLOCK.sub(" ", text)
+
+
+# --- whose turns speak for the user, and whose are only context
+
+_USER = "user"
+_ASSISTANT = "assistant"
+# A speaker's name of this kind is a machine's, and what it says is no testimony.
+_MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.IGNORECASE)
+
+
+def testifies(episode: Episode) -> bool:
+    """Whether what the turn says is said by a person about themselves.
+
+    Users do. Of the assistant's turns only those of a named person do: a recorded
+    conversation of two people has one of them in that role. Tools and system
+    messages never do.
+    """
+    if episode.role == _USER:
+        return True
+    named = episode.speaker is not None and not _MACHINE.search(episode.speaker)
+    return episode.role == _ASSISTANT and named
+
+
+def own_words(episode: Episode) -> Episode:
+    """The turn without recalled memories that stand in it: those are no news of anybody."""
+    return episode.model_copy(update={"content": without_context_blocks(episode.content)})

@@ -1,20 +1,84 @@
-"""The data folder of the embedded mode: its layout, and the lock that gives it one owner.
-
-The lock is the kernel's (``flock``): it ends with the process that holds it,
-however that process ends, so a folder is never locked by the dead.
-"""
+"""The data folder of the embedded mode: its layout, its lock, and who works on it."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from engram.embedded.records import read_record, write_record
-from engram.errors import DataFolderInUse, DataFolderUnusable, EmbeddedPartMissing
+from engram.errors import DataFolderInUse, DataFolderUnusable, EmbeddedPartMissing, PortInUse
+
+# --- small JSON files that say which processes work on a data folder
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A development server that was started on a folder.
+
+    Attributes:
+        pid: Its process id, which is its process group's too.
+        started: When the process began, in the words of the operating system;
+            tells it from a later process with the same id.
+        marker: What its command line holds and no other program's does.
+        guard_pid: The watcher that ends it.
+        port: Of its gRPC service.
+        ui_port: Of its web pages; None without.
+        db: Its database.
+    """
+
+    pid: int
+    started: str | None
+    marker: str
+    guard_pid: int
+    port: int
+    ui_port: int | None
+    db: str
+
+    def write(self, path: Path) -> None:
+        """Keep it; a reader sees the old record or this one, nothing between."""
+        write_record(path, asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> ServerRecord | None:
+        """What was kept; None if there is nothing that can be read."""
+        found = read_record(path)
+        try:
+            return None if found is None else cls(**found)
+        except TypeError:
+            return None
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Replace a small JSON file in one step."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    draft.write_text(json.dumps(record), encoding="utf-8")
+    draft.chmod(0o600)
+    draft.replace(path)
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """A small JSON file's object; None when it is missing or is not one."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# --- the data folder of the embedded mode: its layout, and the lock that gives it one owner
+#
+# The lock is the kernel's (``flock``): it ends with the process that holds it,
+# however that process ends, so a folder is never locked by the dead.
 
 if sys.platform != "win32":
     import fcntl
@@ -264,3 +328,145 @@ class DataFolder:
             hint="Pass another path, or set ENGRAM_DATA_DIR.",
             details={"path": str(self.path)},
         )
+
+
+# --- free ports on the loopback interface
+
+LOOPBACK = "127.0.0.1"
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """So many different ports that were free a moment ago.
+
+    Nothing keeps them free: whoever uses them must be ready to lose one and ask again.
+    """
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return tuple(int(each.getsockname()[1]) for each in sockets)
+
+
+@contextmanager
+def held(*ports: int | None) -> Iterator[None]:
+    """Keep ports from others while nobody listens on them; connecting is refused.
+
+    Without it the system may give one to whoever connects somewhere meanwhile.
+    """
+    with ExitStack() as stack:
+        for port in ports:
+            # One that somebody has already cannot be kept; starting there says so.
+            with suppress(OSError):
+                holding = stack.enter_context(socket.socket())
+                holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                holding.bind((LOOPBACK, port or 0))
+        yield
+
+
+def require_free(port: int, setting: str) -> None:
+    """Check that nobody listens on a port that settings ask for.
+
+    Args:
+        port: 1 to 65535.
+        setting: The setting it comes from, to name in the error.
+
+    Raises:
+        PortInUse: somebody does, or this user may not listen there.
+    """
+    with socket.socket() as probe:
+        # As the server does: connections that linger after a restart are no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except OSError as error:
+            raise port_in_use(port, setting) from error
+
+
+def port_in_use(port: int, setting: str) -> PortInUse:
+    """The error for a port that cannot be had."""
+    return PortInUse(
+        f"Port {port}, which {setting} asks for, cannot be used on {LOOPBACK}.",
+        allowed="a port that no other program listens on",
+        hint=f"Stop the program that has it, or leave {setting} unset to get a free port.",
+        details={"port": port, "setting": setting},
+    )
+
+
+# --- looking at processes that are not our children, and ending them for sure
+
+# On Linux; other systems are asked through ps.
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A running process.
+
+    Attributes:
+        pid: Its id.
+        started: When it began, as the system counts; comparable for equality only.
+        command: Its command line.
+    """
+
+    pid: int
+    started: str
+    command: str
+
+
+def find_process(pid: int) -> Process | None:
+    """The process with this id; None when there is none, or only its remains."""
+    if PROC.is_dir():
+        return _from_proc(pid)
+    return next(iter(_from_ps("-p", str(pid))), None)
+
+
+def find_by_marker(marker: str) -> list[Process]:
+    """Every process of ours whose command line begins with ``marker``."""
+    if PROC.is_dir():
+        ids = (int(each.name) for each in PROC.iterdir() if each.name.isdigit())
+        found = [process for pid in ids if (process := _from_proc(pid)) is not None]
+    else:
+        found = _from_ps("-U", str(os.getuid()))
+    return [process for process in found if process.command.startswith(marker)]
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Signal the group that ``pid`` leads, or itself if it leads none; gone is fine."""
+    try:
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        # Not there any more, or the id already belongs to somebody else.
+        return
+
+
+def _from_proc(pid: int) -> Process | None:
+    folder = PROC / str(pid)
+    try:
+        # The second field, the name, may hold spaces and brackets; the rest follows the last ")".
+        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        command = (folder / "cmdline").read_bytes()
+    except OSError:
+        return None
+    if fields[0] in ("Z", "X") or not command:
+        return None
+    return Process(pid, fields[19], os.fsdecode(command.replace(b"\0", b" ")).strip())
+
+
+def _from_ps(*which: str) -> list[Process]:
+    answer = subprocess.run(  # noqa: S603 - fixed command, no shell, own arguments
+        ["/bin/ps", "-ww", *which, "-o", "pid=,stat=,lstart=,command="],
+        capture_output=True,
+        check=False,
+        env={"LC_ALL": "C"},
+    )
+    found = []
+    for line in os.fsdecode(answer.stdout).splitlines():
+        # lstart is five words: weekday, month, day, time, year.
+        parts = line.split(None, 7)
+        if len(parts) == 8 and not parts[1].startswith("Z"):  # noqa: PLR2004 - pid, stat, 5, command
+            found.append(Process(int(parts[0]), " ".join(parts[2:7]), parts[7]))
+    return found

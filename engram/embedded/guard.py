@@ -15,6 +15,8 @@ listings, its executable, its arguments. Standard output: the server's pid, once
 Exit status: 0 after an asked end; 75 when another server holds the lock; else 1.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os

@@ -11,22 +11,56 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from engram.client.engine import MemoryEngine
-from engram.client.quiet import quiet_unless_configured
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
+from engram.client.http import AttachedEngine
+from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
-from engram.embedded.attach import own_or_attach
 from engram.embedded.folder import DataFolder
-from engram.extras import needs_extra
+from engram.errors import OwnerUnavailable, needs_extra
+from engram.logging import quiet_unless_configured
 from engram.ports import Clock
 from engram.settings import Settings
+from engram.system import new_id, system_clock
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from engram.client.assembly import EmbedderSpec
+    from engram.client.local import EmbedderSpec
 
+# --- one process owns a data folder; whoever comes later attaches to it, or takes over
+
+
+@asynccontextmanager
+async def own_or_attach(
+    folder: DataFolder, settings: Settings
+) -> AsyncIterator[AttachedEngine | None]:
+    """Become the owner of the folder (None), or attach to the one there is.
+
+    An owner that is starting is waited for; one that ends while it is waited
+    for leaves the folder to this process. The folder is released at the end.
+
+    Raises:
+        DataFolderInUse: the owner did not answer within ``settings.attach_timeout``.
+        DataFolderUnusable: the folder cannot be written to.
+    """
+    while not folder.try_lock():
+        attaching = AttachedEngine.connect(folder, settings)
+        try:
+            engine = await attaching.__aenter__()
+        except OwnerUnavailable:
+            continue
+        try:
+            yield engine
+        finally:
+            await engine.close()
+        return
+    try:
+        yield None
+    finally:
+        folder.release()
+
+
+# --- the embedded mode: everything in this process, or attached to the process that has it
 
 _log = structlog.get_logger("engram.embedded")
 

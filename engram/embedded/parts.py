@@ -12,19 +12,19 @@ import structlog
 from pydantic_ai.models import Model
 
 from engram.agents.models import make_model
-from engram.client.assembly import EmbedderSpec, direct_engine
 from engram.client.engine import MemoryEngine
-from engram.client.schedules import keeping_schedules
-from engram.client.system import new_id
+from engram.client.local import EmbedderSpec, direct_engine
+from engram.embedded.erase import FolderScrubber
 from engram.embedded.folder import DataFolder
-from engram.embedded.scrubbing import FolderScrubber
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.extras import needs_extra
+from engram.errors import needs_extra
+from engram.lifecycle.due import ReviewedRepository
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
-from engram.writing.reviewed import ReviewedRepository
-from workflows.worker import running_workers
+from engram.system import new_id
+from engram.temporal.schedules import keeping_schedules
+from engram.workflows.worker import running_workers
 
 if TYPE_CHECKING:
     from engram.storage.edge import EdgeRepository
@@ -141,7 +141,7 @@ async def _serving(
 ) -> AsyncIterator[None]:
     """Answer processes that attach."""
     with needs_extra("embedded"):
-        from engram.http.serve import serve_on_socket  # noqa: PLC0415 - an optional part
+        from engram.server.run import serve_on_socket  # noqa: PLC0415 - an optional part
 
     async with serve_on_socket(engine, folder.socket, settings=settings):
         yield

@@ -1,18 +1,115 @@
-"""BM25 term weights, made here so that every engine holds the same vectors.
-
-The engine multiplies the inverse document frequency in (modifier IDF); what is
-stored is the saturated, length-normalised term frequency.
-"""
+"""BM25 term weights, and the terms that a text is found by."""
 
 from __future__ import annotations
 
+import re
+import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 
-from engram.embedding.terms import terms_of
+import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
+
 from engram.ports import SparseVector
+
+# --- which terms a text is found by: words of any script, and whole tokens such as "c++"
+
+# Function words of English, without those that are also a month, a name or a country
+# people ask for: "may", "will", "us".
+_FUNCTION_WORDS = """
+    a about above after again against all also am an and any are aren't as at be because been
+    before being below between both but by can can't cannot could couldn't did didn't do does
+    doesn't doing don't down during each few for from further had hadn't has hasn't have haven't
+    having he he'd he'll he's her here here's hers herself him himself his how how's i i'd i'll
+    i'm i've if in into is isn't it it's its itself just let's me more most my myself no nor not of
+    off on once only or other ought our ours ourselves out over own same shan't she she'd she'll
+    she's should shouldn't so some such than that that's the their theirs them themselves then
+    there there's these they they'd they'll they're they've this those through to too under until
+    up very was wasn't we we'd we'll we're we've were weren't what what's when when's where where's
+    which while who who's whom why why's with won't would wouldn't you you'd you'll you're you've
+    your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+# What only opens, closes or ends a phrase; every other symbol belongs to its token
+# ("c++", ".net", "#42", "$1.50", "-5").
+_QUOTES = "\"'`\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
+_OPENING = _QUOTES + "([{<¡¿*_~"
+_CLOSING = _QUOTES + ")]}>.,;:!?*_~"
+_WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+# Accents are typed in one place and left out in the other, so both forms become the bare one.
+_ACCENTS = re.compile(r"[\u0300-\u036f]+")
+# Scripts written without spaces are matched by pairs of characters.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002fa1f]+"
+)
+
+_APOSTROPHES = str.maketrans("\u2018\u2019", "''")
+
+_stemmers = threading.local()
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of ``text`` in order, repeated as often as they occur.
+
+    English function words are left out, unless the text has nothing else.
+    """
+    words = _fold(text).split()
+    found: list[str] = []
+    for word in words:
+        found.extend(_cached_terms(word) if len(word) <= _LONGEST_CACHED else _terms_of_word(word))
+    if not found:
+        for word in words:
+            found.extend(_stem(part) for part in _WORDS.findall(word))
+    return found
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    folded = unicodedata.normalize("NFC", bare).casefold().translate(_APOSTROPHES)
+    # Folding can bring back what composing took away; once more makes it stable.
+    return unicodedata.normalize("NFC", folded)
+
+
+def _terms_of_word(word: str) -> tuple[str, ...]:
+    if word in STOP_WORDS:
+        return ()
+    token = word.lstrip(_OPENING).rstrip(_CLOSING) or word
+    parts = _WORDS.findall(token)
+    terms: list[str] = []
+    if parts != [token]:
+        terms.append(token)
+    for part in parts:
+        if part in STOP_WORDS:
+            continue
+        terms.extend(_pairs(part) if _UNSPACED.search(part) else (_stem(part),))
+    return tuple(terms)
+
+
+# Longer "words" are blobs and addresses that hardly come twice.
+_LONGEST_CACHED = 64
+_cached_terms = lru_cache(maxsize=65_536)(_terms_of_word)
+
+
+def _pairs(part: str) -> list[str]:
+    return [part] if len(part) == 1 else [part[i : i + 2] for i in range(len(part) - 1)]
+
+
+def _stem(word: str) -> str:
+    # A stemmer object must not be used by two threads at once.
+    stemmer = getattr(_stemmers, "english", None)
+    if stemmer is None:
+        stemmer = _stemmers.english = Stemmer.Stemmer("english", 0)
+    return str(stemmer.stemWord(word))
+
+
+# --- BM25 term weights, made here so that every engine holds the same vectors
+#
+# The engine multiplies the inverse document frequency in (modifier IDF); what is
+# stored is the saturated, length-normalised term frequency.
 
 K = 1.2
 B = 0.5

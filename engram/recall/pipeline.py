@@ -13,22 +13,23 @@ from datetime import datetime
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
 from engram.domain.scope import Scope
+from engram.language.query import analyse
 from engram.ports import MemoryRepository, Reranker
-from engram.recall.analysis import analyse
-from engram.recall.dedupe import folded, without_repeats
-from engram.recall.explain import explain
-from engram.recall.links import follow
-from engram.recall.models import RecallHit
-from engram.recall.negations import Covers, Negations
-from engram.recall.outdated import Outdated
-from engram.recall.ranked import Ranked
 from engram.recall.request import RecallRequest
-from engram.recall.rerank import reranked
-from engram.recall.scoring import score
+from engram.recall.results import Ranked, RecallHit
+from engram.recall.score import explain, score, weighted
 from engram.recall.search import Pool, Question, Reach, RecallEmbedder, Search
-from engram.recall.sources import sources_of
-from engram.recall.succession import below_successors
-from engram.recall.weighting import weighted
+from engram.recall.stages import (
+    Covers,
+    Negations,
+    Outdated,
+    below_successors,
+    folded,
+    follow,
+    reranked,
+    sources_of,
+    without_repeats,
+)
 from engram.settings import Settings
 
 # When filters that the store cannot check leave too few answers, so many more

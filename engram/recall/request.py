@@ -1,4 +1,4 @@
-"""What recall is asked, checked before anything is searched."""
+"""A recall request, and which memories count for it: as a rule and as store conditions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,102 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engram.domain.memories import ANSWERING_FORMS, STORED_TYPES, MemoryForm, MemoryType
+from engram.domain.memories import (
+    ANSWERING_FORMS,
+    STORED_TYPES,
+    DerivedMemory,
+    Memory,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+)
 from engram.domain.scope import check_identifier
-from engram.domain.visibility import Visibility
 from engram.errors import InvalidQuery
+from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
+
+# --- which memories count as an answer: by status, by what was known when, by what was true when
+#
+# The same rule as conditions for a store is in ``engram.recall.request``; a
+# property test holds the two together.
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """From when, and of when, one looks at memory.
+
+    Attributes:
+        now: The present. Without ``as_of``, what counts is what is active now.
+        as_of: Only what was known then, and had not been replaced then; whatever
+            became of it later.
+        valid_at: Only what was true then, of what is known (``as_of`` or now).
+            This brings back replaced memories for the time they were true. It
+            excludes no episode: what was said was said.
+        include_archived: Archived memories count too.
+        include_test: Test memories count too.
+    """
+
+    now: datetime
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    include_archived: bool = False
+    include_test: bool = False
+
+    @property
+    def moment(self) -> datetime:
+        """The moment one looks from."""
+        return self.as_of or self.now
+
+    def counts(self, memory: Memory) -> bool:
+        """Whether ``memory`` counts."""
+        return (
+            (self.include_test or not memory.is_test)
+            and (memory.expires_at is None or memory.expires_at > self.moment)
+            and (self._stands(memory) if self.as_of is None else self._stood(memory, self.as_of))
+            and (self.valid_at is None or self._true(memory, self.valid_at))
+        )
+
+    @property
+    def standing(self) -> tuple[MemoryStatus, ...]:
+        """The statuses that count now."""
+        archived = (MemoryStatus.ARCHIVED,) if self.include_archived else ()
+        replaced = (MemoryStatus.SUPERSEDED,) if self.valid_at is not None else ()
+        return (MemoryStatus.ACTIVE, *archived, *replaced)
+
+    def _stands(self, memory: Memory) -> bool:
+        if memory.status is MemoryStatus.SUPERSEDED:
+            return self._was_true(memory)
+        return memory.status in self.standing
+
+    def _stood(self, memory: Memory, then: datetime) -> bool:
+        if memory.known_at > then:
+            return False
+        replaced = memory.superseded_known_at
+        return replaced is None or replaced > then or self._was_true(memory)
+
+    def _was_true(self, memory: Memory) -> bool:
+        """Whether a replaced memory counts for the time before its end."""
+        return (
+            self.valid_at is not None
+            and isinstance(memory, DerivedMemory)
+            and memory.valid_to is not None
+            and memory.valid_to > self.valid_at
+        )
+
+    def _true(self, memory: Memory, when: datetime) -> bool:
+        if not isinstance(memory, DerivedMemory):
+            return True
+        if memory.valid_from is not None and memory.valid_from > when:
+            return False
+        return memory.valid_to is None or memory.valid_to > when or self._end_unknown(memory)
+
+    def _end_unknown(self, memory: DerivedMemory) -> bool:
+        """Whether its end was only learnt after ``as_of``, with what replaced it."""
+        replaced = memory.superseded_known_at
+        return self.as_of is not None and replaced is not None and replaced > self.as_of
+
+
+# --- what recall is asked, checked before anything is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +290,77 @@ def _tags(tags: Any) -> tuple[str, ...]:
     if not is_list or not tags or not all(isinstance(tag, str) and tag for tag in tags):
         raise InvalidQuery("The tags are not usable.", allowed="a list of non-empty tags, or None")
     return tuple(dict.fromkeys(tags))
+
+
+# --- what a request asks for, as conditions that the store checks
+
+
+def where(request: RecallRequest, visibility: Visibility, memory_type: MemoryType) -> Filter:
+    """All conditions of a request on one type."""
+    forms: Filter = ()
+    if memory_type is MemoryType.SEMANTIC and set(request.forms) != set(MemoryForm):
+        forms = (AnyOf("form", tuple(form.value for form in request.forms)),)
+    return (*visible(visibility, memory_type), *forms, *asked_for(request, memory_type))
+
+
+def asked_for(request: RecallRequest, memory_type: MemoryType) -> Filter:
+    """Those conditions that few memories may fulfil."""
+    conditions: list[Condition] = []
+    if request.session_id is not None:
+        conditions.append(Equals("session_id", request.session_id))
+    if request.tags:
+        conditions.append(AnyOf("tags", request.tags))
+    if request.min_selectivity is not None and memory_type is MemoryType.SEMANTIC:
+        conditions.append(Between("selectivity", at_least=request.min_selectivity))
+    return tuple(conditions)
+
+
+def visible(visibility: Visibility, memory_type: MemoryType) -> Filter:
+    """:meth:`Visibility.counts` for a store."""
+    conditions: list[Condition] = []
+    if not visibility.include_test:
+        conditions.append(Not(Equals("is_test", value=True)))
+    # "Not past" rather than "missing or to come": the same, and a third of the engine's work.
+    conditions.append(Not(Between("expires_at", at_most=visibility.moment)))
+    derived = memory_type is not MemoryType.EPISODIC
+    if visibility.as_of is None:
+        conditions.extend(_standing(visibility, derived=derived))
+    else:
+        conditions.extend(_stood(visibility, derived=derived))
+    if visibility.valid_at is not None and derived:
+        conditions.extend(_true(visibility))
+    return tuple(conditions)
+
+
+def _standing(visibility: Visibility, *, derived: bool) -> Filter:
+    status = AnyOf("status", tuple(status.value for status in visibility.standing))
+    if visibility.valid_at is None:
+        return (status,)
+    not_replaced = Not(Equals("status", MemoryStatus.SUPERSEDED.value))
+    return (status, Either((not_replaced, *_was_true(visibility, derived=derived))))
+
+
+def _stood(visibility: Visibility, *, derived: bool) -> Filter:
+    then = visibility.moment
+    standing = Not(Between("superseded_known_at", at_most=then))
+    was_true = _was_true(visibility, derived=derived)
+    return (
+        Between("known_at", at_most=then),
+        Either((standing, *was_true)) if was_true else standing,
+    )
+
+
+def _was_true(visibility: Visibility, *, derived: bool) -> Filter:
+    if visibility.valid_at is None or not derived:
+        return ()
+    return (After("valid_to", visibility.valid_at),)
+
+
+def _true(visibility: Visibility) -> Filter:
+    when, then = visibility.valid_at, visibility.as_of
+    assert when is not None  # noqa: S101 - for the type checker; the caller has looked
+    unknown_end = () if then is None else (After("superseded_known_at", then),)
+    return (
+        Not(After("valid_from", when)),
+        Either((Not(Between("valid_to", at_most=when)), *unknown_end)),
+    )

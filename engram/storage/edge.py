@@ -10,8 +10,7 @@ from typing import Final
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.ports import StoreInfo
 from engram.settings import Settings
-from engram.storage.base import EngineRepository
-from engram.storage.decoded import DecodedPayloads
+from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
     EdgeDialect,
     IdTexts,
@@ -20,14 +19,10 @@ from engram.storage.edge_engine import (
     nearest,
     new_point,
 )
-from engram.storage.edge_rebuild import Writes, rebuild
-from engram.storage.edge_shards import OpenStore, open_store
-from engram.storage.everybody import MOST_VALUES, found_values
+from engram.storage.edge_files import OpenStore, Writes, open_store, rebuild
 from engram.storage.filters import Translator
-from engram.storage.paging import Payload
-from engram.storage.points import NewPoint, Overwrite
-from engram.storage.ranking import Ranked, RankQuery
-from engram.storage.schema import SCHEMA_VERSION
+from engram.storage.payload import SCHEMA_VERSION
+from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery
 
 _DELETED_AT_ONCE: Final = 256
 

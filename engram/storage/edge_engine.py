@@ -10,9 +10,10 @@ from uuid import UUID
 from engram.errors import EmbeddedPartMissing, EngramError, StorageError
 from engram.ports import SparseVector
 from engram.storage.filters import Range
-from engram.storage.points import NewPoint
-from engram.storage.ranking import RankQuery
-from engram.storage.schema import DENSE, SPARSE
+from engram.storage.payload import DENSE, SPARSE
+from engram.storage.points import NewPoint, RankQuery
+
+__all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point"]
 
 try:
     import qdrant_edge as engine
@@ -24,7 +25,6 @@ except ImportError as missing:
         "(engram.connect, ENGRAM_QDRANT_URL).",
     ) from missing
 
-__all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point"]
 
 # About 150 bytes each.
 _IDS_KEPT: Final = 50_000

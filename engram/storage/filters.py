@@ -23,8 +23,7 @@ from engram.ports import (
     Missing,
     Not,
 )
-from engram.storage.payload import format_time, is_memory_id
-from engram.storage.schema import TENANT, FieldKind, field_kind
+from engram.storage.payload import TENANT, FieldKind, field_kind, format_time, is_memory_id
 
 EngineFilter = TypeVar("EngineFilter")
 """An engine's filter, which both engines also accept as a condition inside a filter."""

@@ -2,25 +2,320 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+import httpx
 from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from engram.domain.memories import MemoryType
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
 from engram.ports import SparseVector, StoreInfo
 from engram.settings import Settings
-from engram.storage.base import EngineRepository
-from engram.storage.everybody import MOST_VALUES, found_values
-from engram.storage.filters import Translator
-from engram.storage.paging import Payload
-from engram.storage.points import NewPoint, Overwrite
-from engram.storage.ranking import Ranked, RankQuery
-from engram.storage.schema import DENSE, SCHEMA_VERSION, SPARSE, collection_names
-from engram.storage.server_client import ServerDialect, connect_qdrant, server_errors
-from engram.storage.server_collections import open_collections
+from engram.storage.base import MOST_VALUES, EngineRepository, found_values
+from engram.storage.filters import Range, Translator
+from engram.storage.payload import (
+    DENSE,
+    SCHEMA_VERSION,
+    SPARSE,
+    TENANT,
+    FieldKind,
+    check_identity,
+    collection_names,
+    identity_record,
+    indexed_fields,
+)
+from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery
 
 __all__ = ["ServerRepository", "connect_qdrant"]
+
+# --- talking to a Qdrant server: the client, its errors, and its way of writing conditions down
+
+OLDEST_SERVER: Final = (1, 19)
+"""The first that counts IDF per user; an older one ignores the wish without a word."""
+
+_UNAUTHORISED: Final = frozenset({401, 403})
+_NOT_FOUND: Final = 404
+_TOO_MANY: Final = 429
+_SERVER_FAULT: Final = 500
+_TIMED_OUT: Final = 408
+
+
+def connect_qdrant(settings: Settings) -> AsyncQdrantClient:
+    """A client for the server that the settings name. Sends nothing yet."""
+    key = settings.qdrant_api_key
+    return AsyncQdrantClient(
+        url=settings.qdrant_url,
+        api_key=key.get_secret_value() if key is not None else None,
+        timeout=settings.qdrant_timeout,  # type: ignore[arg-type]  # rounded up by the client
+        # Its own check runs in a thread and warns; ours is made on opening and raises.
+        check_compatibility=False,
+    )
+
+
+@contextmanager
+def server_errors(doing: str) -> Iterator[None]:
+    """Turn the client's errors into typed ones.
+
+    Args:
+        doing: What was being done, in words, for the message.
+
+    Raises:
+        StorageUnavailable: unreachable, timed out, overloaded or failing: try again.
+        StorageError: refused for good.
+    """
+    try:
+        yield
+    except ResponseHandlingException as error:
+        raise _unanswered(doing, error) from error
+    except ResourceExhaustedResponse as error:
+        raise StorageUnavailable(
+            f"The Qdrant server is over its rate limit while {doing}.",
+            details={"retry_after": error.retry_after_s},
+        ) from error
+    except UnexpectedResponse as error:
+        raise _refused(doing, error.status_code) from error
+
+
+def _unanswered(doing: str, error: ResponseHandlingException) -> StorageError:
+    if isinstance(error.source, httpx.TransportError):
+        late = isinstance(error.source, httpx.TimeoutException)
+        return StorageUnavailable(
+            f"The Qdrant server {'did not answer in time' if late else 'was not reached'} "
+            f"while {doing}.",
+            hint="Is it running, and is ENGRAM_QDRANT_URL right? It may still be starting.",
+            details={"reason": type(error.source).__name__},
+        )
+    return StorageError(
+        f"The Qdrant server gave an answer that could not be understood while {doing}.",
+        hint="Is ENGRAM_QDRANT_URL the address of a Qdrant server?",
+        details={"reason": type(error.source).__name__},
+    )
+
+
+def _refused(doing: str, status: int | None) -> StorageError:
+    details = {"status": status}
+    if status in _UNAUTHORISED:
+        return StorageError(
+            f"The Qdrant server refused access while {doing} (HTTP {status}).",
+            hint="Check ENGRAM_QDRANT_API_KEY: it is missing, wrong, or may only read.",
+            details=details,
+        )
+    if status is not None and (status >= _SERVER_FAULT or status in {_TOO_MANY, _TIMED_OUT}):
+        return StorageUnavailable(
+            f"The Qdrant server failed while {doing} (HTTP {status}).", details=details
+        )
+    if status == _NOT_FOUND:
+        return StorageError(
+            f"The Qdrant server does not know the collection any more, while {doing}.",
+            hint="It was removed since the store was opened; open it again to make it anew.",
+            details=details,
+        )
+    return StorageError(
+        f"The Qdrant server refused while {doing} (HTTP {status}).", details=details
+    )
+
+
+def check_server_version(version: str) -> None:
+    """Refuse a server that is too old to keep users' scores apart.
+
+    Raises:
+        StorageError: naming both versions.
+    """
+    parts = version.split(".")
+    if not all(part.isdigit() for part in parts[:2]) or len(parts) < len(OLDEST_SERVER):
+        return  # A build of someone's own: they know what it can do.
+    if tuple(map(int, parts[:2])) < OLDEST_SERVER:
+        raise StorageError(
+            f"The Qdrant server has version {version}.",
+            allowed=f"{'.'.join(map(str, OLDEST_SERVER))} or newer",
+            hint="Upgrade it: older versions mix all users' texts into each user's scores.",
+            details={"version": version},
+        )
+
+
+class ServerDialect:
+    """Conditions as the client's models."""
+
+    def equals(self, field: str, value: str | int) -> models.Filter:
+        """The field holds the value."""
+        return _one(models.FieldCondition(key=field, match=models.MatchValue(value=value)))
+
+    def any_of(self, field: str, values: list[str]) -> models.Filter:
+        """The field holds one of the values."""
+        return _one(models.FieldCondition(key=field, match=models.MatchAny(any=values)))
+
+    def within(self, field: str, bounds: Range, *, time: bool) -> models.Filter:
+        """The field lies within the bounds."""
+        given: dict[str, Any] = {
+            name: value
+            for name in ("gte", "lte", "gt", "lt")
+            if (value := getattr(bounds, name)) is not None
+        }
+        limits = models.DatetimeRange(**given) if time else models.Range(**given)
+        return _one(models.FieldCondition(key=field, range=limits))
+
+    def missing(self, field: str) -> models.Filter:
+        """The field is absent, null or empty."""
+        return _one(models.IsEmptyCondition(is_empty=models.PayloadField(key=field)))
+
+    def ids(self, ids: list[str]) -> models.Filter:
+        """The point is one of these."""
+        return _one(models.HasIdCondition(has_id=[*ids]))
+
+    def every(self, filters: Sequence[models.Filter]) -> models.Filter:
+        """All of these hold; plain conjunctions are flattened."""
+        must: list[Any] = []
+        for inner in filters:
+            plain = inner.should is None and inner.must_not is None and inner.min_should is None
+            if plain and isinstance(inner.must, list):
+                must.extend(inner.must)
+            else:
+                must.append(inner)
+        return models.Filter(must=must)
+
+    def either(self, filters: Sequence[models.Filter]) -> models.Filter:
+        """At least one of these holds."""
+        return models.Filter(should=[*filters])
+
+    def negation(self, inner: models.Filter) -> models.Filter:
+        """This does not hold."""
+        return models.Filter(must_not=[inner])
+
+
+def _one(condition: Any) -> models.Filter:
+    return models.Filter(must=[condition])
+
+
+# --- making and checking the collections of a store on a Qdrant server
+
+_RECORD: Final = "engram"
+_CONFLICT: Final = 409
+# As on Edge: a user's memories are searched exactly up to this many KB of
+# vectors, by a graph of that user's own memories beyond, never by one of all.
+_EXACT_BELOW_KB: Final = 20_000
+_TENANT_GRAPH_EDGES: Final = 16
+_GRAPH_EFFORT: Final = 128
+
+
+async def open_collections(
+    client: AsyncQdrantClient,
+    names: dict[MemoryType, str],
+    *,
+    embedder: str,
+    dimensions: int,
+    make_indexes: bool,
+) -> None:
+    """Make what is missing and check what is there; any number of processes may do so at once.
+
+    Raises:
+        SchemaMismatch: another schema version, another embedder, or not Engram, made them.
+        StorageError: the server is too old, or refuses.
+        StorageUnavailable: it cannot be reached.
+    """
+    with server_errors("asking for its version"):
+        version = await client.info()
+    check_server_version(version.version)
+    record = identity_record(embedder=embedder, dimensions=dimensions)
+    # The first alone: two embedders opening at once then meet at one collection, not half each.
+    first, *rest = STORED_TYPES
+    await _open(client, first, names[first], record, make_indexes=make_indexes)
+    await asyncio.gather(
+        *(
+            _open(client, memory_type, names[memory_type], record, make_indexes=make_indexes)
+            for memory_type in rest
+        )
+    )
+
+
+async def _open(
+    client: AsyncQdrantClient,
+    memory_type: MemoryType,
+    name: str,
+    record: dict[str, object],
+    *,
+    make_indexes: bool,
+) -> None:
+    with server_errors(f"opening the collection {name}"):
+        if not await client.collection_exists(name):
+            await _make(client, name, record)
+        found = await client.get_collection(name)
+    stored = (found.config.metadata or {}).get(_RECORD)
+    if not isinstance(stored, dict):
+        raise SchemaMismatch(
+            f"The collection {name} was not made by Engram.",
+            hint="Choose another ENGRAM_COLLECTION_PREFIX.",
+        )
+    check_identity(
+        stored, embedder=str(record["embedder"]), dimensions=int(str(record["dimensions"]))
+    )
+    if make_indexes:
+        await _make_indexes(client, memory_type, name, there=set(found.payload_schema))
+
+
+async def _make(client: AsyncQdrantClient, name: str, record: dict[str, object]) -> None:
+    try:
+        # The record is part of the collection, so the two appear together or not at all.
+        await client.create_collection(
+            name,
+            vectors_config={
+                DENSE: models.VectorParams(
+                    size=int(str(record["dimensions"])), distance=models.Distance.COSINE
+                )
+            },
+            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            hnsw_config=models.HnswConfigDiff(
+                m=0,
+                payload_m=_TENANT_GRAPH_EDGES,
+                ef_construct=_GRAPH_EFFORT,
+                full_scan_threshold=_EXACT_BELOW_KB,
+            ),
+            metadata={_RECORD: record},
+        )
+    except UnexpectedResponse as error:
+        if error.status_code != _CONFLICT:
+            raise
+        # Another process made it in between: what it recorded is checked next.
+
+
+async def _make_indexes(
+    client: AsyncQdrantClient, memory_type: MemoryType, name: str, *, there: set[str]
+) -> None:
+    wanted: dict[str, Any] = {
+        TENANT: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+    }
+    wanted |= {field: _index(kind) for field, kind in indexed_fields(memory_type).items()}
+    for field, params in wanted.items():
+        if field not in there:
+            with server_errors(f"indexing the collection {name}"):
+                await client.create_payload_index(name, field, field_schema=params, wait=True)
+
+
+def _index(kind: FieldKind) -> Any:
+    # Only the tenant gets a graph; one for every field would be built and never used.
+    match kind:
+        case FieldKind.KEYWORD:
+            return models.KeywordIndexParams(
+                type=models.KeywordIndexType.KEYWORD, enable_hnsw=False
+            )
+        case FieldKind.INTEGER | FieldKind.BOOL:
+            return models.IntegerIndexParams(
+                type=models.IntegerIndexType.INTEGER, lookup=True, range=True, enable_hnsw=False
+            )
+        case FieldKind.FLOAT:
+            return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
+        case FieldKind.DATETIME:
+            return models.DatetimeIndexParams(
+                type=models.DatetimeIndexType.DATETIME, enable_hnsw=False
+            )
+
+
+# --- the store of the connected mode: a Qdrant server, or Qdrant Cloud
 
 _STRONG = models.WriteOrdering.STRONG
 

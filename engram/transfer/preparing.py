@@ -1,7 +1,7 @@
 """What can be worked out about turns before any of them is stored: vectors and what they state.
 
 The part of an import that costs most and touches nothing, so it can be done in
-another process (:mod:`engram.transfer.aside`).
+another process (:mod:`engram.transfer.subprocess`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
-from engram.extraction.models import Extraction
+from engram.language.found import Extraction
 from engram.ports import Embedder, SparseVector, TextVectors, TurnExtractor
 
 _Flat: TypeAlias = tuple[bytes, tuple[int, ...], tuple[float, ...]]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
-from engram.transfer.entries import Found
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
+from engram.transfer.readers.reading import Found
 
 EXPORT_MARK: Final = "engram_export"
 

@@ -27,9 +27,9 @@ from engram import Settings
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
+from engram.lifecycle.due import ReviewedRepository
 from engram.ports import NewMemory
-from engram.writing.reviewed import ReviewedRepository
 from tests.support.edge_stores import borrowed_store
 
 BAR = 1500.0

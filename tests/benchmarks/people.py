@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import content_hash, derived_id, episode_id
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
@@ -18,7 +18,6 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
 )
-from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.ports import NewMemory

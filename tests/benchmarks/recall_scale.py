@@ -25,9 +25,9 @@ from typing import Final
 from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import AnyMemory, MemoryType
-from engram.domain.negation_cover import covers
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.language.negation_scope import covers
 from engram.ports import NewMemory, SearchRequest
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest

@@ -11,11 +11,10 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from engram.agents.rules.model import RulesModel
+from engram.agents.rules_model import RulesModel
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id
+from engram.domain.identity import content_hash, derived_id
 from engram.domain.memories import MemoryType, SemanticMemory, Telling
-from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder

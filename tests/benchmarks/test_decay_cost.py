@@ -21,16 +21,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from engram.contracts.lifecycle import WalkInput
-from engram.domain.lifecycle.decisions import rulebook
-from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import Episode, MemoryStatus, MemoryType
+from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
+from engram.lifecycle.decisions import rulebook
+from engram.lifecycle.review import Reviewer
 from engram.ports import SparseVector, TextVectors
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import encode, format_time
 from engram.storage.points import NewPoint
-from engram.writing.reviews import Reviewer
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(180)]
 

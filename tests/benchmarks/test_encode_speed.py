@@ -15,8 +15,7 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client
 
-from engram.client.temporal import WorkflowGateway
-from engram.contracts.sessions import (
+from engram.contracts.session import (
     AcceptedTurn,
     CallOutcome,
     EncodeCall,
@@ -25,13 +24,14 @@ from engram.contracts.sessions import (
     StoreTurnsInput,
 )
 from engram.domain.scope import Scope
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
 from engram.settings import Settings
+from engram.temporal.gateway import WorkflowGateway
+from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 from tests.support.workers import session_worker
-from workflows.session import SessionWorkflow
 
 SESSIONS = 20
 TURNS = 20

@@ -17,9 +17,9 @@ import pytest_asyncio
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import MemoryType
-from engram.domain.negation_cover import covers
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.language.negation_scope import covers
 from engram.ports import NewMemory
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
@@ -27,7 +27,7 @@ from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.edge_engine import EdgeDialect, engine
 from engram.storage.filters import Translator
-from engram.storage.schema import DENSE, SPARSE
+from engram.storage.payload import DENSE, SPARSE
 from tests.benchmarks.people import NOW, embedded, everything, of, questions
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]

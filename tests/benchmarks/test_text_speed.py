@@ -8,12 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from engram.agents.rules.clauses import clauses
-from engram.agents.rules.sentences import sentences
 from engram.embedding.bm25 import encode_document
 from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
-from engram.extraction.signals import scan
+from engram.language.extractor import Extractor, scan
+from engram.language.statements.clauses import clauses, sentences
 from engram.settings import Settings
 from tests.support.clock import NOW
 from tests.support.extraction_labels import items

@@ -24,13 +24,13 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 import engram
 from engram import MemoryStore, Settings
-from engram.client.attached import AttachedEngine
-from engram.client.system import new_id, system_clock
-from engram.client.temporal import WorkflowGateway
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.client.http import AttachedEngine
+from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.embedded.server import TemporalDevServer
+from engram.system import new_id, system_clock
+from engram.temporal.gateway import WorkflowGateway
 from tests.support import numbered_turns
 from tests.support.durability_checks import assert_kept, end_sessions, unfinished
 from tests.support.process_trace import Ledger, Trace

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engram.domain.memories import STORED_TYPES, Episode, MemoryType
-from engram.domain.revisions import next_revision
+from engram.domain.memories import STORED_TYPES, Episode, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.ports import (
     Between,

@@ -16,8 +16,7 @@ from datetime import timedelta
 
 import pytest
 
-from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
-from engram.domain.revisions import next_revision
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import (
     InvalidInput,
@@ -37,7 +36,7 @@ from engram.ports import (
     SparseVector,
     TextVectors,
 )
-from engram.storage.schema import SCHEMA_VERSION, TENANT, indexed_fields
+from engram.storage.payload import SCHEMA_VERSION, TENANT, indexed_fields
 from tests.support.engines import (
     ADA,
     BOB,

@@ -16,20 +16,15 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.client.attached import AttachedEngine
 from engram.client.engine import MemoryEngine
-from engram.client.operations.knowledge import VERIFY
-from engram.client.operations.operation import AboutMemory
-from engram.client.remote import remote_engine
-from engram.client.system import new_secret, system_clock
-from engram.contracts.sessions import AcceptedTurn, EncodeCall
-from engram.domain.access import Access
+from engram.client.http import AttachedEngine, remote_engine
+from engram.consolidation.verify import Verification
+from engram.contracts.session import AcceptedTurn, EncodeCall
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
-from engram.domain.scope import Scope
-from engram.domain.verifying import Verification
-from engram.embedded.attach import own_or_attach
+from engram.domain.scope import Access, Scope
 from engram.embedded.folder import DataFolder
+from engram.embedded.open import own_or_attach
 from engram.errors import (
     ConflictingMessage,
     DataFolderInUse,
@@ -47,13 +42,15 @@ from engram.errors import (
     StorageUnavailable,
     UnknownFailure,
 )
-from engram.http.admission import OwnerOnly
-from engram.http.app import create_app
-from engram.http.key_file import KeyFile
-from engram.http.keys import new_key
-from engram.http.serve import public_app, serve_on_socket, serve_publicly
+from engram.operations.memories import VERIFY
+from engram.operations.registry import AboutMemory
 from engram.recall.request import RecallRequest
+from engram.server.app import create_app
+from engram.server.keys import KeyFile, new_key
+from engram.server.middleware import OwnerOnly
+from engram.server.run import public_app, serve_on_socket, serve_publicly
 from engram.settings import Settings
+from engram.system import new_secret, system_clock
 from tests.support.fake_engine import MOMENT, FakeEngine
 from tests.support.ports import free_port
 

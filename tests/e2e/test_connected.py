@@ -23,20 +23,19 @@ from temporalio.service import RPCError, RPCStatusCode, WorkflowService
 import engram
 from engram.agents.models import make_model
 from engram.cli.serving import serve_api
+from engram.client import connect
 from engram.client import connect as connecting
-from engram.client import server_store
-from engram.client.server_store import open_server_repository
-from engram.client.system import new_id, new_secret, system_clock
-from engram.client.temporal_connection import connect_temporal
-from engram.domain.access import Access
+from engram.client.connect import open_server_repository
+from engram.domain.scope import Access
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidSettings, StorageUnavailable, TemporalUnavailable
-from engram.http.key_file import KeyFile
-from engram.http.keys import new_key
+from engram.server.keys import KeyFile, new_key
 from engram.settings import Settings
 from engram.storage.server import ServerRepository
+from engram.system import new_id, new_secret, system_clock
+from engram.temporal.connection import connect_temporal
+from engram.workflows.worker import running_workers
 from tests.support.ports import free_port
-from workflows.worker import running_workers
 
 URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 
@@ -57,7 +56,7 @@ def settings(
                 await shared_close(client)
 
         monkeypatch.setattr(AsyncQdrantClient, "close", keep_open)
-        monkeypatch.setattr(server_store, "connect_qdrant", lambda _: shared)
+        monkeypatch.setattr(connect, "connect_qdrant", lambda _: shared)
     return Settings.load(
         temporal_address=temporal_address,
         temporal_namespace=temporal_namespace,

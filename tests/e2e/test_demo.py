@@ -46,7 +46,7 @@ def test_the_demo_reads_back_what_it_was_told(tmp_path: Path) -> None:
     """With other names, cities and wording the answers are the others': nothing is canned."""
     script = json.loads(OTHER.read_text("utf-8"))
     own = json.loads(
-        (Path(__file__).parents[2] / "engram/cli/demo/conversation.json").read_text("utf-8")
+        (Path(__file__).parents[2] / "engram/cli/conversation.json").read_text("utf-8")
     )
     words = {turn["text"] for session in own["sessions"] for turn in session["turns"]}
     assert not words & {t["text"] for session in script["sessions"] for t in session["turns"]}

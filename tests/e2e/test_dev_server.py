@@ -19,12 +19,8 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Worker
 
-from engram.embedded.folder import DataFolder
-from engram.embedded.launch import end_leftover, marker
-from engram.embedded.processes import find_by_marker, find_process
-from engram.embedded.records import ServerRecord
-from engram.embedded.sdk_log import runtime
-from engram.embedded.server import TemporalDevServer
+from engram.embedded.folder import DataFolder, ServerRecord, find_by_marker, find_process
+from engram.embedded.server import TemporalDevServer, end_leftover, marker, runtime
 from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
 from tests.support.owned_server import QUIET, nothing_left, start_owner
@@ -111,8 +107,8 @@ async def test_registers_attributes_on_an_older_folder(
 ) -> None:
     """A folder made without an attribute, by an earlier version, gets it at the next start."""
     with monkeypatch.context() as older:
-        for module in ("command", "namespace"):
-            older.setattr(f"engram.embedded.{module}.SEARCH_ATTRIBUTES", ("EngramUser",))
+        for module in ("embedded.server", "temporal.connection"):
+            older.setattr(f"engram.{module}.SEARCH_ATTRIBUTES", ("EngramUser",))
         await (await TemporalDevServer.start(folder, QUIET)).stop()
     server = await TemporalDevServer.start(folder, QUIET)
     client = await server.connect()
@@ -302,11 +298,11 @@ async def test_a_lost_port_is_replaced(folder: DataFolder, monkeypatch: pytest.M
                 return next(answers, (free.getsockname()[1], 1))[:count]
 
         with monkeypatch.context() as races:
-            races.setattr("engram.embedded.command.free_ports", lost_twice)
+            races.setattr("engram.embedded.server.free_ports", lost_twice)
             server = await TemporalDevServer.start(folder, QUIET)
         assert server.address != f"127.0.0.1:{port}"
         await server.stop()
-        monkeypatch.setattr("engram.embedded.command.require_free", lambda *_: None)
+        monkeypatch.setattr("engram.embedded.server.require_free", lambda *_: None)
         with pytest.raises(PortInUse, match="ENGRAM_TEMPORAL_PORT"):
             await TemporalDevServer.start(
                 folder, Settings.load(temporal_ui=False, temporal_port=port)

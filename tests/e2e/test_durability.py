@@ -19,8 +19,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 import engram
 from engram import MemoryStore, Settings, Turn
 from engram.agents.models import make_model
-from engram.client.assembly import direct_engine
-from engram.client.system import new_id, system_clock
+from engram.client.local import direct_engine
 from engram.contracts import names
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -28,13 +27,14 @@ from engram.embedded.open import run
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository, NewMemory, Replacement
+from engram.system import new_id, system_clock
+from engram.workflows.worker import running_workers
 from tests.support import numbered_turns
 from tests.support.durability_checks import assert_kept, episodes
 from tests.support.edge_stores import borrowed_store
 from tests.support.process_trace import Ledger
 from tests.support.programs import Program, module, processes_of, servers_of, started, until
 from tests.support.stores import worker_settings
-from workflows.worker import running_workers
 
 PATIENCE = 90.0
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 import engram
-from engram.client.store import MemoryStore
+from engram.client.memory import MemoryStore
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, MemoryType
 from engram.errors import (
     ConflictingMessage,

@@ -12,7 +12,7 @@ import pytest
 
 import engram
 from engram import MemoryStore
-from engram.contracts.erasure import FOLDER_MAY_KEEP
+from engram.contracts.removal import FOLDER_MAY_KEEP
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from tests.support import killed_erasure
 from tests.support.killed_erasure import ERASED, OTHER

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import engram
-from engram.client.store import MemoryStore
+from engram.client.memory import MemoryStore
 from engram.domain.memories import MemoryStatus
 
 OLD, USED, RECALLS = 12, 6, 25

@@ -12,12 +12,12 @@ from pydantic_ai.durable_exec.temporal import PydanticAIPlugin
 from temporalio.client import Client, WorkflowFailureError, WorkflowHistory
 from temporalio.worker import Replayer, Worker
 
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
+from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
 from engram.domain.scope import Scope
 from engram.embedded.open import run
 from engram.settings import Settings
+from engram.system import new_id, system_clock
 from tests.support.durable_agent import Asking, Concierge, durable, held
 
 # What runs is started once, in one process.

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from engram.http.key_file import KeyFile
-from engram.http.serve import public_app
+from engram.server.keys import KeyFile
+from engram.server.run import public_app
 from engram.settings import Settings
 from tests.support.clock import NOW
 from tests.support.fake_engine import FakeEngine

@@ -9,11 +9,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from engram.client.operations import OPERATIONS
-from engram.domain.access import Access
-from engram.http.admission import OPEN_PATHS
-from engram.http.guarded import GuardedRoute, takes
-from engram.http.routes import OFFERS
+from engram.domain.scope import Access
+from engram.operations.catalogue import OPERATIONS
+from engram.server.middleware import OPEN_PATHS
+from engram.server.routes import OFFERS, GuardedRoute, takes
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
 

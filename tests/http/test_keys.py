@@ -15,11 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.client.system import new_secret
-from engram.domain.access import Access
+from engram.domain.scope import Access
 from engram.errors import EngramError, InvalidInput, InvalidScope, KeysUnusable
-from engram.http.key_file import KeyFile
-from engram.http.keys import PREFIX
+from engram.server.keys import PREFIX, KeyFile
+from engram.system import new_secret
 from tests.support.key_maker import KeyMaker, bearer
 
 STATS = "/v1/namespaces/default/users/ada/stats"

@@ -20,10 +20,10 @@ from engram.errors import (
     TemporalNotSetUp,
     TemporalUnavailable,
 )
-from engram.http.admission import ByKey
-from engram.http.health import ReadinessCheck
-from engram.http.key_file import KeyRing
-from engram.http.serve import public_app
+from engram.server.keys import KeyRing
+from engram.server.middleware import ByKey
+from engram.server.routes import ReadinessCheck
+from engram.server.run import public_app
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer

@@ -20,8 +20,8 @@ from fastapi import FastAPI
 from structlog.typing import EventDict
 
 import engram
-from engram.client.remote import remote_engine
-from engram.domain.access import Access
+from engram.client.http import remote_engine
+from engram.domain.scope import Access
 from engram.errors import (
     AccessDenied,
     EngramError,
@@ -32,8 +32,8 @@ from engram.errors import (
     PortInUse,
     UnknownFailure,
 )
-from engram.http.admission import is_loopback
-from engram.http.serve import public_app, public_listener, serve_publicly
+from engram.server.middleware import is_loopback
+from engram.server.run import public_app, public_listener, serve_publicly
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer

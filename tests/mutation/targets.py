@@ -43,9 +43,9 @@ class Target:
 TARGETS: Final = (
     Target("engram.domain.confidence", ("tests/unit/domain/test_confidence.py",)),
     Target("engram.domain.buffer", ("tests/unit/domain/test_buffer.py",)),
-    Target("engram.domain.lifecycle.policies", ("tests/unit/lifecycle/test_policies.py",)),
+    Target("engram.lifecycle.policies", ("tests/unit/lifecycle/test_policies.py",)),
     Target(
-        "engram.domain.lifecycle.table",
+        "engram.lifecycle.table",
         (
             "tests/unit/lifecycle/test_table.py",
             "tests/unit/lifecycle/test_actions.py",
@@ -53,16 +53,24 @@ TARGETS: Final = (
         ),
     ),
     Target(
-        "engram.domain.lifecycle.decisions",
-        ("tests/unit/lifecycle/test_table.py", "tests/unit/lifecycle/test_policies.py"),
+        "engram.lifecycle.decisions",
+        (
+            "tests/unit/lifecycle/test_table.py",
+            "tests/unit/lifecycle/test_policies.py",
+        ),
     ),
-    Target("engram.domain.lifecycle.windows", ("tests/unit/lifecycle/test_windows.py",)),
-    Target("engram.domain.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
-    Target("engram.domain.reconciliation", ("tests/unit/consolidation/test_batches.py",)),
-    Target("engram.domain.timeline", ("tests/unit/consolidation/test_stretches.py",)),
-    Target("engram.domain.visibility", ("tests/unit/recall/test_visibility.py",)),
-    Target("engram.recall.scoring", ("tests/unit/recall/test_scoring.py",)),
-    Target("engram.recall.weighting", ("tests/unit/recall/test_weighting.py",)),
-    Target("engram.recall.fusion", ("tests/unit/recall/test_fusion.py",)),
-    Target("engram.writing.updates", ("tests/unit/consolidation/test_update_races.py",)),
+    Target("engram.lifecycle.windows", ("tests/unit/lifecycle/test_windows.py",)),
+    Target("engram.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
+    Target("engram.consolidation.reconcile", ("tests/unit/consolidation/test_batches.py",)),
+    Target("engram.consolidation.timeline", ("tests/unit/consolidation/test_stretches.py",)),
+    Target("engram.recall.request", ("tests/unit/recall/test_visibility.py",)),
+    Target(
+        "engram.recall.score",
+        (
+            "tests/unit/recall/test_scoring.py",
+            "tests/unit/recall/test_weighting.py",
+        ),
+    ),
+    Target("engram.recall.search", ("tests/unit/recall/test_fusion.py",)),
+    Target("engram.storage.updates", ("tests/unit/consolidation/test_update_races.py",)),
 )

@@ -15,14 +15,14 @@ from temporalio.exceptions import ApplicationError
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.models import LONGEST_DELAY, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
-from engram.client.spending import SpendingReader
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.usage import ModelSpent
+from engram.contracts.messages import ModelSpent
 from engram.domain.memories import STORED_TYPES, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
+from engram.temporal.gateway import SpendingReader
 from tests.support.consolidation_workers import Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.model_server import (

@@ -7,7 +7,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 from engram.contracts import names
-from engram.contracts.sessions import SessionState, SessionSummary
+from engram.contracts.session import SessionState, SessionSummary
 
 
 @workflow.defn(name=names.SESSION_WORKFLOW)

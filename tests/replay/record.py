@@ -24,10 +24,8 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
-from engram.agents.rules.model import RulesModel
-from engram.client.importing import ImportGateway
-from engram.client.passes import PassRunner
-from engram.client.temporal import WorkflowGateway
+from engram.agents.rules_model import RulesModel
+from engram.consolidation.turns import TurnStore
 from engram.contracts import names
 from engram.contracts.importing import (
     FinishImport,
@@ -36,33 +34,35 @@ from engram.contracts.importing import (
     ImportTally,
     StoreBatchInput,
 )
-from engram.contracts.lifecycle import Population
-from engram.contracts.maintenance import PassKind
-from engram.contracts.sessions import (
+from engram.contracts.lifecycle import PassKind
+from engram.contracts.messages import Population
+from engram.contracts.session import (
     AcceptedTurn,
     ConsolidationRequest,
     EncodeCall,
     EncodeRequest,
     StoreTurnsInput,
 )
-from engram.domain.lifecycle.accesses import Recalls, accessed
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
+from engram.lifecycle.accesses import Recalls, accessed
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.transfer.batching import batch
-from engram.transfer.storing import TurnImporter
-from engram.writing.episodes import TurnStore
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
+from engram.temporal.gateway import WorkflowGateway
+from engram.temporal.importing import ImportGateway
+from engram.temporal.passes import PassRunner
+from engram.transfer.batches import batch
+from engram.transfer.store import TurnImporter
+from engram.workflows.worker import running_workers
 from tests.support.clock import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import turn_store, worker_settings
 from tests.support.workers import time_skipping
-from workflows.worker import running_workers
 
 HISTORIES = Path(__file__).parent / "histories"
 _MACHINE = re.compile(r"\d+@")

@@ -17,9 +17,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from engram.contracts import names
+from engram.workflows.worker import WORKFLOWS, sandbox_runner
 from tests.replay.changed import OtherOrder
-from workflows.sandbox import sandbox_runner
-from workflows.worker import WORKFLOWS
 
 HISTORIES = {
     path.stem: path.read_text("utf-8")

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from engram.agents.answers import StatedKnowledge
+from engram.agents.requests import StatedKnowledge
 from engram.domain.memories import Category, Resolution
 from engram.domain.slots import slot_of
 from tests.support.slot_labels import answered

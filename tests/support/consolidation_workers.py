@@ -23,28 +23,31 @@ from temporalio.worker import (
     Worker,
 )
 
-from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
-from activities.digests import DigestActivities
-from activities.errors import TypedErrorInterceptor
+from engram.activities.consolidation import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+    DigestActivities,
+)
+from engram.activities.runtime import TypedErrorInterceptor
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules.model import RulesModel
+from engram.agents.rules_model import RulesModel
 from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ConsolidationReport,
     ConsolidationState,
 )
-from engram.contracts.sessions import ConsolidationRequest
+from engram.contracts.session import ConsolidationRequest
+from engram.digests.stage import Digests
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, MemoryForm, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.settings import Settings
-from engram.writing.digests import Digests
-from workflows.consolidation import ConsolidationWorkflow
-from workflows.sandbox import sandbox_runner
+from engram.workflows.consolidation import ConsolidationWorkflow
+from engram.workflows.worker import sandbox_runner
 
 
 def day(number: int, month: int = 1, year: int = 2025) -> datetime:

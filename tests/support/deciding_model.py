@@ -10,10 +10,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from engram.agents.answers import Decision, LinkingAnswer
-from engram.agents.requests import LinkingRequest, MemoryView, read_prompt
-from engram.agents.rules.model import RulesModel
-from engram.domain.decisions import Relation
+from engram.agents.requests import Decision, LinkingAnswer, LinkingRequest, MemoryView, read_prompt
+from engram.agents.rules_model import RulesModel
+from engram.consolidation.decisions import Relation
 
 Judges = Callable[[tuple[MemoryView, ...]], list[Decision]]
 

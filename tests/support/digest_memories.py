@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from engram.digests.boxes import Said
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.digests.boxes import Said
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import content_hash, derived_id, episode_id
 from engram.domain.memories import (
     Category,
     Episode,
     MemoryType,
     SemanticMemory,
 )
-from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 

@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from engram.client.operations.digests import DigestHandlers
-from engram.domain.digests.policy import DigestPolicy
-from engram.domain.digests.versions import Composer
+from engram.digests.stage import Digests
+from engram.digests.versions import Composer
 from engram.domain.memories import (
     AnyMemory,
     MemoryStatus,
     MemoryType,
     SemanticMemory,
 )
+from engram.domain.rules import DigestPolicy
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
+from engram.operations.digests import DigestHandlers
 from engram.ports import MemoryRepository, NewMemory
-from engram.writing.digests import Digests
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
 from tests.support.digest_memories import ADA, minute
 
 POLICY = DigestPolicy()

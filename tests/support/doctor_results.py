@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engram.cli.config.effective import effective
-from engram.cli.doctor.results import Result, State, Surroundings
+from engram.cli.doctor.installation import Result, State, Surroundings
 
 
 def around(

@@ -22,7 +22,7 @@ from temporalio import workflow
 from engram.integrations.pydantic_ai import EngramMemory
 
 if TYPE_CHECKING:
-    from engram.client.store import MemoryStore
+    from engram.client.memory import MemoryStore
 
 
 @dataclass

@@ -19,7 +19,7 @@ from qdrant_edge import Filter, UpdateOperation
 from engram.embedding.embedder import make_embedder
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.storage.edge_shards import OpenStore, open_store
+from engram.storage.edge_files import OpenStore, open_store
 
 
 @dataclass(frozen=True)

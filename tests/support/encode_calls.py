@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram.contracts.sessions import AcceptedTurn, EncodeCall
+from engram.contracts.session import AcceptedTurn, EncodeCall
 from tests.support.clock import NOW
 
 

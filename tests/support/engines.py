@@ -29,7 +29,7 @@ from engram.domain.scope import Scope
 from engram.ports import MemoryRepository, NewMemory, SparseVector, TextVectors
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.storage.schema import collection_names
+from engram.storage.payload import collection_names
 from engram.storage.server import ServerRepository, connect_qdrant
 from tests.support.edge_stores import borrow
 

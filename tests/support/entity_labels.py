@@ -8,8 +8,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from engram.domain.digests.clues import Clues, clues_in
-from engram.domain.digests.entities import Entity, find, resolve
+from engram.digests.entities import Entity, find, resolve
+from engram.digests.mentions import Clues, clues_in
 
 DATA = Path(__file__).parents[1] / "data"
 

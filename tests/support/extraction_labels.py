@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from engram.domain.memories import FactCategory
-from engram.domain.negation_cover import pattern_terms
-from engram.extraction.models import Extraction
-from engram.extraction.negations import find_negations
-from engram.extraction.patterns import extract_facts
+from engram.language.extractor import extract_facts
+from engram.language.found import Extraction
+from engram.language.negation import find_negations
+from engram.language.negation_scope import pattern_terms
 
 DATA = Path(__file__).parents[1] / "data"
 

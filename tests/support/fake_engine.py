@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
-from engram.client.models import MemoryPage, MemoryStats, Receipt
-from engram.client.operations import Handlers
-from engram.client.operations.operation import Answer, Asked, Operation
+from engram.client.engine import MemoryPage, MemoryStats, Receipt
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.sessions import EncodeCall, RememberedTurn, SessionSummary, Signal
+from engram.contracts.session import EncodeCall, SessionSummary
+from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, MemoryNotFound
-from engram.recall.models import RecallExplanation, RecallHit, ScorePart
+from engram.operations.registry import Answer, Asked, Handlers, Operation
 from engram.recall.request import RecallRequest
+from engram.recall.results import RecallExplanation, RecallHit, ScorePart
 
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 

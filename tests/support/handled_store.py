@@ -6,26 +6,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from engram.client.operations.handlers import Handlers
-from engram.client.operations.operation import Answer, Asked, Operation
 from engram.contracts.lifecycle import (
     DecayReport,
-    Population,
     PromoteOutput,
     PromotionReport,
     ReviewOutput,
     WalkInput,
     WalkPosition,
 )
+from engram.contracts.messages import Population
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.promotion_pass import Promoter
+from engram.lifecycle.review import Reviewer
+from engram.operations.registry import Answer, Asked, Handlers, Operation
 from engram.ports import NewMemory
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.promotions import Promoter
-from engram.writing.reviewed import ReviewedRepository
-from engram.writing.reviews import Reviewer
 from tests.support.clock import NOW
 
 ADA = Scope.of("default", "ada")
@@ -57,7 +56,7 @@ class DirectPasses:
         dry_run: bool = False,
         at: datetime | None = None,
     ) -> DecayReport:
-        """See :meth:`engram.client.passes.PassRunner.decay`."""
+        """See :meth:`engram.temporal.passes.PassRunner.decay`."""
         assert at is None
         work = self._work(scope, population, dry_run)
         done: ReviewOutput = await Reviewer(self.store, self.write_id).review(work)
@@ -66,7 +65,7 @@ class DirectPasses:
     async def promote(
         self, scope: Scope, *, population: Population = Population.REAL, dry_run: bool = False
     ) -> PromotionReport:
-        """See :meth:`engram.client.passes.PassRunner.promote`."""
+        """See :meth:`engram.temporal.passes.PassRunner.promote`."""
         promoter = Promoter(self.store, make_embedder("wordllama"), self.write_id)
         position: WalkPosition | None = WalkPosition()
         report = PromotionReport()

@@ -12,10 +12,13 @@ from uuid import uuid4
 from pydantic_ai.models import Model
 from temporalio.testing import ActivityEnvironment
 
-from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from engram.activities.consolidation import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+)
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules.model import RulesModel
+from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ExtractInput,
@@ -25,15 +28,15 @@ from engram.contracts.consolidation import (
     ReconcileInput,
     SelectDueInput,
 )
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
-from engram.domain.negation_cover import covers
+from engram.contracts.session import AcceptedTurn, EncodeCall, StoreTurnsInput
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.language.negation_scope import covers
 from engram.ports import MemoryRepository
-from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
+from engram.recall.results import RecallHit
 from tests.support.stores import turn_store, worker_settings
 
 START = datetime(2025, 1, 1, 9, tzinfo=UTC)

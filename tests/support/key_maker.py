@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from engram.domain.access import Access
-from engram.http.key_file import KeyFile
-from engram.http.keys import ApiKey, new_key
+from engram.domain.scope import Access
+from engram.server.keys import ApiKey, KeyFile, new_key
 from tests.support.clock import NOW
 
 

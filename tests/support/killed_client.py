@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from engram import MemoryStore, Settings
-from engram.client.system import new_id, system_clock
 from engram.domain.scope import Scope
 from engram.embedded.open import run
+from engram.system import new_id, system_clock
 from tests.support.encode_streams import send
 from tests.support.numbered_turns import USER
 from tests.support.process_trace import Trace

@@ -18,11 +18,11 @@ from typing import Any
 
 import engram
 from engram import MemoryStore, Turn
-from engram.client import erasing
-from engram.embedded import scrubbing, vacuum
+from engram.embedded import erase
 from engram.embedded.folder import DataFolder
-from engram.storage import edge_swap
-from engram.storage.edge_shards import OpenStore
+from engram.storage import edge_files
+from engram.storage.edge_files import OpenStore
+from engram.temporal import gateway
 
 ERASED, OTHER = "ada", "bob"
 _WORDS = 48
@@ -85,16 +85,16 @@ def _dying_vacuum(connection: sqlite3.Connection) -> None:
 
 
 def _half_replaced(folder: Path) -> None:
-    folder.rename(edge_swap.replaced(folder))
+    folder.rename(edge_files.replaced(folder))
     _die()
 
 
 STEPS: dict[str, tuple[object, str, Callable[..., Any]]] = {
-    "begun": (scrubbing, "erased_runs", _dying(erasing.erased_runs)),
+    "begun": (erase, "erased_runs", _dying(gateway.erased_runs)),
     "one shard rebuilt": (OpenStore, "take_over", _dying(OpenStore.take_over, calls=1)),
-    "between the renames": (edge_swap, "replace", _half_replaced),
-    "server paused": (scrubbing, "runs_left", _dying(vacuum.runs_left)),
-    "inside the vacuum": (vacuum, "_vacuum", _dying_vacuum),
+    "between the renames": (edge_files, "replace", _half_replaced),
+    "server paused": (erase, "runs_left", _dying(erase.runs_left)),
+    "inside the vacuum": (erase, "_vacuum", _dying_vacuum),
     "vacuumed": (DataFolder, "drop_server_logs", _dying(DataFolder.drop_server_logs)),
 }
 """What is replaced so that the process dies there."""

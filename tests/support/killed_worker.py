@@ -13,16 +13,16 @@ import sys
 from pathlib import Path
 
 from engram.agents.models import make_model
-from engram.client.assembly import direct_engine
-from engram.client.system import new_id, system_clock
-from engram.client.temporal_connection import connect_temporal
+from engram.client.local import direct_engine
 from engram.embedding.embedder import make_embedder
-from engram.http.serve import serve_on_socket
+from engram.server.run import serve_on_socket
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.system import new_id, system_clock
+from engram.temporal.connection import connect_temporal
+from engram.workflows.worker import running_workers
 from tests.support import tracing_worker
 from tests.support.process_trace import Trace
-from workflows.worker import running_workers
 
 
 async def main(store: Path, address: str, socket: Path, trace_path: Path, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engram.extraction.kinds import kind_words
+from engram.language.kinds import kind_words
 
 DATA = Path(__file__).parents[1] / "data"
 WORDS = kind_words()

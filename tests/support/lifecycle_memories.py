@@ -7,8 +7,6 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.lifecycle.accesses import Recalls, accessed
-from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import (
     AnyMemory,
     Episode,
@@ -18,6 +16,8 @@ from engram.domain.memories import (
     ProceduralMemory,
     SemanticMemory,
 )
+from engram.domain.rules import LifecycleRules
+from engram.lifecycle.accesses import Recalls, accessed
 
 T0 = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RULES = LifecycleRules()

@@ -13,26 +13,23 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
-from activities.errors import TypedErrorInterceptor
-from activities.lifecycle import LifecycleActivities
-from activities.sessions import SessionActivities
-from engram.client.passes import PassRunner
+from engram.activities.lifecycle import LifecycleActivities
+from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.session import SessionActivities
 from engram.contracts import names
-from engram.contracts.sessions import ConsolidationRequest
+from engram.contracts.session import ConsolidationRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import derived_id, episode_id, normalise
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
-from engram.domain.normalisation import normalise
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.lifecycle.due import ReviewedRepository
 from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
-from engram.writing.reviewed import ReviewedRepository
+from engram.temporal.passes import PassRunner
+from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
+from engram.workflows.worker import sandbox_runner
 from tests.support.workers import Requests
-from workflows.decay import DecayWorkflow
-from workflows.maintenance import MaintenanceWorkflow
-from workflows.promotion import PromotionWorkflow
-from workflows.sandbox import sandbox_runner
 
 ATTRIBUTES = (names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE)
 

@@ -17,12 +17,10 @@ from typing import Any
 import structlog
 
 from engram.client.engine import MemoryEngine
-from engram.domain.access import Access
+from engram.domain.scope import Access
 from engram.embedded.open import run
-from engram.http.key_file import KeyFile
-from engram.http.keys import new_key
-from engram.http.mcp_door import mcp_mounted
-from engram.http.serve import public_app, serve_publicly
+from engram.server.keys import KeyFile, new_key
+from engram.server.run import mcp_mounted, public_app, serve_publicly
 from engram.settings import Settings
 from tests.support.ports import free_port
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from engram.client.operations import OPERATIONS
-from engram.http.examples import QUESTIONS
-from engram.http.parts import USER
-from engram.http.routes import OFFERS
+from engram.operations.catalogue import OPERATIONS
+from engram.server.app import QUESTIONS
+from engram.server.routes import OFFERS, USER
 
 ADDRESSES = [
     *((offer.method, offer.path, offer.does.__name__) for offer in OFFERS),

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
+from engram.client.memory import MemoryStore
 from engram.domain.scope import Scope
 from engram.settings import Settings
+from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 
 

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engram.embedded.folder import DataFolder, FileLock
-from engram.embedded.launch import marker
-from engram.embedded.processes import find_by_marker
+from engram.embedded.folder import DataFolder, FileLock, find_by_marker
+from engram.embedded.server import marker
 from engram.settings import Settings
 
 QUIET = Settings.load(temporal_ui=False)
@@ -17,7 +16,7 @@ QUIET = Settings.load(temporal_ui=False)
 OWNER = """
 import asyncio, sys
 from engram.embedded.folder import DataFolder
-from engram.embedded.sdk_log import runtime
+from engram.embedded.server import runtime
 from engram.embedded.server import TemporalDevServer
 from engram.settings import Settings
 

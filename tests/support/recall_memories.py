@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engram.domain.confidence import Confidence, ConfidenceWeights, ExtractionMethod
-from engram.domain.identity import derived_id, episode_id
+from engram.domain.identity import content_hash, derived_id, episode_id
 from engram.domain.memories import (
     AnyMemory,
     Episode,
@@ -15,13 +15,12 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
 )
-from engram.domain.normalisation import content_hash
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.ports import MemoryRepository, NewMemory
-from engram.recall.models import RecallHit
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
+from engram.recall.results import RecallHit
 from engram.settings import Settings
 
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from engram.domain.amendments import amended, retired
+from engram.consolidation.amendments import amended, retired
+from engram.consolidation.keep import Circumstances
+from engram.consolidation.reconcile import reconcile
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, Provenance, SemanticMemory
-from engram.domain.plan import ConsolidationPlan
-from engram.domain.reconciliation import Circumstances, reconcile
+from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.scope import Scope
-from engram.domain.statements import Statement
 
 SCOPE = Scope.of("default", "ada")
 START = datetime(2024, 1, 1, 12, tzinfo=UTC)

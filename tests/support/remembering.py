@@ -10,9 +10,8 @@ from typing import Any
 from temporalio.client import Client
 
 from engram.agents.models import make_model
-from engram.client.assembly import direct_engine
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
+from engram.client.local import direct_engine
+from engram.client.memory import MemoryStore
 from engram.domain.memories import (
     STORED_TYPES,
     AnyMemory,
@@ -21,9 +20,10 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
+from engram.system import new_id, system_clock
+from engram.workflows.worker import running_workers
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
-from workflows.worker import running_workers
 
 FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
 

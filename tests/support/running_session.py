@@ -9,22 +9,17 @@ from uuid import uuid4
 
 from temporalio.client import Client
 
-from engram.client.temporal import WorkflowGateway
 from engram.contracts import names
-from engram.contracts.sessions import (
-    AcceptedTurn,
-    EncodeCall,
-    EncodeReply,
-    EncodeRequest,
-)
+from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeReply, EncodeRequest
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.storage.edge import EdgeRepository
+from engram.temporal.gateway import WorkflowGateway
+from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 from tests.support.workers import Requests, session_worker
-from workflows.session import SessionWorkflow
 
 
 def turn(text: str, message_id: str | None = None) -> AcceptedTurn:

@@ -11,27 +11,27 @@ from uuid import uuid4
 
 from temporalio.testing import WorkflowEnvironment
 
-from engram.agents.rules.model import RulesModel
-from engram.client.passes import PassRunner
-from engram.client.temporal import WorkflowGateway
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.agents.rules_model import RulesModel
+from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.lifecycle.actions import confirm, protect
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.lifecycle.accesses import AccessLog
+from engram.lifecycle.decisions import confirm, protect
+from engram.lifecycle.due import ReviewedRepository
 from engram.ports import NewMemory
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.accesses import AccessLog
-from engram.writing.reviewed import ReviewedRepository
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
+from engram.temporal.gateway import WorkflowGateway
+from engram.temporal.passes import PassRunner
+from engram.workflows.worker import running_workers
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import ATTRIBUTES, knowledge
 from tests.support.reference_lifecycle import ReferenceLife
 from tests.support.stores import worker_settings
 from tests.support.workers import time_skipping
-from workflows.worker import running_workers
 
 WEEKS = 52
 SCOPE = Scope.of("default", "ada")

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from engram.agents.answers import StatedKnowledge
-from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules.turns import extract
-from engram.agents.rules.wording import in_third_person
+from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
+from engram.agents.rules_model import extract
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, SemanticMemory
+from engram.domain.plan import Statement
 from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
-from engram.domain.statements import Statement
+from engram.language.statements.third_person import in_third_person
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge
 from tests.support.statement_labels import labelled
 

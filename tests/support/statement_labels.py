@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engram.agents.rules.statements import statements
+from engram.language.statements.reading import statements
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -6,10 +6,10 @@ import itertools
 from typing import Any
 from uuid import uuid4
 
+from engram.consolidation.turns import TurnStore
 from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
 from engram.settings import Settings
-from engram.writing.episodes import TurnStore
 
 
 def worker_settings(**values: Any) -> Settings:

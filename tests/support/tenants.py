@@ -19,7 +19,7 @@ import httpx
 from mcp import Client
 from mcp_types import TextContent
 
-from engram.client.store import MemoryStore
+from engram.client.memory import MemoryStore
 from engram.errors import EngramError, InvalidInput, MemoryNotFound
 
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")

@@ -16,9 +16,9 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-import workflows.worker
-from activities.errors import TypedErrorInterceptor
+from engram.activities.runtime import TypedErrorInterceptor
 from engram.contracts import names
+from engram.workflows import worker
 from tests.support.process_trace import Trace
 
 _ENCODING = {names.STORE_TURNS_ACTIVITY}
@@ -31,7 +31,7 @@ def install(trace: Trace) -> None:
     _installed[:] = [trace]
     # The interceptor that every worker of Engram has; the tracing one is one of its kind.
     name = "TypedErrorInterceptor"
-    setattr(workflows.worker, name, _Tracing)
+    setattr(worker, name, _Tracing)
 
 
 class _Tracing(TypedErrorInterceptor):

@@ -17,14 +17,14 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities.errors import TypedErrorInterceptor
-from activities.sessions import SessionActivities
-from engram.contracts.sessions import ConsolidationRequest
+from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.session import SessionActivities
+from engram.consolidation.turns import TurnStore
+from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.settings import Settings
-from engram.writing.episodes import TurnStore
+from engram.workflows.worker import sandbox_runner
 from tests.support.stores import turn_store
-from workflows.sandbox import sandbox_runner
 
 
 @asynccontextmanager

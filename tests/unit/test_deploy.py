@@ -25,14 +25,14 @@ from temporalio.worker import Worker
 
 from engram import __version__
 from engram.cli.app import app
-from engram.client.direct import _CLOSING_PATIENCE
+from engram.client.local import _CLOSING_PATIENCE
 from engram.contracts import names
-from engram.embedded.namespace import SEARCH_ATTRIBUTES
-from engram.http.admission import OPEN_PATHS
-from engram.http.serve import _GRACE_SECONDS
+from engram.server.middleware import OPEN_PATHS
+from engram.server.run import _GRACE_SECONDS
 from engram.settings import Settings
-from engram.storage.server_client import OLDEST_SERVER
-from workflows.worker import _GRACE
+from engram.storage.server import OLDEST_SERVER
+from engram.temporal.connection import SEARCH_ATTRIBUTES
+from engram.workflows.worker import _GRACE
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -7,7 +7,7 @@ import pickle
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.errors import to_application_error
+from engram.activities.runtime import to_application_error
 from engram.errors import (
     ConflictingMessage,
     EngramError,

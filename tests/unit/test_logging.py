@@ -15,7 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Replayer, Worker
 
 from engram.logging import configure_logging
-from workflows.sandbox import sandbox_runner
+from engram.workflows.worker import sandbox_runner
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from pydantic_ai.settings import ModelSettings
 
 import engram
 from engram import MemoryStore, Settings, Turn
-from engram.agents.rules.model import RulesModel
-from engram.client import importing
+from engram.agents.rules_model import RulesModel
 from engram.contracts.importing import ImportPolicy, ImportProgress
-from engram.transfer import batching
+from engram.temporal import importing
+from engram.transfer import batches
 
 SAID = (
     "I live in Paris.",
@@ -109,7 +109,7 @@ async def bring_in(memory: MemoryStore) -> None:
 async def make(folder: Path) -> None:
     """Leave all three behind, each for a user of its own."""
     # Many small batches, and workflows that wait for years: the folder is opened much later.
-    batching.MOST_ENTRIES = BATCH  # type: ignore[misc]  # see above
+    batches.MOST_ENTRIES = BATCH  # type: ignore[misc]  # see above
     vars(importing)["ImportPolicy"] = _patient
     settings = Settings.load(
         data_dir=folder,

@@ -21,7 +21,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from engram.agents.rules.model import RulesModel
+from engram.agents.rules_model import RulesModel
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.domain.memories import MemoryForm, MemoryStatus
@@ -29,11 +29,11 @@ from engram.domain.scope import Scope
 from engram.errors import ModelRejected
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
+from engram.workflows.consolidation import ConsolidationWorkflow
 from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
-from workflows.consolidation import ConsolidationWorkflow
 
 
 @pytest.fixture

@@ -26,10 +26,10 @@ from engram.contracts import names
 from engram.errors import ModelAnswerUnusable, ModelRejected, RunEnded, error_from_dict
 from engram.ports import MemoryRepository
 from engram.settings import Settings
+from engram.workflows.support import failure_of
 from tests.support.consolidation_workers import Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
-from workflows.failures import failure_of
 
 
 @pytest.fixture

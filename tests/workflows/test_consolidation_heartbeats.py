@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.consolidation import ConsolidationModelActivities, ConsolidationStoreActivities
+from engram.activities.consolidation import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+)
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules.model import RulesModel
+from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ExtractInput,
@@ -25,9 +28,8 @@ from engram.contracts.consolidation import (
     ReconcileInput,
     SelectDueInput,
 )
-from engram.domain.plan import ConsolidationPlan, Supersession, UpdateNote
+from engram.domain.plan import ConsolidationPlan, Statement, Supersession, UpdateNote
 from engram.domain.scope import Scope
-from engram.domain.statements import Statement
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW

@@ -14,11 +14,11 @@ from engram.contracts import names
 from engram.domain.memories import MemoryType
 from engram.errors import ModelUnavailable
 from engram.settings import Settings
+from engram.workflows.support import after_outage
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 from tests.support.workers import time_skipping
-from workflows.retries import after_outage
 
 ATTEMPTS = 9
 """Of one model request, before its pass ends."""

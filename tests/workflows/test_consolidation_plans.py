@@ -12,7 +12,7 @@ from engram.contracts import names
 from engram.domain.memories import AnyMemory, Episode, LinkKind, MemoryForm, MemoryStatus
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.deciding_model import Deciding, newest_replaces_all, using_replaces_having
 from tests.support.edge_stores import borrowed_store

@@ -13,15 +13,15 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from engram.contracts import names
-from engram.contracts.lifecycle import Population, WalkInput, WalkPosition
-from engram.contracts.maintenance import FindDueUsersInput, PassKind
-from engram.domain.lifecycle.decisions import fingerprint
+from engram.contracts.lifecycle import FindDueUsersInput, PassKind, WalkInput, WalkPosition
+from engram.contracts.messages import Population
 from engram.domain.memories import MemoryStatus, MemoryType
+from engram.lifecycle.accesses import AccessLog
+from engram.lifecycle.decisions import fingerprint
+from engram.lifecycle.due import due_users
+from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.accesses import AccessLog
-from engram.writing.due_users import due_users
-from engram.writing.reviews import Reviewer
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
@@ -309,7 +309,7 @@ async def test_a_long_pass_goes_on_in_a_new_run(
     temporal_client: Client, store: EdgeRepository, settings: Settings, monkeypatch: Any
 ) -> None:
     """Counts, moment and position survive continue-as-new."""
-    monkeypatch.setattr("engram.writing.reviews.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("engram.lifecycle.review.MOST_AT_ONCE", 2)
     monkeypatch.setattr(
         "temporalio.workflow.Info.is_continue_as_new_suggested",
         lambda info: info.get_current_history_length() > 10,

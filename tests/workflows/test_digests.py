@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from engram.client.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
-from engram.client.operations.operation import Question
 from engram.contracts import names
+from engram.digests import guidelines
 from engram.domain.memories import MemoryType, SemanticMemory
+from engram.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
+from engram.operations.registry import Question
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.writing import digest_guidelines
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
@@ -131,7 +131,7 @@ async def test_guidance_that_cannot_be_read_blocks_nothing(
     def broken(*_: object) -> object:
         raise RuntimeError("staged")
 
-    monkeypatch.setattr(digest_guidelines, "newest", broken)
+    monkeypatch.setattr(guidelines, "newest", broken)
     await memory.say(("I live in Porto.", day(1)))
     report = await memory.consolidate()
     assert (report.episodes, report.stored) == (1, 1)

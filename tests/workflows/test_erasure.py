@@ -6,17 +6,17 @@ import pytest
 from temporalio.client import Client
 
 from engram.agents.models import make_model
-from engram.client.assembly import direct_engine
-from engram.client.erasing import list_workflows
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
-from engram.contracts.erasure import SERVERS_MAY_KEEP, ErasureReceipt
+from engram.client.local import direct_engine
+from engram.client.memory import MemoryStore
+from engram.contracts.removal import SERVERS_MAY_KEEP, ErasureReceipt
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.system import new_id, system_clock
+from engram.temporal.gateway import list_workflows
+from engram.workflows.worker import running_workers
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
-from workflows.worker import running_workers
 
 
 async def _left(client: Client, scope: Scope) -> set[str]:

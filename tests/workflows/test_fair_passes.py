@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.client import Client
 
-from engram.contracts.maintenance import DuePosition, FindDueUsersInput, PassKind
+from engram.contracts.lifecycle import DuePosition, FindDueUsersInput, PassKind
 from engram.domain.scope import Scope
+from engram.lifecycle.due import due_users
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.due_users import due_users
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.stores import worker_settings
@@ -43,9 +43,9 @@ async def lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[LifecycleUser]:
     """Passes that look for two users at a time, and name five at most to skip."""
-    monkeypatch.setattr("workflows.maintenance.AT_ONCE", 2)
-    monkeypatch.setattr("workflows.maintenance.MOST_SKIPPED", 5)
-    monkeypatch.setattr("workflows.maintenance.MOST_AT_ONE_MOMENT", 9)
+    monkeypatch.setattr("engram.workflows.lifecycle.AT_ONCE", 2)
+    monkeypatch.setattr("engram.workflows.lifecycle.MOST_SKIPPED", 5)
+    monkeypatch.setattr("engram.workflows.lifecycle.MOST_AT_ONE_MOMENT", 9)
     async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as opened:
         yield opened
 

@@ -12,10 +12,9 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.errors import TypedErrorInterceptor
-from activities.importing import ImportActivities
-from activities.sessions import SessionActivities
-from engram.client.importing import ImportGateway
+from engram.activities.importing import ImportActivities
+from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.session import SessionActivities
 from engram.contracts import names
 from engram.contracts.importing import (
     FinishImport,
@@ -24,25 +23,25 @@ from engram.contracts.importing import (
     ImportKind,
     StoreBatchInput,
 )
-from engram.contracts.sessions import EncodeCall, StoreTurnsInput
+from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.memories import Episode, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import ImportOutOfStep, InvalidInput, StorageUnavailable
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.transfer.batching import batch
+from engram.temporal.importing import ImportGateway
+from engram.transfer.batches import batch
 from engram.transfer.preparing import HerePreparer
-from engram.transfer.restoring import MemoryRestorer
-from engram.transfer.storing import TurnImporter
+from engram.transfer.store import MemoryRestorer, TurnImporter
+from engram.workflows.importing import ImportWorkflow
+from engram.workflows.worker import sandbox_runner
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import turn_store, worker_settings
 from tests.support.workers import Requests
-from workflows.importing import ImportWorkflow
-from workflows.sandbox import sandbox_runner
 
 KIND = ImportKind.TURNS
 

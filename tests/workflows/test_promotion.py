@@ -10,10 +10,9 @@ import pytest
 from temporalio.client import Client
 
 from engram.contracts import names
-from engram.contracts.lifecycle import Population
-from engram.contracts.maintenance import FindDueUsersInput, PassKind
-from engram.contracts.sessions import ConsolidationRequest
-from engram.domain.lifecycle.states import Tier, Vitals
+from engram.contracts.lifecycle import FindDueUsersInput, PassKind
+from engram.contracts.messages import Population
+from engram.contracts.session import ConsolidationRequest
 from engram.domain.memories import (
     AnyMemory,
     LinkKind,
@@ -21,12 +20,14 @@ from engram.domain.memories import (
     MemoryType,
     ProceduralMemory,
     SemanticMemory,
+    Tier,
+    Vitals,
 )
+from engram.lifecycle.due import due_users
+from engram.lifecycle.promotion_pass import follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.due_users import due_users
-from engram.writing.habits import follow_sources
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn

@@ -10,16 +10,16 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client, ScheduleOverlapPolicy
 
-from engram.client.schedules import ScheduleInfo, Schedules, keeping_schedules
 from engram.contracts import names
-from engram.contracts.maintenance import PassKind
+from engram.contracts.lifecycle import PassKind
 from engram.errors import InvalidQuery
 from engram.settings import Settings
+from engram.temporal.schedules import ScheduleInfo, Schedules, keeping_schedules
+from engram.workflows import replaying
 from tests.replay.changed import OtherOrder
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, lifecycle_workers, turn
 from tests.support.stores import worker_settings
-from workflows import replaying
 
 
 @pytest.fixture

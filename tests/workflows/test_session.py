@@ -8,16 +8,12 @@ from typing import Any
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
+from engram.consolidation.turns import TurnStore
 from engram.contracts import names
-from engram.contracts.sessions import (
-    EncodeCall,
-    EncodeRequest,
-    Signal,
-    StoreTurnsInput,
-)
+from engram.contracts.session import EncodeCall, EncodeRequest, StoreTurnsInput
+from engram.domain.buffer import Signal
 from engram.domain.memories import MemoryType
 from engram.errors import StorageUnavailable
-from engram.writing.episodes import TurnStore
 from tests.support.clock import NOW
 from tests.support.running_session import running_session, turn
 

@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 from temporalio.client import Client
 
-from engram.contracts.sessions import ConsolidationRequest, EncodeCall, EncodeRequest
+from engram.contracts.session import ConsolidationRequest, EncodeCall, EncodeRequest
 from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
 from engram.storage.edge import EdgeRepository
+from engram.workflows import session as session_module
 from tests.support.running_session import running_session, turn
 from tests.support.workers import Requests
-from workflows import session as session_module
 
 
 class Refusing(Requests):

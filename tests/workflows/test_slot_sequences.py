@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from temporalio.client import Client
 
+from engram.consolidation.verify import verify
 from engram.domain.memories import (
     DERIVED_TYPES,
     DerivedMemory,
@@ -28,7 +29,6 @@ from engram.domain.memories import (
 )
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, slot_of
-from engram.domain.verifying import verify
 from engram.ports import MemoryRepository
 from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store

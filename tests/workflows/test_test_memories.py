@@ -9,18 +9,18 @@ from typing import Any
 from pydantic_core import to_json
 from temporalio.client import Client
 
-from engram.client.store import MemoryStore
-from engram.client.temporal import WorkflowGateway
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.client.memory import MemoryStore
+from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.ports import MemoryRepository
+from engram.temporal.gateway import WorkflowGateway
+from engram.workflows.session import SessionWorkflow
 from tests.support.edge_stores import borrowed_store
 from tests.support.remembering import everything, remembering, said
 from tests.support.stores import worker_settings
 from tests.support.workers import Requests, session_worker
-from workflows.session import SessionWorkflow
 
 REAL = ("I live in Lisbon.", "I always drink green tea.", "I work at Contoso.")
 # The same slots and the same session: what could meet, would.

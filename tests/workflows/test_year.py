@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engram.domain.lifecycle.decisions import lifecycle_of
 from engram.domain.memories import MemoryType
+from engram.lifecycle.decisions import lifecycle_of
 from tests.support.simulated_year import SCOPE, WEEKS, new_year
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import exits, output
-from engram.cli.options import DataDir, Json
+from engram.cli.running import DataDir, Json
 
 if TYPE_CHECKING:
     from engram.cli.config.effective import Effective, Setting

@@ -10,10 +10,10 @@ import typer
 
 from engram.cli import exits, output
 from engram.cli.config.commands import examine
-from engram.cli.options import Connected, DataDir, Json
+from engram.cli.running import Connected, DataDir, Json
 
 if TYPE_CHECKING:
-    from engram.cli.doctor.results import Check, Result, Surroundings
+    from engram.cli.doctor.installation import Check, Result, Surroundings
 
 commands = typer.Typer()
 
@@ -41,7 +41,7 @@ def doctor(
     """
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
-    from engram.cli.doctor.results import Surroundings  # noqa: PLC0415 - same
+    from engram.cli.doctor.installation import Surroundings  # noqa: PLC0415 - same
 
     effective, settings = examine(context, data_dir)
     around = Surroundings(settings, effective, connected=connected, ask_model=ask_model)
@@ -57,19 +57,18 @@ def doctor(
 
 def checks(*, connected: bool) -> Sequence[Check]:
     """What is looked at, in order."""
-    from engram.cli.doctor import configuration, installation  # noqa: PLC0415 - slow to load
+    from engram.cli.doctor import installation, local  # noqa: PLC0415 - slow to load
 
     common: list[Check] = [
         installation.python,
         installation.needed_extra,
         installation.optional_extras,
-        installation.own_packages,
         installation.temporal_program,
-        configuration.settings,
-        configuration.variables,
-        configuration.embedder,
-        configuration.model,
-        configuration.model_answers,
+        local.settings,
+        local.variables,
+        local.embedder,
+        local.model,
+        local.model_answers,
     ]
     if connected:
         from engram.cli.doctor import servers  # noqa: PLC0415 - slow to load
@@ -79,12 +78,12 @@ def checks(*, connected: bool) -> Sequence[Check]:
             *(servers.temporal, servers.search_attributes, servers.workers),
             *(servers.qdrant, servers.collections, servers.clock),
         ]
-    from engram.cli.doctor import folder  # noqa: PLC0415 - slow to load
+    from engram.cli.doctor import local  # noqa: PLC0415 - slow to load
 
     return [
         *common,
-        *(folder.folder, folder.space, folder.owner, folder.server, folder.store),
-        *(folder.ports, configuration.keys),
+        *(local.folder, local.space, local.owner, local.server, local.store),
+        *(local.ports, local.keys),
     ]
 
 
@@ -94,7 +93,7 @@ async def examined(around: Surroundings) -> list[Result]:
 
 
 async def _one(check: Check, around: Surroundings) -> Result:
-    from engram.cli.doctor.results import failed  # noqa: PLC0415 - slow to load
+    from engram.cli.doctor.installation import failed  # noqa: PLC0415 - slow to load
 
     try:
         found = check(around)

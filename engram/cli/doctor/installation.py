@@ -1,20 +1,95 @@
-"""Whether this Python has what Engram needs."""
+"""What a check found, and the checks of this Python and its packages."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import platform
 import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
-import engram
-from engram.cli.doctor.results import Result, Surroundings, failed, ok, warning
-from engram.embedded.binary import find_temporal
+from pydantic import BaseModel, ConfigDict
+
+from engram.embedded.server import find_temporal
 from engram.errors import EmbeddedPartMissing
+
+if TYPE_CHECKING:
+    from engram.cli.config.effective import Effective
+    from engram.settings import Settings
+
+# --- what a check found
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class Result(BaseModel):
+    """What one check found.
+
+    Attributes:
+        check: What was looked at.
+        state: Whether it is well.
+        found: What there is, in words.
+        advice: What to do, where it is not well.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    check: str
+    state: State
+    found: str
+    advice: str | None = None
+
+
+def ok(check: str, found: str) -> Result:
+    """It is as it should be."""
+    return Result(check=check, state=State.OK, found=found)
+
+
+def warning(check: str, found: str, advice: str) -> Result:
+    """It works, and is not as it should be."""
+    return Result(check=check, state=State.WARNING, found=found, advice=advice)
+
+
+def failed(check: str, found: str, advice: str) -> Result:
+    """It cannot work like this."""
+    return Result(check=check, state=State.FAILED, found=found, advice=advice)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What checks look at.
+
+    Attributes:
+        settings: As they are used; those that cannot be used have their default.
+        effective: The same, with where each comes from and what is wrong.
+        connected: Whether servers are to be used rather than the data folder.
+        ask_model: Whether the language model may be asked something, over the network.
+        environment: The environment's variables.
+    """
+
+    settings: Settings
+    effective: Effective
+    connected: bool = False
+    ask_model: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+Check = Callable[[Surroundings], Result | Awaitable[Result]]
+
+
+# --- whether this Python has what Engram needs
 
 _OLDEST: Final = (3, 11)
 _SYSTEMS: Final = ("Linux", "Darwin")
@@ -58,22 +133,6 @@ def optional_extras(_: Surroundings) -> Result:
         there = not missing_packages(extra)
         words.append(f"{for_what}: {'installed' if there else _install(extra)}")
     return ok("optional extras", "; ".join(words))
-
-
-def own_packages(_: Surroundings) -> Result:
-    """``workflows`` and ``activities`` are ours: other packages on PyPI ship such names too."""
-    ours = Path(engram.__file__).resolve().parents[1]
-    for name in ("workflows", "activities"):
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            return failed("own packages", f"{name} is not there", "install engram-memory again")
-        if Path(spec.origin).resolve().parents[1] != ours:
-            return failed(
-                "own packages",
-                f"{name} is another package's: {Path(spec.origin).parent}",
-                "remove that package from this environment, or install engram-memory after it",
-            )
-    return ok("own packages", "workflows and activities are Engram's")
 
 
 def temporal_program(around: Surroundings) -> Result:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from engram.cli.doctor.results import Result, Surroundings, failed, ok, warning
-from engram.client.system import system_clock
-from engram.client.temporal_connection import connect_temporal
+from engram.cli.doctor.installation import Result, Surroundings, failed, ok, warning
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.embedded.namespace import SEARCH_ATTRIBUTES
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
-from engram.storage.schema import TENANT, check_identity, collection_names, indexed_fields
-from engram.storage.server_client import check_server_version, connect_qdrant, server_errors
+from engram.storage.payload import TENANT, check_identity, collection_names, indexed_fields
+from engram.storage.server import check_server_version, connect_qdrant, server_errors
+from engram.system import system_clock
+from engram.temporal.connection import SEARCH_ATTRIBUTES, connect_temporal
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.entries import Found, FoundTurn, LeftOut
-from engram.transfer.readers.json_stream import elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
 _ROLES: Final = frozenset({"user", "assistant"})

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.entries import Found, FoundTurn, LeftOut
-from engram.transfer.readers.json_stream import elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
 
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _BLOCKS: Final = frozenset({"thinking", "tool_use", "tool_result", "token_budget", "flag"})

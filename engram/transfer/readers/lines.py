@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from engram.errors import UnreadableSource
-from engram.transfer.entries import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
 
 MOST_LINE_BYTES: Final = 16 * 1024 * 1024
 

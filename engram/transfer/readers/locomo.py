@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.entries import Found, FoundTurn, LeftOut
-from engram.transfer.readers.json_stream import elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
 
 _SITTING: Final = re.compile(r"session_(\d{1,6})\Z")
 _WHEN: Final = re.compile(

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
-from engram.transfer.entries import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 

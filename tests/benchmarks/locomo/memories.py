@@ -17,19 +17,19 @@ from typing import Protocol
 from uuid import uuid4
 
 import engram
-from engram.contracts.sessions import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.consolidation.turns import TurnStore
+from engram.contracts.session import AcceptedTurn, EncodeCall, StoreTurnsInput
 from engram.domain.memories import MemoryType
-from engram.domain.negation_cover import covers
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
-from engram.recall.models import RecallHit
+from engram.language.extractor import Extractor
+from engram.language.negation_scope import covers
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
+from engram.recall.results import RecallHit
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.writing.episodes import TurnStore
 from tests.benchmarks.locomo.conversations import Conversation
 
 _AT_ONCE = 10

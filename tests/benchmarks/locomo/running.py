@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from engram.domain.memories import Episode
-from engram.recall.models import RecallHit
+from engram.recall.results import RecallHit
 from tests.benchmarks.locomo.conversations import Conversation, Question
 from tests.benchmarks.locomo.memories import Memories, opened
 from tests.benchmarks.locomo.metrics import CUTS, DEPTH, score

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.recall.models import RecallHit, ScorePart
+from engram.recall.results import RecallHit, ScorePart
 from tests.benchmarks.locomo.conversations import Conversation
 from tests.benchmarks.locomo.metrics import DEPTH
 from tests.benchmarks.locomo.running import MISLEADING, Answer, ranking, report, run

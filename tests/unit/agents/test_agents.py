@@ -13,11 +13,11 @@ from engram.agents.extraction import INSTRUCTIONS_VERSION, ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.models import make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
-from engram.agents.rules.model import RulesModel
-from engram.domain.links import linked
+from engram.agents.rules_model import RulesModel
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
 from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.lifecycle.links import linked
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
 from tests.support.scripted_model import failing, scripted, statement, user_prompt
 

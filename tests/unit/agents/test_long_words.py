@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram.agents.rules.clauses import clauses
-from engram.agents.rules.sentences import sentences
+from engram.language.statements.clauses import clauses, sentences
 from tests.support.odd_texts import FILLS, largest
 
 

@@ -7,14 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
-from engram.agents.rules.clauses import clauses
-from engram.agents.rules.linking import link
-from engram.agents.rules.moments import began
-from engram.agents.rules.patterns import candidates, inside, patterns, readings
-from engram.agents.rules.sentences import sentences
-from engram.agents.rules.statements import statements
-from engram.agents.rules.turns import extract
+from engram.agents.rules_model import began, extract, link
 from engram.domain.memories import Category, Slot
+from engram.language.statements.clauses import clauses, sentences
+from engram.language.statements.patterns import candidates, inside, patterns, readings
+from engram.language.statements.reading import statements
 from tests.support.statement_labels import labelled
 
 SAID = datetime(2025, 6, 20, 18, tzinfo=UTC)

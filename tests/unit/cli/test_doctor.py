@@ -16,13 +16,12 @@ from pathlib import Path
 import pydantic_ai.models
 import pytest
 
-from engram.cli.doctor import commands, configuration, folder, installation
-from engram.cli.doctor.results import Result, State, Surroundings
-from engram.embedded.folder import DataFolder, FileLock
-from engram.embedded.records import ServerRecord
+from engram.cli.doctor import commands, installation, local
+from engram.cli.doctor.installation import Result, State, Surroundings
+from engram.embedded.folder import DataFolder, FileLock, ServerRecord
 from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
-from engram.storage.schema import identity_record
+from engram.storage.payload import identity_record
 from tests.support.cli import engram
 from tests.support.doctor_results import around, says
 from tests.support.ports import free_port
@@ -66,19 +65,6 @@ def test_extras(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     says(installation.optional_extras(around(data)), State.OK, "engram-memory[mcp]")
 
 
-def test_another_package_of_the_same_name(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A `workflows` that comes first on the path is found out and named."""
-    says(installation.own_packages(around(data)), State.OK)
-    other = tmp_path / "site" / "workflows"
-    other.mkdir(parents=True)
-    (other / "__init__.py").touch()
-    monkeypatch.delitem(sys.modules, "workflows", raising=False)
-    monkeypatch.syspath_prepend(other.parent)
-    says(installation.own_packages(around(data)), State.FAILED, "another package's", str(other))
-
-
 def test_temporal_program(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The installed program runs; a broken one and a missing one are told apart."""
     says(installation.temporal_program(around(data)), State.OK, "temporal version")
@@ -101,24 +87,24 @@ def test_temporal_program(data: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_settings(data: Path) -> None:
     """A value out of range fails; a misspelt variable is a warning with the right name."""
-    says(configuration.settings(around(data)), State.OK, "1 set")
+    says(local.settings(around(data)), State.OK, "1 set")
     wrong = around(data, {"ENGRAM_BUFFER_TURNS": "0"})
-    says(configuration.settings(wrong), State.FAILED, "ENGRAM_BUFFER_TURNS")
-    says(configuration.variables(around(data)), State.OK)
+    says(local.settings(wrong), State.FAILED, "ENGRAM_BUFFER_TURNS")
+    says(local.variables(around(data)), State.OK)
     misspelt = around(data, {"ENGRAM_MODLE": "rules"})
-    says(configuration.variables(misspelt), State.WARNING, "mean ENGRAM_MODEL")
+    says(local.variables(misspelt), State.WARNING, "mean ENGRAM_MODEL")
 
 
 def test_models_that_are_set(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The defaults can be used; an unknown name and a missing key are told without a request."""
-    says(configuration.embedder(around(data)), State.OK, "wordllama")
-    says(configuration.model(around(data)), State.OK, "rules")
+    says(local.embedder(around(data)), State.OK, "wordllama")
+    says(local.model(around(data)), State.OK, "rules")
     unknown = around(data, {"ENGRAM_EMBEDDER": "nobody:knows", "ENGRAM_MODEL": "nobody:knows"})
-    says(configuration.embedder(unknown), State.FAILED, "nobody:knows")
-    says(configuration.model(unknown), State.FAILED, "nobody:knows")
+    says(local.embedder(unknown), State.FAILED, "nobody:knows")
+    says(local.model(unknown), State.FAILED, "nobody:knows")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     without_key = around(data, {"ENGRAM_MODEL": "openai:gpt-5-mini"})
-    says(configuration.model(without_key), State.FAILED, "OPENAI_API_KEY")
+    says(local.model(without_key), State.FAILED, "OPENAI_API_KEY")
 
 
 async def test_the_model_is_asked_only_when_asked_for(
@@ -129,28 +115,28 @@ async def test_the_model_is_asked_only_when_asked_for(
     monkeypatch.setenv("OPENAI_API_KEY", "not a key")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
     away = {"ENGRAM_MODEL": "openai-chat:gpt-5-mini"}
-    says(await configuration.model_answers(around(data, away)), State.OK, "not asked")
+    says(await local.model_answers(around(data, away)), State.OK, "not asked")
     with pydantic_ai.models.override_allow_model_requests(True):
-        found = await configuration.model_answers(around(data, away, ask_model=True))
+        found = await local.model_answers(around(data, away, ask_model=True))
     says(found, State.FAILED, "cannot answer now")
     there = around(data, {"ENGRAM_MODEL": "test"}, ask_model=True)
-    says(await configuration.model_answers(there), State.OK, "answered")
+    says(await local.model_answers(there), State.OK, "answered")
 
 
 def test_keys(data: Path) -> None:
     """No file is well; one that others may read, one they may write and a damaged one are not."""
-    says(configuration.keys(around(data)), State.OK, "none")
+    says(local.keys(around(data)), State.OK, "none")
     file = data / "keys.json"
     file.write_text('{"version": 1, "keys": []}')
     file.chmod(0o600)
-    says(configuration.keys(around(data)), State.OK, "0 in")
+    says(local.keys(around(data)), State.OK, "0 in")
     file.chmod(0o644)
-    says(configuration.keys(around(data)), State.WARNING, "chmod 600")
+    says(local.keys(around(data)), State.WARNING, "chmod 600")
     file.chmod(0o666)
-    says(configuration.keys(around(data)), State.FAILED, "written by other users")
+    says(local.keys(around(data)), State.FAILED, "written by other users")
     file.chmod(0o600)
     file.write_text("{")
-    says(configuration.keys(around(data)), State.FAILED, "damaged")
+    says(local.keys(around(data)), State.FAILED, "damaged")
 
 
 # --- the data folder
@@ -158,34 +144,34 @@ def test_keys(data: Path) -> None:
 
 def test_folder(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing is fine and stays so; a file, a stranger's, a closed and an open one are not."""
-    says(folder.folder(around(data)), State.OK)
+    says(local.folder(around(data)), State.OK)
     missing = tmp_path / "not" / "yet"
-    says(folder.folder(around(missing)), State.OK, "will be made")
+    says(local.folder(around(missing)), State.OK, "will be made")
     assert not missing.parent.exists()
     file = tmp_path / "file"
     file.touch()
-    says(folder.folder(around(file)), State.FAILED, "is a file")
-    says(folder.folder(around(file / "below")), State.FAILED, "cannot be made")
+    says(local.folder(around(file)), State.FAILED, "is a file")
+    says(local.folder(around(file / "below")), State.FAILED, "cannot be made")
     data.chmod(0o755)
-    says(folder.folder(around(data)), State.WARNING, f"chmod 700 {data}")
+    says(local.folder(around(data)), State.WARNING, f"chmod 700 {data}")
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda *_: False)
-        says(folder.folder(around(data)), State.FAILED, "cannot be written to")
+        says(local.folder(around(data)), State.FAILED, "cannot be written to")
     stranger = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: stranger)
-    says(folder.folder(around(data)), State.FAILED, f"not to {stranger}")
+    says(local.folder(around(data)), State.FAILED, f"not to {stranger}")
 
 
 def test_space(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Little space is a warning, none a failure, also for a folder that is still to be made."""
     usage = namedtuple("usage", "total used free")
     for free, state in (
-        (folder.LITTLE_SPACE, State.OK),
-        (folder.LITTLE_SPACE - 1, State.WARNING),
-        (folder.NO_SPACE - 1, State.FAILED),
+        (local.LITTLE_SPACE, State.OK),
+        (local.LITTLE_SPACE - 1, State.WARNING),
+        (local.NO_SPACE - 1, State.FAILED),
     ):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage(free, 0, free))
-        says(folder.space(around(data / "not" / "yet")), state)
+        says(local.space(around(data / "not" / "yet")), state)
 
 
 @pytest.fixture
@@ -199,10 +185,10 @@ def held(data: Path) -> Iterator[DataFolder]:
 
 async def test_owner(data: Path, held: DataFolder) -> None:
     """Who holds the folder and does not answer is named; after its end all is well."""
-    says(await folder.owner(around(data)), State.FAILED, f"process {os.getpid()}")
+    says(await local.owner(around(data)), State.FAILED, f"process {os.getpid()}")
     held.release()
-    says(await folder.owner(around(data)), State.OK, "nobody")
-    says(await folder.owner(around(data / "not" / "yet")), State.OK, "nobody")
+    says(await local.owner(around(data)), State.OK, "nobody")
+    says(await local.owner(around(data / "not" / "yet")), State.OK, "nobody")
 
 
 def record_of(data: Path, port: int) -> None:
@@ -212,15 +198,15 @@ def record_of(data: Path, port: int) -> None:
 
 async def test_server(data: Path, held: DataFolder) -> None:
     """A server that does not answer its owner fails; one without an owner was left behind."""
-    says(await folder.server(around(data)), State.OK, "does not run")
+    says(await local.server(around(data)), State.OK, "does not run")
     record_of(data, free_port())
     lock = FileLock(data / "server.lock")
     assert lock.try_acquire()
-    says(await folder.server(around(data)), State.FAILED, "process 4711", "temporal.log")
+    says(await local.server(around(data)), State.FAILED, "process 4711", "temporal.log")
     held.release()
-    says(await folder.server(around(data)), State.WARNING, "left behind", "process 4711")
+    says(await local.server(around(data)), State.WARNING, "left behind", "process 4711")
     lock.release()
-    says(await folder.server(around(data)), State.OK)
+    says(await local.server(around(data)), State.OK)
 
 
 async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:
@@ -230,39 +216,39 @@ async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:
         record_of(data, listening.getsockname()[1])
         lock = FileLock(data / "server.lock")
         assert lock.try_acquire()
-        says(await folder.server(around(data)), State.OK, "process 4711 answers")
+        says(await local.server(around(data)), State.OK, "process 4711 answers")
         lock.release()
 
 
 async def test_store(data: Path) -> None:
     """A store of this version and embedder is well; of others, or without its record, not."""
-    says(await folder.store(around(data)), State.OK, "empty")
+    says(await local.store(around(data)), State.OK, "empty")
     record = data / "store" / "engram.store.json"
     record.parent.mkdir()
     ours = identity_record(embedder=make_embedder("wordllama").identity, dimensions=256)
     record.write_text(json.dumps(ours))
-    says(await folder.store(around(data)), State.OK, "wordllama")
+    says(await local.store(around(data)), State.OK, "wordllama")
     record.write_text(json.dumps({**ours, "embedder": "openai:small"}))
-    says(await folder.store(around(data)), State.FAILED, "openai:small", "ENGRAM_EMBEDDER")
+    says(await local.store(around(data)), State.FAILED, "openai:small", "ENGRAM_EMBEDDER")
     record.write_text(json.dumps({**ours, "schema_version": 99}))
-    says(await folder.store(around(data)), State.FAILED, "schema version 99")
+    says(await local.store(around(data)), State.FAILED, "schema version 99")
     record.write_text("{")
-    says(await folder.store(around(data)), State.FAILED, "backup")
+    says(await local.store(around(data)), State.FAILED, "backup")
 
 
 def test_ports(data: Path) -> None:
     """Ports that are free, or nobody's wish, are well; a taken one is named with its setting."""
     quiet = {"ENGRAM_HTTP_ENABLED": "false"}
-    says(folder.ports(around(data, quiet)), State.OK, "chosen")
+    says(local.ports(around(data, quiet)), State.OK, "chosen")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
         taken = around(data, {"ENGRAM_TEMPORAL_PORT": port, **quiet})
-        says(folder.ports(taken), State.FAILED, port, "ENGRAM_TEMPORAL_PORT")
+        says(local.ports(taken), State.FAILED, port, "ENGRAM_TEMPORAL_PORT")
         owned = DataFolder(data)
         assert owned.try_lock()
-        says(folder.ports(taken), State.OK, "by the process that runs")
+        says(local.ports(taken), State.OK, "by the process that runs")
         owned.release()
-    says(folder.ports(taken), State.OK, f"free: {port}")
+    says(local.ports(taken), State.OK, f"free: {port}")
 
 
 # --- the command

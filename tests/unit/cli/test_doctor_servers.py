@@ -20,15 +20,15 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from engram.cli.doctor import servers
-from engram.cli.doctor.results import Result, State
-from engram.client.system import system_clock
+from engram.cli.doctor.installation import Result, State
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
-from engram.storage.schema import TENANT, identity_record, indexed_fields
+from engram.storage.payload import TENANT, identity_record, indexed_fields
+from engram.system import system_clock
+from engram.workflows.lifecycle import PromotionWorkflow
+from engram.workflows.worker import sandbox_runner
 from tests.support.doctor_results import around, says
 from tests.support.ports import free_port
-from workflows.promotion import PromotionWorkflow
-from workflows.sandbox import sandbox_runner
 
 EMBEDDER = make_embedder("wordllama").identity
 

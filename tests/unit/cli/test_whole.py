@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from engram.cli import exits
-from engram.cli.group import PANELS
-from engram.cli.options import MEMORY_STATES, MEMORY_TYPES, ROLES
-from engram.cli.schedules import KINDS
-from engram.cli.trials import SCENARIOS
-from engram.client.operations.scenarios import Scenario
-from engram.contracts.maintenance import PassKind
+from engram.cli.admin import SCENARIOS
+from engram.cli.app import PANELS
+from engram.cli.passes import KINDS
+from engram.cli.running import MEMORY_STATES, MEMORY_TYPES, ROLES
+from engram.contracts.lifecycle import PassKind
 from engram.domain import turns
 from engram.domain.memories import MemoryStatus, MemoryType
 from engram.errors import EngramError, MemoryNotFound, TemporalUnavailable
+from engram.operations.trials import Scenario
 from tests.support.cli import COMMANDS, engram, examples
 
 ENGRAM = [sys.executable, "-m", "engram.cli"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.client.batching import BatchLimits, call_size, split_call, take_batch, wire_size
-from engram.contracts.sessions import AcceptedTurn
+from engram.client.session_writer import BatchLimits, call_size, split_call, take_batch, wire_size
+from engram.contracts.session import AcceptedTurn
 from tests.support.clock import NOW
 from tests.support.encode_calls import call_of
 

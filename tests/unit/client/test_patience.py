@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from engram.client.patience import asked_again
 from engram.errors import RunEnded, TemporalUnavailable
+from engram.temporal.retry import asked_again
 
 ENDED = "Workflow execution closed before WorkflowTaskStarted event"
 

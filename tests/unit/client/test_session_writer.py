@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from engram.client.batching import BatchLimits
-from engram.client.session_writer import SessionWriter
-from engram.contracts.sessions import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
+from engram.client.session_writer import BatchLimits, SessionWriter
+from engram.contracts.session import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
 from engram.errors import TemporalUnavailable
 from tests.support.encode_calls import call_of
 

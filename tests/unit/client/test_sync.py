@@ -16,12 +16,11 @@ from typing import Any, assert_type
 import pytest
 
 import engram
-from engram.client.loop_thread import LoopThread
-from engram.client.models import MemoryPage, Receipt
-from engram.client.store import MemoryStore
-from engram.client.sync_store import SyncMemoryStore
+from engram.client.engine import MemoryPage, Receipt
+from engram.client.memory import MemoryStore
 from engram.errors import InvalidInput, InvalidQuery, InvalidScope, MemoryClosed
-from engram.recall.models import RecallHit
+from engram.recall.results import RecallHit
+from engram.sync import LoopThread, SyncMemoryStore
 from tests.support.opened_store import opening
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
@@ -43,7 +42,7 @@ def test_no_method_is_missing() -> None:
     """Each public method of MemoryStore is there, with its parameters and its documentation."""
     waiting, asynchronous = public(SyncMemoryStore), public(MemoryStore)
     missing = [f"{name} = _waiting(MemoryStore.{name})" for name in asynchronous.keys() - waiting]
-    assert missing == [], "add these lines to engram/client/sync_store.py"
+    assert missing == [], "add these lines to engram/sync.py"
     assert waiting.keys() - asynchronous.keys() == {"opened"}
     for name, method in asynchronous.items():
         if inspect.isfunction(method):
@@ -201,7 +200,7 @@ def test_closing_while_a_call_runs_ends_the_call() -> None:
 def test_a_program_that_forgets_to_close_is_closed() -> None:
     """At the end of the program the memory is left in order."""
     code = (
-        "from engram.client.sync_store import SyncMemoryStore\n"
+        "from engram.sync import SyncMemoryStore\n"
         "from tests.support.opened_store import opening\n"
         "class Said(list):\n"
         "    def append(self, word): print(word, flush=True)\n"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.artifacts import verbatim_in
+from engram.consolidation.keep import verbatim_in
+from engram.consolidation.reconcile import reconcile
+from engram.consolidation.verify import verify
 from engram.domain.confidence import ExtractionMethod, Verification
-from engram.domain.context_block import context_block
 from engram.domain.memories import Episode, LinkKind, MemoryForm, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, CreateArtifact
-from engram.domain.reconciliation import reconcile
-from engram.domain.verifying import verify
+from engram.domain.turns import context_block
 from tests.support.reconciliation import ReconciledKnowledge, said, stated
 
 FENCED = "Here it is:\n```python\ndef f(x):\n    return  X\n```\nDone."

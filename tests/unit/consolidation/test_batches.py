@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engram.domain.amendments import MAX_EVIDENCE
+from engram.consolidation.amendments import MAX_EVIDENCE
+from engram.consolidation.reconcile import reconcile
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     Category,
@@ -23,11 +24,10 @@ from engram.domain.plan import (
     Discard,
     Eligibility,
     Reason,
+    Statement,
     StoreNote,
     UpdateNote,
 )
-from engram.domain.reconciliation import reconcile
-from engram.domain.statements import Statement
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 WALKED = "The user walked the coast path."

@@ -8,14 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engram.consolidation.decisions import (
+    Judgement,
+    Relation,
+    judged,
+    most_retired,
+    related_in_words,
+)
 from engram.domain.confidence import Verification
-from engram.domain.decisions import Judgement, Relation, judged, most_retired, related_in_words
-from engram.domain.lifecycle.states import PolicyClass
 from engram.domain.memories import (
     Category,
     Evidence,
     MemoryKind,
     MemoryStatus,
+    PolicyClass,
     Resolution,
     SemanticMemory,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     Category,
@@ -12,9 +13,7 @@ from engram.domain.memories import (
     Resolution,
     SemanticMemory,
 )
-from engram.domain.plan import Discard, Reason, StoreEpisode
-from engram.domain.sources import FIRST_KEPT, LATEST_KEPT
-from engram.domain.statements import Statement
+from engram.domain.plan import Discard, Reason, Statement, StoreEpisode
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 

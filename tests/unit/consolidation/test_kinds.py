@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.kinds import happened, kind_of
 from engram.domain.memories import Category, MemoryKind
 from engram.domain.slots import slot_of
+from engram.language.kinds import happened, kind_of
 from tests.support.kind_labels import WORDS, labelled
 
 EPISODE, NOTE = MemoryKind.EPISODE, MemoryKind.NOTE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engram.domain.kinds import happened, kind_of
 from engram.domain.memories import Category
+from engram.language.kinds import happened, kind_of
 from tests.support.kind_labels import WORDS, labelled
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.requests import ExtractionRequest, read_prompt
-from engram.domain.context_block import context_block
 from engram.domain.memories import Episode, Evidence, MemoryKind
+from engram.domain.turns import context_block
 from tests.support.reconciliation import said
 from tests.support.scripted_model import scripted, statement, user_prompt
 

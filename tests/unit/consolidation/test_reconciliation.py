@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram.consolidation.reconcile import reconcile
 from engram.domain.memories import MemoryStatus
 from engram.domain.plan import Discard, StoreNote
-from engram.domain.reconciliation import reconcile
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 

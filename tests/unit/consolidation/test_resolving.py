@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from engram.client.operations.commitments import CommitmentHandlers, Resolve
 from engram.domain.memories import Category, MemoryStatus, Resolution, SemanticMemory
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
+from engram.operations.memories import CommitmentHandlers, Resolve
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import NOW, SCOPE, ReconciledKnowledge, said, stated

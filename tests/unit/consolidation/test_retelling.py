@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 
+from engram.consolidation.verify import verify
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import Evidence, MemoryStatus
-from engram.domain.verifying import verify
-from engram.domain.visibility import Visibility
+from engram.recall.request import Visibility
 from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 
 # Days after the first of January 2024; what happened then is told of its month.

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from engram.consolidation.timeline import Stretch, Told, same_value, stretches
 from engram.domain.memories import Slot, Telling
-from engram.domain.timeline import Stretch, Told, same_value, stretches
 from tests.support.reconciliation import on
 
 LIVES, NO_LONGER = "lives in", "no longer lives in"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engram.consolidation.summaries import FEWEST_TO_BEGIN, FEWEST_TO_STAY, MOST_SUMMARISED
+from engram.consolidation.verify import verify
 from engram.domain.memories import LinkKind, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.plan import LinkGraph, SummarizeNode
-from engram.domain.summaries import FEWEST_TO_BEGIN, FEWEST_TO_STAY, MOST_SUMMARISED
-from engram.domain.verifying import verify
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 from tests.support.sizes import examples
 

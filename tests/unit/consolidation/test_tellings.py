@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from engram.consolidation.amendments import tellings_of
 from engram.domain.memories import Telling
-from engram.domain.tellings import tellings_of
 from tests.support.lifecycle_memories import semantic
 
 MARCH, JUNE = datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)

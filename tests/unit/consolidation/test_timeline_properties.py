@@ -14,11 +14,10 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engram.consolidation.reconcile import reconcile
 from engram.domain.memories import Episode, MemoryStatus, SemanticMemory
-from engram.domain.plan import Action, ConsolidationPlan, StoreNote
-from engram.domain.reconciliation import reconcile
-from engram.domain.statements import Statement
-from engram.domain.visibility import Visibility
+from engram.domain.plan import Action, ConsolidationPlan, Statement, StoreNote
+from engram.recall.request import Visibility
 from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 from tests.support.sizes import examples
 

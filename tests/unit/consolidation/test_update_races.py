@@ -13,7 +13,7 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement
-from engram.writing.updates import Change, Updated, update_memories
+from engram.storage.updates import Change, Updated, update_memories
 from tests.support.reconciliation import SCOPE, said
 
 

@@ -12,7 +12,7 @@ from engram.domain.memories import AnyMemory, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, NewMemory
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
 from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import SCOPE, said
 

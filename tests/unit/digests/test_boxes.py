@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.domain.digests.boxes import Said, overlap, recurs, segment, topic_words
-from engram.domain.digests.details import SealReason
-from engram.domain.digests.policy import DigestPolicy
+from engram.digests.boxes import Said, overlap, recurs, segment, topic_words
+from engram.domain.digests import SealReason
+from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import minute, said
 from tests.support.sizes import examples
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.domain.digests.clues import Clues, clues_in
-from engram.domain.digests.details import EntityKind
-from engram.domain.digests.entities import Entity, find, resolve
+from engram.digests.entities import Entity, find, resolve
+from engram.digests.mentions import Clues, clues_in
+from engram.domain.digests import EntityKind
 from tests.support.entity_labels import are_one, score
 from tests.support.sizes import examples
 

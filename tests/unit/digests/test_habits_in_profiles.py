@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from engram.client.operations.digests import AboutSomebody, Profile
-from engram.domain.lifecycle.promotion import promoted
-from engram.domain.lifecycle.rules import LifecycleRules
 from engram.domain.memories import AnyMemory, MemoryStatus, ProceduralMemory, SemanticMemory
+from engram.domain.rules import LifecycleRules
 from engram.errors import MemoryNotFound
-from engram.writing.updates import update_memories
+from engram.lifecycle.promotion import promoted
+from engram.operations.digests import AboutSomebody, Profile
+from engram.storage.updates import update_memories
 from tests.support.digest_memories import ADA, CHESS, known, minute
 from tests.support.digested_memory import DigestedMemory
 from tests.support.edge_stores import borrowed_store

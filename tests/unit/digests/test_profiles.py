@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.domain.digests.policy import DigestPolicy
-from engram.domain.digests.profiles import compose, is_behaviour
+from engram.digests.profiles import compose, is_behaviour
 from engram.domain.memories import Category, MemoryForm, MemoryStatus, SemanticMemory
+from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import known
 from tests.support.sizes import examples
 

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from engram.client.operations.digests import AboutBoxes, AboutSomebody
-from engram.client.operations.operation import Question
-from engram.domain.digests.details import SealReason
-from engram.domain.digests.guidelines import Deed
-from engram.domain.digests.versions import Composer
+from engram.digests.versions import Composer
+from engram.domain.digests import Deed, SealReason
 from engram.domain.memories import (
     Category,
     LinkKind,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
+from engram.operations.digests import AboutBoxes, AboutSomebody
+from engram.operations.registry import Question
 from tests.support.digest_memories import ADA, CHESS, episode, known, minute
 from tests.support.digested_memory import POLICY, DigestedMemory
 from tests.support.edge_stores import borrowed_store

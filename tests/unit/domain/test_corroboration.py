@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.domain.corroboration import corroborated
+from engram.consolidation.amendments import corroborated
 from engram.domain.memories import Fact
 from tests.support.example_memories import episode, fact
 

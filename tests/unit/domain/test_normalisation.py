@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.domain.normalisation import content_hash, normalise
+from engram.domain.identity import content_hash, normalise
 
 WORDS = st.from_regex(r"[a-z]{1,8}", fullmatch=True)
 SENTENCE = st.lists(WORDS, min_size=1, max_size=8)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.embedded.folder import DataFolder
-from engram.embedded.records import ServerRecord
+from engram.embedded.folder import DataFolder, ServerRecord
 from engram.errors import DataFolderInUse, DataFolderUnusable
 
 HOLD_LOCK = """

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from engram.embedded.ports import LOOPBACK, free_ports, require_free
+from engram.embedded.folder import LOOPBACK, free_ports, require_free
 from engram.errors import PortInUse
 
 

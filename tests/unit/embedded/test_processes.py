@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engram.embedded import processes
-from engram.embedded.processes import find_by_marker, find_process, signal_group
+from engram.embedded import folder
+from engram.embedded.folder import find_by_marker, find_process, signal_group
 
 # Of this process alone: others run the same tests at the same time.
 NAME = f"engram-test-{os.getpid()}:/some where/(odd) %C3.sqlite"
@@ -22,7 +22,7 @@ def _system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "ps":
         if not Path("/bin/ps").exists():
             pytest.skip("no ps on this machine")
-        monkeypatch.setattr(processes, "PROC", Path("/nowhere"))
+        monkeypatch.setattr(folder, "PROC", Path("/nowhere"))
     elif not Path("/proc/self/stat").exists():
         pytest.skip("no /proc on this machine")
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.embedding.bm25 import encode_document, encode_query, term_id
-from engram.embedding.terms import STOP_WORDS, terms_of
+from engram.embedding.bm25 import STOP_WORDS, encode_document, encode_query, term_id, terms_of
 from engram.ports import SparseVector
 
 TEXTS = st.text(max_size=200)

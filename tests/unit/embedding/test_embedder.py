@@ -21,7 +21,7 @@ from engram.embedding.embedder import (
     batches,
     make_embedder,
 )
-from engram.embedding.wordllama_model import WordLlamaModel
+from engram.embedding.local import WordLlamaModel
 from engram.errors import (
     EmbeddedPartMissing,
     EmbeddingFailed,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.contracts.sessions import Signal
-from engram.extraction.extractor import Extractor
-from engram.extraction.models import Extraction
+from engram.domain.buffer import Signal
+from engram.language.extractor import Extractor
+from engram.language.found import Extraction
 from engram.settings import Settings
 from tests.support.extraction_labels import is_verbatim
 from tests.support.odd_texts import ADVERSARIAL, largest

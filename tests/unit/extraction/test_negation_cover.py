@@ -16,8 +16,8 @@ from engram.domain.memories import (
     SemanticMemory,
     Slot,
 )
-from engram.domain.negation_cover import covers, pattern_terms
-from engram.extraction.negations import find_negations
+from engram.language.negation import find_negations
+from engram.language.negation_scope import covers, pattern_terms
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 CONFIDENCE = Confidence(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram.extraction.negations import find_negations
+from engram.language.negation import find_negations
 
 # What is said, and what it denies: "user" unless a subject is given.
 DENIALS = [

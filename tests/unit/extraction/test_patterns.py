@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from engram.extraction.patterns import extract_facts
+from engram.language.extractor import extract_facts
 
 WEDNESDAY = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
 

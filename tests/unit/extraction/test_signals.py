@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engram.contracts.sessions import Signal
-from engram.extraction.signals import scan
+from engram.domain.buffer import Signal
+from engram.language.extractor import scan
 from tests.support.extraction_labels import items
 
 CASES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.word_forms import is_past, stem, verb_lemma
+from engram.language.text import is_past, stem, verb_lemma
 
 
 @pytest.mark.parametrize(

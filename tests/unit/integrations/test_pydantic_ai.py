@@ -22,14 +22,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
-from engram.domain.context_block import CLOSING, OPENING
+from engram.client.memory import MemoryStore
 from engram.domain.scope import Scope
+from engram.domain.turns import CLOSING, OPENING
 from engram.errors import StorageUnavailable
-from engram.integrations.pydantic_ai import EngramMemory
-from engram.integrations.pydantic_ai.texts import (
+from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
+    EngramMemory,
     output_text,
     pieces,
     prompt_text,
@@ -37,6 +36,7 @@ from engram.integrations.pydantic_ai.texts import (
     with_block,
 )
 from engram.settings import Settings
+from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)

@@ -7,6 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.forgetting import Forgetter
 from engram.domain.identity import derived_id
 from engram.domain.memories import (
     MemoryStatus,
@@ -16,8 +18,6 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import ConsolidationPlan, StoreNote, Supersession, UpdateNote
 from engram.ports import MemoryRepository
-from engram.writing.forgetting import Forgetter
-from engram.writing.plans import PlanWriter
 from tests.support.conclusions import EMBEDDER, SAID, SCOPE, keep, statement, turn
 from tests.support.edge_stores import borrowed_store
 

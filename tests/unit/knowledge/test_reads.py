@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import MemoryType
 from engram.ports import Equals, MemoryRepository
-from engram.writing.reads import episodes_by_id, every_page
+from engram.storage.updates import episodes_by_id, every_page
 from tests.support.conclusions import SCOPE, keep, statement, turn
 from tests.support.edge_stores import borrowed_store
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engram.consolidation.verify import verify
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import (
     Episode,
@@ -17,7 +18,6 @@ from engram.domain.memories import (
     Provenance,
     SemanticMemory,
 )
-from engram.domain.verifying import verify
 
 SAID = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

@@ -12,17 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.domain.lifecycle.accesses import MOST_TOGETHER, Recalls, accessed
-from engram.domain.lifecycle.decisions import fingerprint, review_at
-from engram.domain.lifecycle.states import Together
-from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind
+from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
+from engram.lifecycle.accesses import MOST_TOGETHER, AccessLog, Recalls, accessed
+from engram.lifecycle.decisions import fingerprint, review_at
+from engram.lifecycle.due import ReviewedRepository
 from engram.ports import MemoryRepository, NewMemory, Replacement
-from engram.writing.accesses import AccessLog
-from engram.writing.reviewed import ReviewedRepository
-from engram.writing.updates import update_memories
+from engram.storage.updates import update_memories
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import (
     ENERGY,

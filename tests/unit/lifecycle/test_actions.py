@@ -6,13 +6,20 @@ from datetime import timedelta
 
 import pytest
 
+from engram.consolidation.amendments import corroborated
 from engram.domain.confidence import Verification
-from engram.domain.corroboration import corroborated
-from engram.domain.lifecycle import actions
-from engram.domain.lifecycle.decisions import lifecycle_of, settle
-from engram.domain.lifecycle.states import LifecycleState, PolicyClass, Tier
-from engram.domain.memories import AnyMemory, MemoryStatus, Resolution, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    LifecycleState,
+    MemoryStatus,
+    PolicyClass,
+    Resolution,
+    SemanticMemory,
+    Tier,
+)
 from engram.errors import InvalidInput
+from engram.lifecycle import decisions
+from engram.lifecycle.decisions import lifecycle_of, settle
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -42,7 +49,7 @@ def stays(memory: AnyMemory, at: float) -> bool:
 
 def test_a_confirmation_brings_back_and_holds() -> None:
     """Confirmed: verified by the user, validated, active again, and the next pass agrees."""
-    confirmed = actions.confirm(left(disputed_with=("x",)), day(40), RULES).memory
+    confirmed = decisions.confirm(left(disputed_with=("x",)), day(40), RULES).memory
     assert isinstance(confirmed, SemanticMemory)
     assert confirmed.confidence.verification is Verification.USER_CONFIRMED
     assert confirmed.confidence.last_confirmed == day(40)
@@ -54,13 +61,13 @@ def test_a_confirmation_brings_back_and_holds() -> None:
 
 def test_confirming_twice_is_confirming_once() -> None:
     """The same confirmation again changes nothing: an activity may run twice."""
-    once = actions.confirm(fact(), day(1), RULES).memory
-    assert actions.confirm(once, day(1), RULES) == actions.Changed(once)
+    once = decisions.confirm(fact(), day(1), RULES).memory
+    assert decisions.confirm(once, day(1), RULES) == decisions.Changed(once)
 
 
 def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
     """Whichever rule had taken it, its clock starts anew."""
-    resolved = actions.resolve(semantic(category="commitment"), Resolution.EXPIRED, day(1)).memory
+    resolved = decisions.resolve(semantic(category="commitment"), Resolution.EXPIRED, day(1)).memory
     brief = rules(time_to_live={"factual_days": 5.0}, archival={"enabled": True})
     for memory, under in (
         (resolved, RULES),
@@ -74,7 +81,7 @@ def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
         assert gone.status is not MemoryStatus.ACTIVE
         if memory.importance < 0.05:
             continue  # So unimportant that it is below the threshold from the first moment on.
-        back = settle(actions.confirm(gone, day(130), under).memory, day(131), under).memory
+        back = settle(decisions.confirm(gone, day(130), under).memory, day(131), under).memory
         assert back is not None
         assert back.status is MemoryStatus.ACTIVE
 
@@ -83,18 +90,18 @@ def test_a_dispute_lowers_and_a_confirmation_settles_it() -> None:
     """Disputed: less confidence, a candidate again; nothing is taken away."""
     used = settle(recalled(semantic(), T0), T0, RULES).memory
     assert used is not None
-    disputed = actions.dispute(used, day(1), RULES).memory
+    disputed = decisions.dispute(used, day(1), RULES).memory
     assert isinstance(disputed, SemanticMemory)
     assert disputed.lifecycle is LifecycleState.CANDIDATE
     assert disputed.status is MemoryStatus.ACTIVE
     assert disputed.confidence.score(day(1)) < semantic().confidence.score(day(1))
     settled = settle(disputed, day(2), RULES)
     assert settled.transitions == ()
-    confirmed = actions.confirm(disputed, day(3), RULES).memory
+    confirmed = decisions.confirm(disputed, day(3), RULES).memory
     assert confirmed.lifecycle is LifecycleState.VALIDATED
 
 
-@pytest.mark.parametrize("action", [actions.confirm, actions.dispute])
+@pytest.mark.parametrize("action", [decisions.confirm, decisions.dispute])
 def test_turns_are_neither_confirmed_nor_disputed(action: object) -> None:
     """What was said was said: a typed error says what is allowed instead."""
     with pytest.raises(InvalidInput, match="it was said"):
@@ -103,12 +110,12 @@ def test_turns_are_neither_confirmed_nor_disputed(action: object) -> None:
 
 def test_protection_brings_back_and_can_be_taken_back() -> None:
     """Protected: back, without an end of its own; unprotected: rules apply again."""
-    kept = actions.protect(left(expires_at=day(500)), day(40), RULES).memory
+    kept = decisions.protect(left(expires_at=day(500)), day(40), RULES).memory
     assert (kept.policy_class, kept.expires_at) == (PolicyClass.PROTECTED, None)
     assert kept.status is MemoryStatus.ACTIVE
     assert stays(kept, 5000)
-    assert actions.protect(kept, day(41), RULES) == actions.Changed(kept)
-    free = actions.unprotect(kept, day(41), RULES).memory
+    assert decisions.protect(kept, day(41), RULES) == decisions.Changed(kept)
+    free = decisions.unprotect(kept, day(41), RULES).memory
     assert free.policy_class is None
     assert not stays(free, 5000)
 
@@ -116,15 +123,15 @@ def test_protection_brings_back_and_can_be_taken_back() -> None:
 def test_only_commitments_are_resolved() -> None:
     """Resolved once however often it is said; what is no commitment is refused."""
     promise = semantic(category="commitment")
-    done = actions.resolve(promise, Resolution.FULFILLED, day(1)).memory
+    done = decisions.resolve(promise, Resolution.FULFILLED, day(1)).memory
     assert isinstance(done, SemanticMemory)
     assert (done.resolution, done.resolved_at) == (Resolution.FULFILLED, day(1))
-    assert actions.resolve(done, Resolution.FULFILLED, day(9)).memory == done
-    other = actions.resolve(done, Resolution.EXPIRED, day(9)).memory
+    assert decisions.resolve(done, Resolution.FULFILLED, day(9)).memory == done
+    other = decisions.resolve(done, Resolution.EXPIRED, day(9)).memory
     assert isinstance(other, SemanticMemory)
     assert other.resolved_at == day(9)
     with pytest.raises(InvalidInput, match="Only commitments"):
-        actions.resolve(semantic(), Resolution.FULFILLED, T0)
+        decisions.resolve(semantic(), Resolution.FULFILLED, T0)
 
 
 def test_being_told_again_brings_back() -> None:
@@ -143,23 +150,23 @@ def test_being_told_again_brings_back() -> None:
 
 def test_what_was_demoted_by_hand_stays_away() -> None:
     """Archived by hand: recalls do not bring it back, the user does."""
-    away = actions.demote(fact(), day(1), RULES)
+    away = decisions.demote(fact(), day(1), RULES)
     assert [step.rule for step in away.transitions] == ["demoted_archived"]
     assert stays(recalled(away.memory, day(2)), 3)
-    assert actions.demote(away.memory, day(3), RULES).transitions == ()
-    assert actions.confirm(away.memory, day(3), RULES).memory.status is MemoryStatus.ACTIVE
+    assert decisions.demote(away.memory, day(3), RULES).transitions == ()
+    assert decisions.confirm(away.memory, day(3), RULES).memory.status is MemoryStatus.ACTIVE
 
 
 def test_promotion_by_hand_goes_one_tier_at_a_time() -> None:
     """Working to short-term to long-term, counted and stamped; at the top nothing happens."""
-    once = actions.force_promote(episode(), day(1), ENERGY).memory
+    once = decisions.force_promote(episode(), day(1), ENERGY).memory
     assert once.vitals is not None
     assert once.vitals.tier is Tier.SHORT_TERM
     assert (once.vitals.promotion_attempts, once.vitals.last_promotion) == (1, day(1))
-    twice = actions.force_promote(once, day(2), ENERGY).memory
+    twice = decisions.force_promote(once, day(2), ENERGY).memory
     assert twice.vitals is not None
     assert (twice.vitals.tier, twice.vitals.promotion_attempts) == (Tier.LONG_TERM, 2)
-    assert actions.force_promote(twice, day(3), ENERGY) == actions.Changed(twice)
+    assert decisions.force_promote(twice, day(3), ENERGY) == decisions.Changed(twice)
 
 
 def test_a_session_end_lifts_what_is_lively() -> None:
@@ -169,9 +176,9 @@ def test_a_session_end_lifts_what_is_lively() -> None:
     assert lively.vitals is not None
     assert 1.5 < (lively.vitals.energy or 0) < 2
     assert settle(lively, end, ENERGY).transitions == ()
-    lifted = actions.end_session(lively, end, ENERGY).memory
+    lifted = decisions.end_session(lively, end, ENERGY).memory
     assert lifted.vitals is not None
     assert lifted.vitals.tier is Tier.SHORT_TERM
-    assert actions.end_session(episode(), end, ENERGY).transitions == ()
-    assert actions.end_session(lively, end + timedelta(hours=1), ENERGY).transitions == ()
-    assert actions.end_session(lively, end, RULES).transitions == ()
+    assert decisions.end_session(episode(), end, ENERGY).transitions == ()
+    assert decisions.end_session(lively, end + timedelta(hours=1), ENERGY).transitions == ()
+    assert decisions.end_session(lively, end, RULES).transitions == ()

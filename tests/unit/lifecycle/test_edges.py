@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.lifecycle.edges import edge_confidence, reinforced, reinforces
-from engram.domain.lifecycle.rules import EdgeRules
-from engram.domain.links import linked
 from engram.domain.memories import Link, LinkKind
+from engram.domain.rules import EdgeRules
+from engram.lifecycle.links import edge_confidence, linked, reinforced, reinforces
 from tests.support.lifecycle_memories import T0, day, semantic
 
 

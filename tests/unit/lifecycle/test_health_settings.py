@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from engram.domain.health import Ailment, Census, HealthRules
-from engram.domain.lifecycle.decisions import Rulebook
 from engram.domain.memories import AnyMemory, Link, LinkKind, MemoryStatus
+from engram.domain.rules import HealthRules
+from engram.lifecycle.audit import Ailment, Census
+from engram.lifecycle.decisions import Rulebook
 from tests.support.lifecycle_memories import T0, day, episode, rules, semantic
 
 HABIT = "The user always drinks tea"

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import get_args
 from uuid import uuid4
 
-from engram.agents.answers import ProposedKind
-from engram.domain.lifecycle.edges import edge_confidence
+from engram.agents.requests import ProposedKind
+from engram.consolidation.apply import PlanWriter
 from engram.domain.memories import LinkKind, MemoryType
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
+from engram.lifecycle.links import edge_confidence
 from engram.ports import NewMemory
-from engram.writing.plans import PlanWriter
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.lifecycle_workers import knowledge

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from structlog.testing import capture_logs
 
+from engram.consolidation.apply import PlanWriter
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
-from engram.writing.plans import PlanWriter
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE

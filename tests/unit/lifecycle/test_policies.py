@@ -8,19 +8,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from engram.domain.lifecycle.decisions import decide, fingerprint, review_at, settle
-from engram.domain.lifecycle.policies import (
+from engram.domain.memories import AnyMemory, MemoryStatus, Term, Tier
+from engram.domain.rules import EnergyRules, LifecycleSettings, RetentionRules
+from engram.lifecycle.decisions import decide, fingerprint, review_at, settle
+from engram.lifecycle.policies import (
     DecayPolicy,
     Energy,
     Retention,
     days_between,
+    decay_score,
+    heat,
     later,
     policy_for,
+    term_of,
+    tier_of,
 )
-from engram.domain.lifecycle.rules import EnergyRules, LifecycleSettings, RetentionRules
-from engram.domain.lifecycle.states import Term, Tier
-from engram.domain.lifecycle.values import decay_score, heat, term_of, tier_of
-from engram.domain.memories import AnyMemory, MemoryStatus
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,

@@ -6,27 +6,23 @@ from datetime import timedelta
 
 import pytest
 
-from engram.domain.lifecycle.decisions import settle
-from engram.domain.lifecycle.migration import migrated
-from engram.domain.lifecycle.policies import Energy
-from engram.domain.lifecycle.promotion import (
-    following,
-    is_habit,
-    promotable,
-    promoted,
-    trigger_context,
-)
-from engram.domain.lifecycle.states import LifecycleState, Tier, Vitals
-from engram.domain.links import MAX_LINKS, linked
 from engram.domain.memories import (
     DerivedMemory,
+    LifecycleState,
     LinkKind,
     MemoryForm,
     MemoryStatus,
     Provenance,
     SemanticMemory,
     Slot,
+    Tier,
+    Vitals,
 )
+from engram.lifecycle.decisions import settle
+from engram.lifecycle.links import MAX_LINKS, linked
+from engram.lifecycle.policies import Energy
+from engram.lifecycle.promotion import following, is_habit, promotable, promoted, trigger_context
+from engram.transfer.memories import migrated
 from tests.support.lifecycle_memories import ENERGY, RULES, T0, day, episode, habit, rules, semantic
 
 READY = {"selectivity": 0.5, "consolidation_passes": 2}

@@ -10,31 +10,35 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engram.consolidation.amendments import corroborated
 from engram.domain.confidence import is_speculative
-from engram.domain.corroboration import corroborated
-from engram.domain.lifecycle import actions
-from engram.domain.lifecycle.decisions import Rulebook, lifecycle_of
-from engram.domain.lifecycle.policies import policy_for, touched_at
-from engram.domain.lifecycle.rules import LifecycleRules
-from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Tier
-from engram.domain.lifecycle.values import (
-    decay_score,
-    is_disputed,
-    is_supported,
-    placement_value,
-    policy_class,
-    tier_of,
-    trust,
-)
 from engram.domain.memories import (
     AnyMemory,
     Category,
     DerivedMemory,
     Episode,
     Fact,
+    LifecycleState,
     MemoryStatus,
+    Placement,
+    PolicyClass,
     Resolution,
     SemanticMemory,
+    Tier,
+)
+from engram.domain.rules import LifecycleRules
+from engram.lifecycle import decisions
+from engram.lifecycle.decisions import Rulebook, lifecycle_of
+from engram.lifecycle.policies import (
+    decay_score,
+    is_disputed,
+    is_supported,
+    placement_value,
+    policy_class,
+    policy_for,
+    tier_of,
+    touched_at,
+    trust,
 )
 from tests.support.lifecycle_memories import (
     T0,
@@ -220,7 +224,7 @@ def _told_again(memory: AnyMemory, now: datetime, under: LifecycleRules) -> AnyM
     return again  # type: ignore[return-value]  # a copy of what was given
 
 
-def _judged(action: Callable[..., actions.Changed]) -> Act:
+def _judged(action: Callable[..., decisions.Changed]) -> Act:
     def act(memory: AnyMemory, now: datetime, under: LifecycleRules) -> AnyMemory:
         return memory if isinstance(memory, Episode) else action(memory, now, under).memory
 
@@ -230,18 +234,18 @@ def _judged(action: Callable[..., actions.Changed]) -> Act:
 def _resolved(memory: AnyMemory, now: datetime, under: LifecycleRules) -> AnyMemory:
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         return memory
-    return actions.resolve(memory, Resolution.FULFILLED, now).memory
+    return decisions.resolve(memory, Resolution.FULFILLED, now).memory
 
 
 ACTS: dict[str, Act] = {
     "recalled": lambda memory, now, under: recalled(memory, now, under=under),
     "told again": _told_again,
-    "confirm": _judged(actions.confirm),
-    "dispute": _judged(actions.dispute),
-    "protect": lambda memory, now, under: actions.protect(memory, now, under).memory,
-    "unprotect": lambda memory, now, under: actions.unprotect(memory, now, under).memory,
+    "confirm": _judged(decisions.confirm),
+    "dispute": _judged(decisions.dispute),
+    "protect": lambda memory, now, under: decisions.protect(memory, now, under).memory,
+    "unprotect": lambda memory, now, under: decisions.unprotect(memory, now, under).memory,
     "resolve": _resolved,
-    "demote": lambda memory, now, under: actions.demote(memory, now, under).memory,
+    "demote": lambda memory, now, under: decisions.demote(memory, now, under).memory,
 }
 LIKELY = ("recalled",) * 5 + tuple(ACTS)
 

@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from engram.domain.lifecycle.accesses import Recalls, accessed
-from engram.domain.lifecycle.actions import end_session
-from engram.domain.lifecycle.decisions import Rulebook, settle
-from engram.domain.lifecycle.edges import edge_confidence, reinforced, reinforces
-from engram.domain.lifecycle.policies import policy_for
-from engram.domain.lifecycle.promotion import promotable
-from engram.domain.lifecycle.rules import LifecycleRules, LifecycleSettings
-from engram.domain.lifecycle.states import Together
-from engram.domain.lifecycle.values import placement_value, quality, tier_of
-from engram.domain.memories import AnyMemory, Link, Resolution
+from engram.domain.memories import AnyMemory, Link, Resolution, Together
+from engram.domain.rules import LifecycleRules, LifecycleSettings
+from engram.lifecycle.accesses import Recalls, accessed
+from engram.lifecycle.decisions import Rulebook, end_session, settle
+from engram.lifecycle.links import edge_confidence, reinforced, reinforces
+from engram.lifecycle.policies import placement_value, policy_for, quality, tier_of
+from engram.lifecycle.promotion import promotable
 from engram.settings import Settings
 from tests.support.lifecycle_memories import (
     T0,

@@ -12,8 +12,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from engram.domain.lifecycle import actions
-from engram.domain.lifecycle.decisions import (
+from engram.domain.memories import (
+    AnyMemory,
+    LifecycleState,
+    MemoryStatus,
+    Placement,
+    PolicyClass,
+    Resolution,
+    Tier,
+)
+from engram.domain.rules import LifecycleRules
+from engram.lifecycle import decisions
+from engram.lifecycle.decisions import (
     Settled,
     Transition,
     decide,
@@ -23,10 +33,7 @@ from engram.domain.lifecycle.decisions import (
     rulebook,
     settle,
 )
-from engram.domain.lifecycle.rules import LifecycleRules
-from engram.domain.lifecycle.states import LifecycleState, Placement, PolicyClass, Tier
-from engram.domain.lifecycle.table import ERASED, TABLE, Aspect, Event
-from engram.domain.memories import AnyMemory, MemoryStatus, Resolution
+from engram.lifecycle.table import ERASED, TABLE, Aspect, Event
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -84,7 +91,7 @@ PATHS: dict[str, Callable[[], tuple[Transition, ...]]] = {
     "speculation": lambda: timed(semantic(confidence={"extraction": 0.2}), day(30)).transitions,
     "commitment": lambda: (
         timed(
-            actions.resolve(semantic(category="commitment"), Resolution.FULFILLED, day(1)).memory,
+            decisions.resolve(semantic(category="commitment"), Resolution.FULFILLED, day(1)).memory,
             day(91),
         ).transitions
     ),
@@ -113,7 +120,7 @@ PATHS: dict[str, Callable[[], tuple[Transition, ...]]] = {
     "to_short_term": lambda: timed(recalled(episode(), T0, 1, ENERGY), T0, ENERGY).transitions,
     "to_long_term": lambda: timed(recalled(episode(), T0, 4, ENERGY), T0, ENERGY).transitions,
     "session_end": lambda: (
-        actions.end_session(
+        decisions.end_session(
             recalled(episode(), T0 + HOUR, 1, ENERGY), T0 + HOUR, ENERGY
         ).transitions
     ),
@@ -122,27 +129,27 @@ PATHS: dict[str, Callable[[], tuple[Transition, ...]]] = {
     "told_again_active": lambda: (
         rulebook(RULES, "default").fire(gone(), Event.TOLD_AGAIN, day(40)).transitions
     ),
-    "confirmed_user_confirmed": lambda: actions.confirm(fact(), T0, RULES).transitions,
-    "confirmed_active": lambda: actions.confirm(gone(), day(40), RULES).transitions,
-    "confirmed_validated": lambda: actions.confirm(fact(), T0, RULES).transitions,
-    "disputed_disputed": lambda: actions.dispute(fact(), T0, RULES).transitions,
+    "confirmed_user_confirmed": lambda: decisions.confirm(fact(), T0, RULES).transitions,
+    "confirmed_active": lambda: decisions.confirm(gone(), day(40), RULES).transitions,
+    "confirmed_validated": lambda: decisions.confirm(fact(), T0, RULES).transitions,
+    "disputed_disputed": lambda: decisions.dispute(fact(), T0, RULES).transitions,
     "disputed_candidate": lambda: (
-        actions.dispute(actions.confirm(fact(), T0, RULES).memory, T0, RULES).transitions
+        decisions.dispute(decisions.confirm(fact(), T0, RULES).memory, T0, RULES).transitions
     ),
-    "protected_protected": lambda: actions.protect(episode(), T0, RULES).transitions,
+    "protected_protected": lambda: decisions.protect(episode(), T0, RULES).transitions,
     "protected_active": lambda: (
-        actions.protect(after(episode(), day(70)), day(71), RULES).transitions
+        decisions.protect(after(episode(), day(70)), day(71), RULES).transitions
     ),
     "unprotected_durable": lambda: (
-        actions.unprotect(actions.protect(episode(), T0, RULES).memory, T0, RULES).transitions
+        decisions.unprotect(decisions.protect(episode(), T0, RULES).memory, T0, RULES).transitions
     ),
-    "demoted_archived": lambda: actions.demote(fact(), T0, RULES).transitions,
+    "demoted_archived": lambda: decisions.demote(fact(), T0, RULES).transitions,
     "forced_long_term": lambda: (
-        actions.force_promote(
-            actions.force_promote(episode(), T0, RULES).memory, T0, RULES
+        decisions.force_promote(
+            decisions.force_promote(episode(), T0, RULES).memory, T0, RULES
         ).transitions
     ),
-    "forced_short_term": lambda: actions.force_promote(episode(), T0, RULES).transitions,
+    "forced_short_term": lambda: decisions.force_promote(episode(), T0, RULES).transitions,
 }
 
 
@@ -274,14 +281,14 @@ def test_only_what_leaves_is_stamped_as_gone() -> None:
     back = after(episode(**away), day(2))
     assert back.lifecycle is LifecycleState.ACTIVE
     assert (back.archived_at, back.expired_at) == (None, None)
-    kept = actions.protect(after(episode(), day(70)), day(71), RULES).memory
+    kept = decisions.protect(after(episode(), day(70)), day(71), RULES).memory
     assert (kept.status, kept.archived_at) == (MemoryStatus.ACTIVE, None)
 
 
 def test_what_comes_back_keeps_an_end_that_has_not_come() -> None:
     """Archived before its own end: told again, that end still holds; an end that came does not."""
     told = rulebook(RULES, "default")
-    archived = actions.demote(semantic(expires_at=day(50)), day(1), RULES).memory
+    archived = decisions.demote(semantic(expires_at=day(50)), day(1), RULES).memory
     back = told.fire(archived, Event.TOLD_AGAIN, day(2)).memory
     assert back is not None
     assert (back.status, back.expires_at) == (MemoryStatus.ACTIVE, day(50))
@@ -313,12 +320,12 @@ def test_what_is_protected_never_leaves() -> None:
     )
     for under in (strict, strict.model_copy(update={"decay_policy": "energy"})):
         weak = semantic(expires_at=day(1), importance=0.0, confidence={"extraction": 0.1, **WEAK})
-        kept = actions.protect(weak, T0, under).memory
+        kept = decisions.protect(weak, T0, under).memory
         settled = timed(kept, day(100_000), under)
         assert settled.memory is not None
         assert settled.memory.status is MemoryStatus.ACTIVE
         assert review_at(settled.memory, under) is None
-        assert actions.demote(kept, day(9), under).transitions == ()
+        assert decisions.demote(kept, day(9), under).transitions == ()
 
 
 def test_time_alone_never_erases() -> None:
@@ -381,7 +388,7 @@ def test_ephemeral_memories_harden_only_by_the_user() -> None:
     """Being used or told again does not validate them; a confirmation does."""
     brief = semantic(expires_at=day(50), confidence={"supporting_episodes": 3})
     assert after(recalled(brief, T0), T0).lifecycle is None
-    assert actions.confirm(brief, T0, RULES).memory.lifecycle is LifecycleState.VALIDATED
+    assert decisions.confirm(brief, T0, RULES).memory.lifecycle is LifecycleState.VALIDATED
 
 
 def page_maker() -> Callable[[str], str]:

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from engram.domain.batches import batches
-from engram.domain.circumstances import Circumstances
-from engram.domain.identity import apart, derived_id
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.keep import Circumstances
+from engram.consolidation.known import KnownMemories
+from engram.consolidation.reconcile import reconcile
+from engram.domain.buffer import batches
+from engram.domain.identity import apart, content_hash, derived_id
 from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
-from engram.domain.normalisation import content_hash
-from engram.domain.plan import ConsolidationPlan, LinkGraph
-from engram.domain.reconciliation import reconcile
-from engram.domain.statements import Statement
+from engram.domain.plan import ConsolidationPlan, LinkGraph, Statement
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.ports import MemoryRepository, NewMemory
-from engram.writing.known import KnownMemories
-from engram.writing.plans import PlanWriter
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated

@@ -8,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from engram.domain.confidence import effective_confidence, is_speculative
-from engram.domain.lifecycle import actions
-from engram.domain.lifecycle.states import PolicyClass, VerificationState
-from engram.domain.lifecycle.values import (
+from engram.domain.memories import PolicyClass, VerificationState
+from engram.lifecycle import decisions
+from engram.lifecycle.policies import (
     is_correction,
     placement_value,
     policy_class,
@@ -89,8 +89,8 @@ def test_placement_value_hears_the_user() -> None:
     """Disputed lowers it, being a correction or confirmed raises it."""
     plain = semantic()
     value = placement_value(plain, T0, RULES)
-    disputed = actions.dispute(plain, T0, RULES).memory
-    confirmed = actions.confirm(plain, T0, RULES).memory
+    disputed = decisions.dispute(plain, T0, RULES).memory
+    confirmed = decisions.confirm(plain, T0, RULES).memory
     correction = semantic(category="correction")
     assert placement_value(disputed, T0, RULES) < value / 1.9
     assert placement_value(confirmed, T0, RULES) > value + 0.1
@@ -105,9 +105,9 @@ def test_verification_has_four_values() -> None:
     assert verification_of(semantic()) is VerificationState.UNVERIFIED
     found = fact(confidence={"verification": "evidence_found"})
     assert verification_of(found) is VerificationState.SYSTEM_INFERRED
-    confirmed = actions.confirm(fact(), T0, RULES).memory
+    confirmed = decisions.confirm(fact(), T0, RULES).memory
     assert verification_of(confirmed) is VerificationState.USER_CONFIRMED
-    disputed = actions.dispute(fact(), T0, RULES).memory
+    disputed = decisions.dispute(fact(), T0, RULES).memory
     assert verification_of(disputed) is VerificationState.DISPUTED
     assert verification_of(semantic(disputed_with=("x",))) is VerificationState.DISPUTED
 
@@ -118,7 +118,7 @@ def test_policy_classes() -> None:
     assert policy_class(episode(expires_at=day(9)), RULES) is PolicyClass.EPHEMERAL
     brief = rules(time_to_live={"episodic_days": 1.0})
     assert policy_class(episode(), brief) is PolicyClass.EPHEMERAL
-    kept = actions.protect(episode(), T0, RULES).memory
+    kept = decisions.protect(episode(), T0, RULES).memory
     assert policy_class(kept, brief) is PolicyClass.PROTECTED
 
 

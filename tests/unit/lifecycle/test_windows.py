@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from engram.domain.confidence import ConfidenceWeights
-from engram.domain.lifecycle import windows
-from engram.domain.lifecycle.policies import policy_for
-from engram.domain.lifecycle.rules import LifecycleRules
-from engram.domain.lifecycle.values import placement_value, stale_at, trust
-from engram.domain.lifecycle.windows import Ground, Window, WindowOf
 from engram.domain.memories import AnyMemory
+from engram.domain.rules import LifecycleRules
+from engram.lifecycle import windows
+from engram.lifecycle.policies import placement_value, policy_for, stale_at, trust
+from engram.lifecycle.windows import Ground, Window, WindowOf
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,

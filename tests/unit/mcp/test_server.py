@@ -12,23 +12,23 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from engram.client.operations.digests import PROFILE, AboutSomebody, Profile
-from engram.client.operations.forgetting import FORGET
-from engram.client.operations.knowledge import VERIFY
-from engram.client.operations.lifecycle import CONFIRM, Acted
-from engram.client.operations.operation import AboutMemory
-from engram.client.store import MemoryStore
-from engram.client.system import new_id, system_clock
-from engram.contracts.forgetting import ForgetReceipt
+from engram.client.memory import MemoryStore
+from engram.consolidation.verify import Verification
+from engram.contracts.removal import ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.digests.details import EntityKind, Line
+from engram.domain.digests import EntityKind, Line
 from engram.domain.memories import Evidence, MemoryType
 from engram.domain.scope import Scope
-from engram.domain.verifying import Verification
 from engram.errors import OwnerUnavailable, StorageUnavailable
-from engram.mcp.access import MemoryAccess
-from engram.mcp.server import create_server
+from engram.operations.digests import PROFILE, AboutSomebody, Profile
+from engram.operations.lifecycle import CONFIRM
+from engram.operations.memories import VERIFY
+from engram.operations.registry import AboutMemory, Acted
+from engram.operations.removal import FORGET
+from engram.server.mcp_server import create_server
+from engram.server.mcp_tools import MemoryAccess
 from engram.settings import Settings
+from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 
 READING = {"recall", "recall_at", "verify", "profile", "stats"}

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from engram.client.operations.handlers import Handlers
-from engram.client.operations.inspection import InspectionHandlers
-from engram.client.operations.lifecycle import LifecycleHandlers
-from engram.client.operations.trials import TrialHandlers
-from engram.domain.negation_cover import covers
 from engram.embedding.embedder import make_embedder
-from engram.recall.briefing import Briefing
-from engram.writing.reviewed import ReviewedRepository
+from engram.language.negation_scope import covers
+from engram.lifecycle.due import ReviewedRepository
+from engram.operations.admin import InspectionHandlers
+from engram.operations.lifecycle import LifecycleHandlers
+from engram.operations.registry import Handlers
+from engram.operations.trials import TrialHandlers
+from engram.recall.context import Briefing
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.handled_store import DirectPasses, HandledStore

@@ -7,12 +7,6 @@ from typing import Any
 
 import pytest
 
-from engram.client.operations import inspection as ops
-from engram.client.operations.acting import ActOn
-from engram.client.operations.operation import AboutMemory
-from engram.domain.checks import Problem
-from engram.domain.health import Ailment
-from engram.domain.lifecycle.states import Vitals
 from engram.domain.memories import (
     DerivedMemory,
     Link,
@@ -20,7 +14,11 @@ from engram.domain.memories import (
     MemoryStatus,
     MemoryType,
     SemanticMemory,
+    Vitals,
 )
+from engram.lifecycle.audit import Ailment, Problem
+from engram.operations import admin as ops
+from engram.operations.registry import AboutMemory, ActOn
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
 

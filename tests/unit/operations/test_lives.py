@@ -6,22 +6,24 @@ from datetime import timedelta
 
 import pytest
 
-from engram.client.operations import lifecycle as ops
-from engram.client.operations import trials
-from engram.client.operations.acting import ActOn
 from engram.domain.confidence import SEED_IMPORTED, Verification
-from engram.domain.lifecycle.states import LifecycleState, PolicyClass, Tier
 from engram.domain.memories import (
     Category,
     DerivedMemory,
     Episode,
+    LifecycleState,
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    PolicyClass,
     SemanticMemory,
+    Tier,
 )
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
-from engram.writing.imports import ImportedMemory
+from engram.operations import lifecycle as ops
+from engram.operations import trials
+from engram.operations.registry import ActOn
+from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn

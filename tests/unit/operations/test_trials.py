@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engram.client.operations import trials as ops
-from engram.client.operations.operation import Question
-from engram.client.operations.scenarios import Scenario
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.errors import InvalidInput
+from engram.operations import trials as ops
+from engram.operations.registry import Question
+from engram.operations.trials import Scenario
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import turn
 

@@ -12,7 +12,7 @@ import pytest
 
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.recall.models import RecallHit
+from engram.recall.results import RecallHit
 from engram.storage.edge import EdgeRepository
 from tests.support.corrections import IDLE, Correction, corrections
 from tests.support.in_process_memory import InProcessMemory

@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import MemoryType
 from engram.ports import Match
-from engram.recall.fusion import Sides, best_by_words, sides_of, was_cut
+from engram.recall.search import Sides, best_by_words, sides_of, was_cut
 
 FACT, NOTE = MemoryType.FACTUAL, MemoryType.SEMANTIC
 # So many were asked for that nothing was cut.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.lifecycle.states import Placement
-from engram.domain.memories import AnyMemory
-from engram.domain.negation_cover import covers
-from engram.recall.briefing import Briefing
+from engram.domain.memories import AnyMemory, Placement
+from engram.language.negation_scope import covers
+from engram.recall.context import Briefing
 from engram.settings import Settings
 from tests.support.recall_memories import ADA, NOW, Memories, contents, episode, semantic
 

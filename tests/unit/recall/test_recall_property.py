@@ -7,11 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.domain.confidence import ConfidenceWeights, ExtractionMethod
-from engram.domain.lifecycle.states import LifecycleState
+from engram.domain.identity import normalise
 from engram.domain.memories import (
     ANSWERING_FORMS,
     AnyMemory,
     DerivedMemory,
+    LifecycleState,
     Link,
     MemoryForm,
     MemoryStatus,
@@ -19,8 +20,7 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
 )
-from engram.domain.normalisation import normalise
-from engram.domain.visibility import Visibility
+from engram.recall.request import Visibility
 from tests.support.recall_memories import (
     ADA,
     EVERYBODY,

@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from engram.domain.memories import AnyMemory
-from engram.domain.ranking import RankingWeights
+from engram.domain.rules import RankingWeights
+from engram.language.query import Analysis, Asked, Period
 from engram.ports import Match
-from engram.recall.analysis import Analysis, Asked
-from engram.recall.fusion import Sides
-from engram.recall.models import ScorePart
-from engram.recall.periods import Period
-from engram.recall.ranked import Ranked, part_of
-from engram.recall.scoring import score
-from engram.recall.search import Found
+from engram.recall.results import Ranked, ScorePart, part_of
+from engram.recall.score import score
+from engram.recall.search import Found, Sides
 from tests.support.recall_memories import day, episode, semantic
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)

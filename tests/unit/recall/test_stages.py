@@ -4,22 +4,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engram.client.facade.context import context_of
-from engram.domain.context_block import CLOSING, OPENING, without_context_blocks
-from engram.domain.lifecycle.rules import EdgeRules
-from engram.domain.lifecycle.states import LifecycleState
-from engram.domain.memories import Link, LinkKind, MemoryForm, MemoryStatus
-from engram.domain.ranking import RankingFactors
+from engram.client.memory import context_of
+from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, MemoryStatus
+from engram.domain.rules import EdgeRules, RankingFactors
+from engram.domain.turns import CLOSING, OPENING, without_context_blocks
 from engram.errors import InvalidQuery
-from engram.recall.analysis import Asked, analyse
+from engram.language.query import Asked, analyse, holds_cue, period_named
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
-from engram.recall.cues import holds_cue
-from engram.recall.links import follow
-from engram.recall.periods import period_named
-from engram.recall.ranked import Ranked
 from engram.recall.request import RecallRequest
+from engram.recall.results import Ranked
+from engram.recall.score import lifecycle_weight
 from engram.recall.search import Question
-from engram.recall.weighting import lifecycle_weight
+from engram.recall.stages import follow
 from tests.support.recall_memories import (
     ADA,
     KNOWLEDGE,

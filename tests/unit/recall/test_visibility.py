@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
-from engram.domain.visibility import Visibility
 from engram.ports import (
     After,
     AnyOf,
@@ -24,7 +23,7 @@ from engram.ports import (
     SparseVector,
     TextVectors,
 )
-from engram.recall.conditions import visible
+from engram.recall.request import Visibility, visible
 from tests.support.recall_memories import ADA, NOW, Memories, day, episode, semantic
 from tests.support.sizes import examples
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engram.domain.confidence import Confidence, ConfidenceWeights, ExtractionMethod, Verification
-from engram.domain.lifecycle.rules import LifecycleRules, PlacementRules
-from engram.domain.lifecycle.states import LifecycleState, Placement
-from engram.domain.lifecycle.values import trust
-from engram.domain.memories import AnyMemory
-from engram.domain.ranking import RankingFactors
-from engram.recall.models import ExplainedLink
-from engram.recall.ranked import Ranked, part_of
-from engram.recall.weighting import lifecycle_weight, weighted
+from engram.domain.memories import AnyMemory, LifecycleState, Placement
+from engram.domain.rules import LifecycleRules, PlacementRules, RankingFactors
+from engram.lifecycle.policies import trust
+from engram.recall.results import ExplainedLink, Ranked, part_of
+from engram.recall.score import lifecycle_weight, weighted
 from tests.support.recall_memories import NOW, day, episode, semantic
 
 RULES = LifecycleRules()

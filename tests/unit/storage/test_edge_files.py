@@ -92,7 +92,7 @@ async def test_what_was_acknowledged_survives_a_killed_process(folder: Path) -> 
 import asyncio, os, sys
 from pathlib import Path
 from engram.domain.memories import MemoryType
-from engram.domain.revisions import next_revision
+from engram.domain.memories import next_revision
 from engram.ports import Replacement
 from tests.support.engines import ADA, episode, new
 from tests.support.engines import open_engine_at

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import AnyMemory, MemoryType
-from engram.domain.revisions import next_revision
+from engram.domain.memories import AnyMemory, MemoryType, next_revision
 from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
-from engram.storage import edge_swap
+from engram.storage import edge_files
 from engram.storage.edge import EdgeRepository
-from engram.writing.reads import every_page
+from engram.storage.updates import every_page
 from tests.support.engines import ADA, BOB, episode, new, open_engine_at
 from tests.support.raw_files import holders
 
@@ -103,14 +102,14 @@ async def test_what_cannot_be_opened_does_not_take_the_place(
     """A copy that the engine refuses is dropped; the old shard goes on taking writes."""
     repository = await erased(folder)
     before = await everything(repository)
-    replace, damaged = edge_swap.replace, iter([True])
+    replace, damaged = edge_files.replace, iter([True])
 
     def damaging(path: Path) -> None:
         replace(path)
         if next(damaged, False):
             (path / "edge_config.json").write_text("not json")
 
-    monkeypatch.setattr(edge_swap, "replace", damaging)
+    monkeypatch.setattr(edge_files, "replace", damaging)
     with pytest.raises(StorageError, match="engram_episodic"):
         await repository.rebuild()
     await repository.insert(ADA, [new(episode(ADA, "still"))])
@@ -149,7 +148,7 @@ async def test_an_interrupted_rebuild_leaves_the_store_as_it_was(
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from engram.storage import edge_rebuild, edge_swap
+from engram.storage import edge_files
 from tests.support.engines import open_engine_at
 
 folder, step = Path(sys.argv[1]), sys.argv[2]
@@ -172,7 +171,7 @@ if name == "rename":
         return rename(self, target)
     Path.rename = counted
 else:
-    place = edge_rebuild._Copying if name == "flush" else edge_swap
+    place = edge_files._Copying if name == "flush" else edge_files
     setattr(place, name, dying(getattr(place, name), when))
 
 async def main():

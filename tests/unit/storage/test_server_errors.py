@@ -10,12 +10,11 @@ import httpx
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.domain.revisions import next_revision
+from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
 from engram.ports import Replacement
 from engram.settings import Settings
-from engram.storage.schema import TENANT, identity_record, indexed_fields
+from engram.storage.payload import TENANT, identity_record, indexed_fields
 from engram.storage.server import ServerRepository, connect_qdrant
 from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.contracts.importing import ImportedTurn
-from engram.transfer.accepting import Acceptance, Acceptor, ReadReport, repaired, session_name
-from engram.transfer.batching import MOST_ENTRIES, turn_batches
-from engram.transfer.entries import Found, FoundTurn, LeftOut
-from engram.transfer.packing import TURNS, unpack
-from engram.transfer.splitting import split
+from engram.transfer.accept import Acceptance, Acceptor, ReadReport, repaired, session_name, split
+from engram.transfer.batches import MOST_ENTRIES, TURNS, turn_batches, unpack
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
 from tests.support.clock import NOW
 
 HOW = Acceptance(

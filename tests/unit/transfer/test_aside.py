@@ -7,10 +7,10 @@ import os
 import signal
 
 from engram.embedding.embedder import make_embedder
-from engram.extraction.extractor import Extractor
+from engram.language.extractor import Extractor
 from engram.settings import Settings
-from engram.transfer.aside import Aside
 from engram.transfer.preparing import HerePreparer, Work
+from engram.transfer.subprocess import Aside
 from tests.support.clock import NOW
 
 WORK = [

@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from engram.errors import UnreadableSource
-from engram.transfer.entries import Found, FoundTurn, LeftOut
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
-from engram.transfer.readers.json_stream import elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
 
 Reader = Callable[[BinaryIO], Iterator[Found]]
 

@@ -1,0 +1,217 @@
+"""What activities share: heartbeats, errors as Temporal failures, accounting of model use."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any, Final
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from engram.agents.models import Meter, metering
+from engram.contracts.messages import ModelSpent, by_model, in_all
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    InvalidInput,
+    MemoryNotFound,
+    ModelUnavailable,
+    UnforeseenFailure,
+)
+
+# --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
+
+_INTERVAL = 4.0
+"""Seconds; well under the heartbeat timeout that workflows set."""
+
+
+@asynccontextmanager
+async def beating(tell: Callable[[], Any] | None = None) -> AsyncIterator[None]:
+    """Heartbeat until the block ends.
+
+    Args:
+        tell: Asked with each heartbeat for what the next attempt shall know of this one.
+    """
+    task = asyncio.create_task(_beat(tell))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _beat(tell: Callable[[], Any] | None) -> None:
+    silence = activity.info().heartbeat_timeout
+    interval = min(_INTERVAL, silence.total_seconds() / 3) if silence else _INTERVAL
+    while True:
+        activity.heartbeat(*(() if tell is None else (tell(),)))
+        await asyncio.sleep(interval)
+
+
+# --- the one place where Engram's typed errors become Temporal failures
+
+_log = structlog.get_logger("engram.activities")
+# What was asked was wrong, not the work on it: no warning with a traceback in a log.
+_OF_THE_ASKER = (InvalidInput, MemoryNotFound, ConflictingMessage)
+
+
+def to_application_error(error: EngramError) -> ApplicationError:
+    """The Temporal failure for a typed error: its code as type, its data as details."""
+    wait = error.retry_after if isinstance(error, ModelUnavailable) else None
+    benign = isinstance(error, _OF_THE_ASKER)
+    return ApplicationError(
+        str(error),
+        error.as_dict(),
+        type=error.code,
+        non_retryable=not error.retryable,
+        next_retry_delay=timedelta(seconds=wait) if wait is not None else None,
+        category=ApplicationErrorCategory.BENIGN
+        if benign
+        else ApplicationErrorCategory.UNSPECIFIED,
+    )
+
+
+def unforeseen(error: Exception, doing: str) -> UnforeseenFailure:
+    """The typed error for what nobody has typed; where it came from goes to the log."""
+    where = traceback.format_tb(error.__traceback__)
+    _log.error("an activity failed unforeseen", kind=type(error).__name__, where=where)
+    return UnforeseenFailure(
+        f"{doing} failed with {type(error).__name__}.",
+        hint="The worker's log has the traceback.",
+    )
+
+
+class TypedErrorInterceptor(Interceptor):
+    """Installed on every worker, so that no activity translates errors itself."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        """See the base class."""
+        return _TypedErrors(next)
+
+
+class _TypedErrors(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        try:
+            return await super().execute_activity(input)
+        except EngramError as error:
+            # Without its cause: an engine's own message can quote what was stored, and
+            # Temporal keeps every message of the chain.
+            raise to_application_error(error) from None
+        except (ApplicationError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 - translated, logged and raised again
+            raise to_application_error(unforeseen(error, input.fn.__qualname__)) from None
+
+
+# --- what a step asked of models, carried from attempt to attempt so that failed ones count
+#
+# An attempt that fails leaves no result. What it spent goes along with its
+# heartbeats, which Temporal hands to the next attempt, and with the failure that
+# ends the last one.
+
+SPENT: Final = "spent"
+"""Under this key an error's details say what all attempts spent."""
+
+_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
+# An attempt ends itself this much before Temporal gives it up: then it can still say why.
+_MARGIN = timedelta(seconds=5)
+_MARGIN_SHARE = 0.2
+
+
+class Account:
+    """What all attempts at this step asked of models so far.
+
+    Args:
+        before: What earlier attempts left.
+        meter: What this one asks.
+        attempt: Its number, from 1.
+    """
+
+    def __init__(self, before: tuple[ModelSpent, ...], meter: Meter, attempt: int) -> None:
+        self._before = before
+        self._meter = meter
+        self._attempt = attempt
+
+    def succeeded(self) -> tuple[ModelSpent, ...]:
+        """Everything, when this attempt gave what was asked."""
+        return self._with_attempts(failed=self._uncounted() - 1)
+
+    def failed(self) -> tuple[ModelSpent, ...]:
+        """Everything, when this attempt gives nothing."""
+        return self._with_attempts(failed=self._uncounted())
+
+    def _uncounted(self) -> int:
+        """Attempts since the last one that left a count; a killed worker left none."""
+        return self._attempt - in_all(self._before).attempts
+
+    def _with_attempts(self, *, failed: int) -> tuple[ModelSpent, ...]:
+        asked = self._meter.spent
+        if not asked:
+            # Nothing was asked of a model this time: only what went before counts.
+            return self._before
+        here = ModelSpent(model=asked[-1].model, attempts=self._uncounted(), failed_attempts=failed)
+        return by_model((*self._before, *asked, here))
+
+
+@asynccontextmanager
+async def accounted() -> AsyncIterator[Account]:
+    """Heartbeat, count what is asked of models, and end in time to say what became of it.
+
+    Raises:
+        ModelUnavailable: the block took as long as an attempt may.
+        EngramError: what the block raised, with what was spent in its details.
+    """
+    info = activity.info()
+    with metering() as meter:
+        account = Account(_left_behind(info.heartbeat_details), meter, info.attempt)
+        async with beating(lambda: _as_data(account.failed())):
+            try:
+                async with asyncio.timeout(_seconds(info.start_to_close_timeout)):
+                    yield account
+            except TimeoutError:
+                late = ModelUnavailable("The model did not answer in time (timeout).")
+                raise _noted(late, account) from None
+            except EngramError as error:
+                _noted(error, account)
+                raise
+            except ApplicationError:
+                raise
+            except asyncio.CancelledError:
+                activity.heartbeat(_as_data(account.failed()))
+                raise
+            except Exception as error:  # noqa: BLE001 - translated, logged and raised again
+                what = unforeseen(error, info.activity_type)
+                raise _noted(what, account) from None
+
+
+def _noted(error: EngramError, account: Account) -> EngramError:
+    spent = _as_data(account.failed())
+    activity.heartbeat(spent)
+    error.details[SPENT] = spent
+    return error
+
+
+def _seconds(limit: timedelta | None) -> float | None:
+    if limit is None:
+        return None
+    return (limit - min(_MARGIN, limit * _MARGIN_SHARE)).total_seconds()
+
+
+def _as_data(parts: Sequence[ModelSpent]) -> list[dict[str, Any]]:
+    return [part.model_dump(mode="json", exclude_defaults=True) for part in parts]
+
+
+def _left_behind(details: Sequence[Any]) -> tuple[ModelSpent, ...]:
+    """What earlier attempts left; nothing when they left something else (another version)."""
+    try:
+        return _PARTS.validate_python(details[0]) if details else ()
+    except ValidationError:
+        return ()

@@ -1,0 +1,497 @@
+"""The language rules as a Pydantic AI model: answers the agents' requests offline."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from itertools import combinations
+from typing import Final
+
+from pydantic import ValidationError
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from engram.agents.requests import (
+    MAX_LINKS,
+    MAX_STATEMENTS,
+    ExtractionAnswer,
+    ExtractionRequest,
+    LinkingAnswer,
+    LinkingRequest,
+    LinkProposal,
+    MemoryView,
+    StatedKnowledge,
+    TurnView,
+    read_prompt,
+)
+from engram.domain.identity import normalise
+from engram.domain.memories import Category, LinkKind, Resolution
+from engram.domain.slots import USER
+from engram.language.statements.clauses import Sentence
+from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
+from engram.language.statements.predicates import Stated
+from engram.language.statements.promises import Ended, confirmed, ends, kept
+from engram.language.statements.reading import everything
+from engram.language.statements.third_person import in_third_person, retold, sentence, weight
+from engram.language.vocabulary import alternatives, expression, vocabulary
+
+# --- when something began, as far as a sentence says so plainly
+
+_YEAR = re.compile(r"\b(?:in|since|back\s+in)\s+(?:early\s+|late\s+|mid-?)?(19\d\d|20\d\d)\b", re.I)
+_LAST = re.compile(r"\b(?:last)\s+(year|month|week)\b|\byesterday\b", re.I)
+_AGO = re.compile(
+    r"\b(a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2})\s+"
+    r"(day|week|month|year)s?\s+ago\b",
+    re.I,
+)
+_NUMBERS = {
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+}
+_DAYS = {"day": 1, "week": 7}
+
+
+def began(sentence: str, said_at: datetime) -> datetime | None:
+    """The moment, in the turn's own offset; None if the sentence names none.
+
+    A month without a year is the latest one that has begun. Months and years
+    stand for their first day.
+    """
+    return _in_month(sentence, said_at) or _in_year(sentence, said_at) or _ago(sentence, said_at)
+
+
+def _in_month(sentence: str, said_at: datetime) -> datetime | None:
+    found = _month().search(sentence)
+    if found is None:
+        return None
+    number = vocabulary().months.index(found.group(1).casefold()) + 1
+    # Only "May" is also a verb, and never after "in".
+    year = int(found.group(2)) if found.group(2) else said_at.year
+    if not found.group(2) and number > said_at.month:
+        year -= 1
+    return _past(_first(said_at, year, number), said_at)
+
+
+def _in_year(sentence: str, said_at: datetime) -> datetime | None:
+    found = _YEAR.search(sentence)
+    return _past(_first(said_at, int(found.group(1)), 1), said_at) if found else None
+
+
+def _ago(sentence: str, said_at: datetime) -> datetime | None:
+    found = _AGO.search(sentence)
+    if found:
+        count = _NUMBERS.get(found.group(1).casefold()) or int(found.group(1))
+        return _back(said_at, count, found.group(2).casefold())
+    last = _LAST.search(sentence)
+    if last is None:
+        return None
+    unit = (last.group(1) or "day").casefold()
+    if unit == "year":
+        return _first(said_at, said_at.year - 1, 1)
+    return _back(said_at, 1, unit)
+
+
+def _back(said_at: datetime, count: int, unit: str) -> datetime:
+    if unit in _DAYS:
+        return said_at - timedelta(days=count * _DAYS[unit])
+    months = said_at.year * 12 + said_at.month - 1 - count * (12 if unit == "year" else 1)
+    return _first(said_at, months // 12, months % 12 + 1)
+
+
+def _first(said_at: datetime, year: int, month: int) -> datetime:
+    return datetime(year, month, 1, tzinfo=said_at.tzinfo)
+
+
+def _past(moment: datetime, said_at: datetime) -> datetime | None:
+    return moment if moment <= said_at else None
+
+
+@cache
+def _month() -> re.Pattern[str]:
+    months = alternatives(vocabulary().months)
+    return re.compile(
+        rf"\b(?:in|since|last|back\s+in|this\s+past)\s+(?:early\s+|late\s+|mid-?)?({months})\b(?:,?\s+(?:of\s+)?(\d{{4}}))?",
+        re.I,
+    )
+
+
+# --- what the rules found in a turn, as the agent answers it
+
+PROMISED: Final = "promised to"
+_PLAIN: Final = 0.9
+# The rest of a sentence is taken as it stands, with more room for misreading.
+_AS_IT_STANDS: Final = 0.75
+# Somebody else said it, and the user agreed.
+_CONFIRMED: Final = 0.7
+_PROMISE_IMPORTANCE: Final = 0.8
+_PERSON_IMPORTANCE: Final = 0.7
+_LONGEST_QUOTE: Final = 300
+_MOST_NAMES: Final = 5
+_NAME = re.compile(
+    r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
+)
+# Capitalised only because they begin a sentence.
+_NO_NAMES = frozenset(
+    {"i", "i'm", "i've", "i'll", "i'd", "we", "my", "our", "the", "a", "there", "it", "always",
+     "never", "yesterday", "last", "this", "on", "in", "at", "for", "mum", "mom", "dad", "monday",
+     "we've", "it's", "we're", "that's", "there's", "you've", "let's", "not", "no", "sorry",
+     "wait", "actually", "correction", "tuesday", "wednesday", "thursday", "friday",
+     "saturday", "sunday", "when", "if", "nothing"}
+)  # fmt: skip
+_SINCE = re.compile(r"\bsince\b", re.I)
+
+
+def from_statement(turn: TurnView, stated: Stated, *, of: str | None = None) -> StatedKnowledge:
+    """A statement of the turn's speaker about themselves, or about ``of``."""
+    category, importance = weight(stated)
+    changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
+    thing = stated.thing
+    entities = _NAME.findall(thing.phrase)
+    return StatedKnowledge(
+        sources=[turn.alias],
+        content=sentence(of or _who(turn), stated),
+        quotes=_quotes(turn, stated.sentence),
+        category=category,
+        subject=of or turn.speaker or "user",
+        predicate=stated.predicate,
+        object=in_third_person(thing.name) or None,
+        holds=stated.holds,
+        begins=stated.begins,
+        entities=[*([of] if of else []), *entities][:_MOST_NAMES],
+        happened_at=began(stated.sentence.text, turn.said_at) if changes else None,
+        confidence=_AS_IT_STANDS if stated.loose or of else _PLAIN,
+        importance=importance,
+    )
+
+
+def from_confirmation(asked: TurnView, answer: TurnView, stated: Stated) -> StatedKnowledge:
+    """What the turn before claims of the speaker, who says yes to it."""
+    made = from_statement(answer, stated)
+    return made.model_copy(
+        update={
+            "sources": [asked.alias, answer.alias],
+            "quotes": [answer.content.strip()[:_LONGEST_QUOTE].strip()],
+            "confidence": _CONFIRMED,
+        }
+    )
+
+
+def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
+    """A clause retold."""
+    who = _who(turn)
+    content = " ".join(retold(part, who) for part in note.clause.split(BETWEEN))
+    if note.category is Category.CORRECTION:
+        content = f"{who} corrected: {content[:1].lower()}{content[1:]}"
+    return StatedKnowledge(
+        sources=[turn.alias],
+        content=content,
+        quotes=_quotes(turn, note.sentence),
+        category=note.category,
+        subject=turn.speaker or "user" if note.predicate else None,
+        predicate=note.predicate,
+        object=note.object,
+        entities=_names(note.clause),
+        happened_at=began(note.sentence.text, turn.said_at),
+        confidence=_AS_IT_STANDS,
+        importance=note.importance,
+    )
+
+
+def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
+    """Who somebody is to the speaker, and what is said of them."""
+    who = _who(turn)
+    whose = "the user" if who == "The user" else who
+    verb = "is" if person.holds else "is no longer"
+    yield StatedKnowledge(
+        sources=[turn.alias],
+        content=f"{person.name} {verb} {whose}'s {person.relation}.",
+        quotes=_quotes(turn, person.sentence),
+        category=Category.RELATIONSHIP,
+        subject=person.name,
+        predicate=f"is {whose}'s",
+        object=person.relation,
+        holds=person.holds,
+        entities=[person.name],
+        confidence=_PLAIN if person.holds else _AS_IT_STANDS,
+        importance=_PERSON_IMPORTANCE,
+    )
+    for fact in person.facts:
+        yield from_statement(turn, fact, of=person.name)
+
+
+def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
+    """That a promise was kept, or called off."""
+    done = end.resolution is Resolution.FULFILLED
+    outcome = "kept their promise to" if done else "no longer means to"
+    return promise.model_copy(
+        update={
+            "sources": [turn.alias],
+            "content": f"{_who(turn)} {outcome} {promise.object}.",
+            "quotes": _quotes(turn, end.sentence),
+            "holds": False,
+            "ended": end.resolution,
+            "happened_at": began(end.sentence.text, turn.said_at),
+            "confidence": _AS_IT_STANDS,
+        }
+    )
+
+
+def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
+    """That something was done as promised, whichever turn promised it."""
+    done = in_third_person(what)
+    return StatedKnowledge(
+        sources=[turn.alias],
+        content=f"{_who(turn)} kept their promise to {done}.",
+        quotes=_quotes(turn, where),
+        category=Category.COMMITMENT,
+        subject=turn.speaker or "user",
+        predicate=PROMISED,
+        object=done,
+        holds=False,
+        ended=Resolution.FULFILLED,
+        entities=_names(done),
+        happened_at=began(where.text, turn.said_at),
+        confidence=_AS_IT_STANDS,
+        importance=_PROMISE_IMPORTANCE,
+    )
+
+
+def _who(turn: TurnView) -> str:
+    return turn.speaker or "The user"
+
+
+def _quotes(turn: TurnView, where: Sentence) -> list[str]:
+    """The words of the turn, as they stand there."""
+    words = turn.content[where.start : where.start + len(where.text)].strip()
+    return [words[:_LONGEST_QUOTE].strip()] if words else []
+
+
+def _names(text: str) -> list[str]:
+    """Names in a clause; what only its beginning capitalises is none."""
+    found = (one for one in _NAME.findall(text) if one.lower() not in _NO_NAMES)
+    return list(dict.fromkeys(found))[:_MOST_NAMES]
+
+
+# --- the extraction request, answered by rule
+
+# A speaker's name of this kind is a machine's, and what it says of itself is no memory.
+_MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.I)
+
+
+def extract(request: ExtractionRequest) -> ExtractionAnswer:
+    """What the turns state in words that the rules know."""
+    found: list[StatedKnowledge] = []
+    before: TurnView | None = None
+    for turn in request.turns:
+        if _speaks_for_itself(turn):
+            own = _in_own_words(turn)
+            found += _ended_promises(own, found)
+            found += _told(own)
+            if before is not None and before.role == "assistant":
+                found += _confirmed(before, own)
+        before = turn
+    kept_ones = found[:MAX_STATEMENTS]
+    return ExtractionAnswer(
+        reasoning=f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule.",
+        statements=kept_ones,
+    )
+
+
+def _speaks_for_itself(turn: TurnView) -> bool:
+    if turn.role == "user":
+        return True
+    named = turn.speaker is not None and not _MACHINE.search(turn.speaker)
+    return turn.role == "assistant" and named
+
+
+def _in_own_words(turn: TurnView) -> TurnView:
+    """The turn up to where it passes on what somebody or something else says."""
+    posing = expression("turns", "posing").search(turn.content)
+    if posing is None:
+        return turn
+    return turn.model_copy(update={"content": turn.content[: posing.start()]})
+
+
+def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
+    stated = everything(turn.content)
+    yield from (from_statement(turn, one) for one in stated)
+    mine = {one.sentence.start for one in stated}
+    known = [one for one in people(turn.content) if one.sentence.start not in mine]
+    for person in known:
+        yield from from_person(turn, person)
+    introduced = {person.sentence.start for person in known}
+    mended = any(one.corrects for one in stated)
+    for note in notes(turn.content, [one.at for one in stated]):
+        if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
+            continue
+        # What was taken back is no fact, and what mends it is told already.
+        if mended and note.category in {Category.CORRECTION, Category.FACT}:
+            continue
+        yield from_note(turn, note)
+
+
+def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:
+    claim = confirmed(asked.content, answer.content)
+    for stated in everything(claim) if claim else ():
+        yield from_confirmation(asked, answer, stated)
+
+
+def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[StatedKnowledge]:
+    """What a turn ends of the promises that its speaker made in the turns before it."""
+    whose = turn.speaker or "user"
+    over = {one.object for one in before if one.ended}
+    made = [
+        one
+        for one in before
+        if one.predicate == PROMISED and one.holds and one.subject == whose
+        if one.object not in over
+    ]
+    found: dict[int, Ended] = {}
+    if not made:
+        return _kept(turn)
+    for end in ends(turn.content, [one.object or "" for one in made]):
+        found.setdefault(end.promise, end)
+    if found:
+        return [from_end(turn, made[number], end) for number, end in found.items()]
+    return _kept(turn)
+
+
+def _kept(turn: TurnView) -> list[StatedKnowledge]:
+    """What was done "as promised", whichever turn promised it."""
+    return [from_kept(turn, what, where) for what, where in kept(turn.content)]
+
+
+# --- links by rule: memories that name the same person, place or thing
+
+_ENTITY_CONFIDENCE = 0.9
+# What everything names (one's employer, one's city) links nothing in particular.
+_MOST_NAMING_IT = 12
+
+
+def link(request: LinkingRequest) -> LinkingAnswer:
+    """Pairs of memories that share an entity or the object of their slots; prunes nothing."""
+    naming: dict[str, list[MemoryView]] = defaultdict(list)
+    for memory in request.memories:
+        for name in _named_things(memory):
+            naming[name].append(memory)
+    found: dict[tuple[str, str], LinkProposal] = {}
+    for name, memories in naming.items():
+        if len(memories) > _MOST_NAMING_IT:
+            continue
+        for first, second in combinations(memories, 2):
+            if not (first.fresh or second.fresh) or _tell_the_same(first, second):
+                continue
+            found.setdefault(
+                (first.alias, second.alias),
+                LinkProposal(
+                    source=first.alias,
+                    target=second.alias,
+                    kind=LinkKind.ENTITY,
+                    confidence=_ENTITY_CONFIDENCE,
+                    why=f"both name {name}"[:300],
+                ),
+            )
+    links = list(found.values())[:MAX_LINKS]
+    return LinkingAnswer(
+        reasoning=f"{len(links)} pairs name the same person, place or thing.",
+        links=links,
+        confidence=_ENTITY_CONFIDENCE if links else 1.0,
+    )
+
+
+def _named_things(memory: MemoryView) -> set[str]:
+    """What it names, normalised; the subject counts unless it is the user."""
+    names = {normalise(entity) for entity in memory.entities}
+    if memory.slot is not None:
+        names.add(memory.slot.object)
+        names.discard(memory.slot.subject)
+    return {name for name in names if len(name) > 1 and name != USER}
+
+
+def _tell_the_same(first: MemoryView, second: MemoryView) -> bool:
+    return first.content == second.content
+
+
+# --- the rules as a Pydantic AI model, so that the path is the same with and without an LLM
+
+
+class RulesModel(Model):
+    """Answers extraction and linking requests from rules and word lists.
+
+    It reads the request from the user prompt with the type that wrote it, and
+    answers through the output tool, exactly as a language model does. It is
+    deterministic, needs no network, and prefers missing something to being wrong.
+    """
+
+    @property
+    def model_name(self) -> str:
+        """See the base class."""
+        return "rules"
+
+    @property
+    def system(self) -> str:
+        """See the base class."""
+        return "engram"
+
+    @property
+    def provider(self) -> None:
+        """There is none."""
+        return
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Answer the request in the newest user prompt."""
+        _, parameters = self.prepare_request(model_settings, model_request_parameters)
+        if not parameters.output_tools:
+            raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
+        answer = _answer(_prompt(messages))
+        call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
+        return ModelResponse(parts=[call], model_name=self.model_name, usage=RequestUsage())
+
+
+def _prompt(messages: list[ModelMessage]) -> str:
+    for message in reversed(messages):
+        if not isinstance(message, ModelRequest):
+            continue
+        for part in reversed(message.parts):
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str):
+                return part.content
+    raise UnexpectedModelBehavior("The rules were given no request.")
+
+
+def _answer(prompt: str) -> ExtractionAnswer | LinkingAnswer:
+    try:
+        request = read_prompt(prompt)
+    except ValidationError as error:
+        raise UnexpectedModelBehavior("The rules cannot read this request.") from error
+    match request:
+        case ExtractionRequest():
+            return extract(request)
+        case LinkingRequest():
+            return link(request)

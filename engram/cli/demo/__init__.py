@@ -1,1 +1,0 @@
-"""The demo: a conversation over eight months, remembered before your eyes."""

@@ -1,0 +1,291 @@
+"""Checks of the settings and models, and of the data folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+from engram.agents.models import RULES, make_model, provider_errors
+from engram.cli.doctor.installation import Result, Surroundings, failed, ok, warning
+from engram.client.http import AttachedEngine
+from engram.embedded.folder import (
+    LOOPBACK,
+    DataFolder,
+    FileLock,
+    ServerRecord,
+    read_record,
+    require_free,
+)
+from engram.embedding.embedder import make_embedder
+from engram.errors import EngramError, PortInUse, SchemaMismatch
+from engram.storage.payload import check_identity
+
+# --- whether the settings can be used, and the models that they name
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def settings(around: Surroundings) -> Result:
+    """Every value can be used."""
+    wrong = around.effective.problems
+    if wrong:
+        return failed(
+            "settings",
+            "; ".join(f"{variable}: {said}" for variable, said in wrong.items()),
+            "`engram config NAME` says what is allowed",
+        )
+    given = sum(each.origin != "default" for each in around.effective.settings)
+    return ok("settings", f"{given} set, the others at their defaults")
+
+
+def variables(around: Surroundings) -> Result:
+    """No variable looks like a setting and is none."""
+    unknown = around.effective.unknown
+    if not unknown:
+        return ok("variables", "every ENGRAM_ variable is a setting")
+    return warning(
+        "variables",
+        f"set nothing: {', '.join(each.variable for each in unknown)}",
+        "; ".join(
+            f"did you mean {each.nearest} instead of {each.variable}?"
+            for each in unknown
+            if each.nearest
+        )
+        or "`engram config` lists the settings",
+    )
+
+
+def embedder(around: Surroundings) -> Result:
+    """The embedder that is set can be made here."""
+    name = around.settings.embedder
+    try:
+        made = make_embedder(name)
+    except EngramError as error:
+        return failed("embedder", error.message, _what_to_do(error))
+    return ok("embedder", made.identity)
+
+
+def model(around: Surroundings) -> Result:
+    """The language model is known, its package installed and its key set; it is not asked."""
+    name = around.settings.model
+    if name == RULES:
+        return ok("model", "rules (offline)")
+    try:
+        made = make_model(name)
+    except EngramError as error:
+        return failed("model", error.message, _what_to_do(error))
+    return ok("model", f"{made.model_id}; --ask-model asks it something")
+
+
+async def model_answers(around: Surroundings) -> Result:
+    """The language model answers; only with --ask-model, because it costs something."""
+    if not around.ask_model:
+        return ok("model answers", "not asked")
+    from pydantic_ai.direct import model_request  # noqa: PLC0415 - only what is used loads
+    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415 - same
+
+    try:
+        thinker = make_model(around.settings.model)
+        if around.settings.model == RULES:
+            return ok("model answers", "rules need not be asked")
+        with provider_errors():
+            await model_request(thinker, [ModelRequest.user_text_prompt("Answer with: ok")])
+    except EngramError as error:
+        return failed("model answers", error.message, _what_to_do(error))
+    return ok("model answers", f"{thinker.model_id} answered")
+
+
+def keys(around: Surroundings) -> Result:
+    """The file of API keys can be read, and by its owner only."""
+    from engram.server.keys import KeyFile  # noqa: PLC0415 - an optional part
+
+    path = around.settings.keys_path
+    try:
+        kept = KeyFile(path).read()
+    except EngramError as error:
+        return failed("keys", error.message, _what_to_do(error))
+    if not path.exists():
+        return ok("keys", "none; `engram keys create` makes one for the HTTP API")
+    if path.stat().st_mode & _OTHERS:
+        return warning("keys", f"{path} may be read by others", f"chmod 600 {path}")
+    return ok("keys", f"{len(kept)} in {path}")
+
+
+def _what_to_do(error: EngramError) -> str:
+    said = [error.allowed and f"allowed: {error.allowed}", error.hint]
+    return ". ".join(part.rstrip(".") for part in said if part) or "see the message"
+
+
+# --- whether the data folder can be used, who uses it, and what is in it
+
+_MEGABYTE: Final = 1024 * 1024
+LITTLE_SPACE: Final = 1024 * _MEGABYTE
+NO_SPACE: Final = 100 * _MEGABYTE
+_PATIENCE: Final = 3.0
+_FOLDER: Final = "data folder"
+
+
+def folder(around: Surroundings) -> Result:
+    """It is a folder of this user that nobody else may look into, or can be made."""
+    path = around.settings.data_dir
+    if not path.exists():
+        parent = _nearest(path)
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            return failed(_FOLDER, f"{path} cannot be made in {parent}", "set ENGRAM_DATA_DIR")
+        return ok(_FOLDER, f"{path} will be made")
+    if not path.is_dir():
+        return failed(_FOLDER, f"{path} is a file", "set ENGRAM_DATA_DIR to a folder")
+    return _rights(path)
+
+
+def _rights(path: Path) -> Result:
+    found = path.stat()
+    if found.st_uid != os.getuid():
+        return failed(
+            _FOLDER,
+            f"{path} belongs to user {found.st_uid}, not to {os.getuid()}",
+            "run Engram as that user, or set ENGRAM_DATA_DIR",
+        )
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return failed(_FOLDER, f"{path} cannot be written to", f"chmod 700 {path}")
+    if found.st_mode & _OTHERS:
+        return warning(_FOLDER, f"other users may look into {path}", f"chmod 700 {path}")
+    return ok(_FOLDER, str(path))
+
+
+def space(around: Surroundings) -> Result:
+    """There is room on its disk."""
+    free = shutil.disk_usage(_nearest(around.settings.data_dir)).free
+    found = f"{free // _MEGABYTE:,} MB free"
+    if free < NO_SPACE:
+        return failed("disk", found, "make room: what cannot be written is not acknowledged")
+    if free < LITTLE_SPACE:
+        return warning("disk", found, "make room before it runs out")
+    return ok("disk", found)
+
+
+async def owner(around: Surroundings) -> Result:
+    """Nobody has the folder, or who has it answers."""
+    data = existing(around)
+    if data is None or not _locked(data.path / "lock"):
+        return ok("owner", "nobody runs on the folder; the first command starts everything")
+    record = data.owner()
+    whom = f"process {record.pid}" if record else "a process"
+    if record is not None:
+        engine = AttachedEngine.over_socket(record.socket)
+        # It closes itself where it gets no answer.
+        if await engine.answers_within(_PATIENCE):
+            await engine.close()
+            return ok("owner", f"{whom} runs on the folder and answers")
+    return failed(
+        "owner",
+        f"{whom} holds the folder and does not answer",
+        f"wait if it is starting or ending; else end {whom}",
+    )
+
+
+async def server(around: Surroundings) -> Result:
+    """Temporal's development server runs under an owner, or not at all."""
+    data = existing(around)
+    if data is None or not _locked(data.server_lock):
+        return ok("temporal server", "does not run")
+    record = ServerRecord.read(data.server_record)
+    whom = f"process {record.pid}" if record else "an unknown process"
+    if not _locked(data.path / "lock"):
+        return warning(
+            "temporal server",
+            f"left behind by an owner that died ({whom})",
+            "the next command that opens the folder ends it; nothing to do",
+        )
+    if record is None or not await _listens(record.port):
+        return failed(
+            "temporal server",
+            f"runs ({whom}) and does not answer",
+            f"stop `engram up` and start it again; {data.server_log} says more",
+        )
+    return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
+
+
+async def store(around: Surroundings) -> Result:
+    """What is stored was written by this schema version and with this embedder."""
+    data = existing(around)
+    prefix = around.settings.collection_prefix
+    if data is None or not (record := data.store / f"{prefix}.store.json").exists():
+        return ok("store", "empty")
+    stored = read_record(record)
+    size = stored.get("dimensions") if stored else None
+    if stored is None or not isinstance(size, int):
+        return failed("store", f"{record} cannot be read", "restore the folder from a backup")
+    try:
+        # The size is left aside: some models would have to be asked for it. The name tells.
+        wanted = make_embedder(around.settings.embedder).identity
+        check_identity(stored, embedder=wanted, dimensions=size)
+    except SchemaMismatch as error:
+        return failed("store", error.message, error.hint or "start a new store")
+    except EngramError as error:
+        return failed("store", error.message, "mend the embedder first")
+    return ok("store", f"schema {stored['schema_version']}, {stored['embedder']}")
+
+
+def ports(around: Surroundings) -> Result:
+    """The ports that are asked for are free, or taken by the process that runs on the folder."""
+    asked = _asked_ports(around)
+    if not asked:
+        return ok("ports", "free ones are chosen")
+    data = existing(around)
+    if data is not None and _locked(data.path / "lock"):
+        return ok("ports", "taken by the process that runs on the folder")
+    for name, port in asked.items():
+        try:
+            require_free(port, name)
+        except PortInUse as error:
+            return failed("ports", error.message, error.hint or f"set {name}")
+    return ok("ports", f"free: {', '.join(map(str, asked.values()))}")
+
+
+def existing(around: Surroundings) -> DataFolder | None:
+    """The data folder if it is there; looking must not make it."""
+    path = around.settings.data_dir
+    return DataFolder(path) if path.is_dir() and os.access(path, os.R_OK | os.W_OK) else None
+
+
+def _asked_ports(around: Surroundings) -> dict[str, int]:
+    given = around.settings
+    asked: dict[str, int | None] = {"ENGRAM_TEMPORAL_PORT": given.temporal_port}
+    if given.temporal_ui:
+        asked["ENGRAM_TEMPORAL_UI_PORT"] = given.temporal_ui_port
+    if given.http_enabled:
+        asked["ENGRAM_HTTP_PORT"] = given.http_port
+    return {name: port for name, port in asked.items() if port is not None}
+
+
+def _locked(path: Path) -> bool:
+    """Whether somebody holds this lock; a lock that is not there is not made."""
+    if not path.exists():
+        return False
+    probe = FileLock(path)
+    if not probe.try_acquire():
+        return True
+    probe.release()
+    return False
+
+
+async def _listens(port: int) -> bool:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            _, writer = await asyncio.open_connection(LOOPBACK, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or the nearest above it that exists."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path

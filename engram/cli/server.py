@@ -1,0 +1,229 @@
+"""Commands that start something and stay, and those on API keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram.cli import output
+from engram.cli.running import Connected, DataDir, Json, User, memory_of, run, settings_from
+from engram.domain.scope import Access
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from engram.server.keys import ApiKey, KeyFile
+    from engram.settings import Settings
+
+# --- commands that start something and stay: the demo, everything at once, a worker, MCP
+
+commands = typer.Typer()
+
+
+@commands.command()
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything up for a look at the Temporal UI.")
+    ] = False,
+    conversation: Annotated[
+        Path | None, typer.Option("--conversation", help="Play this file instead.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", "-d", help="Keep the demo's data here.")
+    ] = None,
+) -> None:
+    """Watch Engram remember a real conversation: nothing to set up, nothing left behind.
+
+    Example: engram demo --keep
+    """
+    from engram.cli.demo import play  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from()
+    run(lambda: play(settings, conversation=conversation, data_dir=data_dir, keep=keep))
+
+
+@commands.command()
+def up(data_dir: DataDir = None) -> None:
+    """Run everything on this machine until Ctrl-C; other commands and programs attach.
+
+    In another terminal: engram recall "Where do I live?" -u ada
+
+    Example: engram up
+    """
+    from engram.cli.serving import serve_embedded  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from(data_dir, stays=True)
+    run(lambda: serve_embedded(settings))
+
+
+@commands.command()
+def worker() -> None:
+    """Run a worker against the Temporal and Qdrant servers that the settings name.
+
+    Example: ENGRAM_TEMPORAL_ADDRESS=temporal.example.org:7233 engram worker
+    """
+    from engram.cli.serving import serve_worker  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from(stays=True)
+    run(lambda: serve_worker(settings))
+
+
+@commands.command()
+def mcp(user: User, data_dir: DataDir = None, connected: Connected = False) -> None:
+    """Give an MCP client (an assistant, an editor) this user's memory; the client starts this.
+
+    In the client's configuration: {"command": "engram", "args": ["mcp", "-u", "ada"]}
+
+    Example: engram mcp -u ada
+    """
+    from engram.cli.serving import serve_stdio  # noqa: PLC0415 - only what is used loads
+
+    run(lambda: serve_stdio(lambda: memory_of(user, data_dir, connected)))
+
+
+# --- commands of the HTTP door: API keys, and serving it alone
+
+keys = typer.Typer(
+    name="keys",
+    help="API keys of the HTTP API and of MCP over HTTP. A running server knows changes at once.",
+    no_args_is_help=True,
+)
+commands.add_typer(keys)
+
+
+@commands.command()
+def serve() -> None:
+    """Serve the HTTP API over the Temporal and Qdrant servers that the settings name.
+
+    It does none of the work: `engram worker` does. Any number may run, with one file of keys.
+
+    Example: ENGRAM_KEYS_FILE=keys.json engram serve
+    """
+    from engram.cli.serving import serve_api  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from(stays=True)
+    run(lambda: serve_api(settings))
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What to call it; stands in the server's log.")],
+    access: Annotated[
+        Access,
+        typer.Option(
+            help="read; write: also add, correct and forget; admin: also erase, passes, import."
+        ),
+    ],
+    namespace: Annotated[
+        str | None,
+        typer.Option(help="The namespace it opens; else ENGRAM_NAMESPACE.", show_default="default"),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", help="The one user it opens; else all of the namespace."),
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days until it expires; else never.", min=0)
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Make an API key and show it, once: only a digest of it is kept.
+
+    Example: engram keys create laptop --access write --user ada
+    """
+    from datetime import timedelta  # noqa: PLC0415 - only what is used loads
+
+    from engram.server.keys import new_key  # noqa: PLC0415 - same
+    from engram.system import new_secret, system_clock  # noqa: PLC0415 - same
+
+    settings, file = _opened(data_dir)
+    now = system_clock()
+    token, key = new_key(
+        new_secret(),
+        name=name,
+        access=access,
+        namespace=namespace or settings.namespace,
+        user_id=user,
+        now=now,
+        expires_at=None if days is None else now + timedelta(days=days),
+    )
+    file.add(key, now)
+    if as_json:
+        output.print_json({"token": token, "key": _shown(key), "file": str(file.path)})
+        return
+    output.console.print(token)
+    output.errors.print(f"Kept in {file.path} as {key.name} ({key.id}).", style="dim")
+    output.errors.print("Note it now: it is not shown again, and nobody can find it out.")
+
+
+@keys.command("list")
+def list_keys(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Every key, with what it opens and whether it still does; never the key itself.
+
+    Example: engram keys list
+    """
+    _, file = _opened(data_dir)
+    found = [_shown(key) for key in file.read()]
+    if as_json:
+        output.print_json(found)
+        return
+    columns = ("id", "name", "access", "namespace", "user", "created", "expires", "state")
+    output.print_table(
+        columns,
+        [[_cell(row[column]) for column in columns] for row in found],
+        empty="There are no API keys. `engram keys create NAME --access write` makes one.",
+    )
+
+
+@keys.command()
+def revoke(
+    key: Annotated[str, typer.Argument(help="Its id or its name.")],
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Take a key back: the next request that carries it is refused.
+
+    Example: engram keys revoke laptop
+    """
+    from engram.system import system_clock  # noqa: PLC0415 - only what is used loads
+
+    _, file = _opened(data_dir)
+    revoked = file.revoke(key, system_clock())
+    if as_json:
+        output.print_json([_shown(one) for one in revoked])
+    elif revoked:
+        output.console.print("Revoked " + ", ".join(f"{one.name} ({one.id})" for one in revoked))
+    else:
+        output.console.print("It was revoked before.")
+
+
+def _opened(data_dir: Path | None) -> tuple[Settings, KeyFile]:
+    from engram.server.keys import KeyFile  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from(data_dir)
+    return settings, KeyFile(settings.keys_path)
+
+
+def _cell(value: datetime | str | None) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
+
+
+def _shown(key: ApiKey) -> dict[str, Any]:
+    from engram.system import system_clock  # noqa: PLC0415 - only what is used loads
+
+    return {
+        "id": key.id,
+        "name": key.name,
+        "access": key.access.value,
+        "namespace": key.namespace,
+        "user": key.user_id,
+        "created": key.created_at,
+        "expires": key.expires_at,
+        "revoked": key.revoked_at,
+        "state": key.state(system_clock()),
+    }

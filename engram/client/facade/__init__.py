@@ -1,1 +1,0 @@
-"""The methods of a memory store, by what they are about."""

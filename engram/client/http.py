@@ -1,0 +1,452 @@
+"""The engine of a process that works through another one, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import ssl
+import stat
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from engram.client.engine import MemoryPage, MemoryStats, Receipt
+from engram.contracts.consolidation import ConsolidationReport
+from engram.contracts.session import EncodeCall, SessionSummary
+from engram.domain.buffer import RememberedTurn
+from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
+from engram.domain.scope import Scope
+from engram.errors import (
+    EngramError,
+    InvalidSettings,
+    MemoryClosed,
+    MemoryNotFound,
+    OwnerUnavailable,
+    UnknownFailure,
+    error_from_dict,
+)
+from engram.operations.registry import Answer, Asked, Operation
+from engram.recall.request import RecallRequest
+from engram.recall.results import RecallHit
+from engram.settings import Settings
+
+# --- asking another process over HTTP, and turning its problems back into typed errors
+
+_Answer = TypeVar("_Answer")
+_TRIES = 2
+_ENDED_HINT = "It may have ended; opening the memory again starts it anew."
+# What proxies say when nobody behind them answers.
+_NOBODY_BEHIND = frozenset({502, 503, 504})
+
+
+class Wire:
+    """Sends requests and reads typed answers.
+
+    Requests that meet a broken connection are sent once more: ids are settled
+    before they are sent, so that what arrives twice takes effect once.
+
+    Args:
+        client: Its base URL is that of the application; closed with the wire.
+        silence: What to do when nobody answers.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, silence: str = _ENDED_HINT) -> None:
+        self._client = client
+        self._silence = silence
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        answer: TypeAdapter[_Answer],
+        *,
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: str | None = None,
+    ) -> _Answer:
+        """Send one request and wait for its answer, however long it takes.
+
+        Raises:
+            OwnerUnavailable: nobody answers, or the answer broke off twice.
+            EngramError: whatever the other side raised.
+            UnknownFailure: the answer is not one that this version knows.
+        """
+        response = await self._send(method, path, query, body)
+        if not response.is_success:
+            raise _problem(response)
+        try:
+            return answer.validate_json(response.content)
+        except ValidationError as error:
+            raise UnknownFailure(
+                f"The answer to {method} has an unknown form ({error.error_count()} differences).",
+                hint="Use the same version of Engram in all processes.",
+            ) from None  # its text would repeat what the answer holds
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | Sequence[str]] | None,
+        body: str | None,
+    ) -> httpx.Response:
+        if self._client.is_closed:
+            raise MemoryClosed("This memory store is closed.")
+        headers = {"content-type": "application/json"} if body is not None else None
+        broken: httpx.TransportError | None = None
+        for _ in range(_TRIES):
+            try:
+                return await self._client.request(
+                    method, path, params=query, content=body, headers=headers
+                )
+            except httpx.TransportError as error:
+                broken = error
+        raise OwnerUnavailable(
+            f"The process that has the memory does not answer ({type(broken).__name__}).",
+            hint=self._silence,
+        ) from broken
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.aclose()
+
+
+def _problem(response: httpx.Response) -> EngramError:
+    try:
+        found: Any = response.json()
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and isinstance(found.get("code"), str):
+        return error_from_dict(found)
+    if response.status_code in _NOBODY_BEHIND:
+        return OwnerUnavailable(
+            f"What stands before the memory answered with status {response.status_code}."
+        )
+    return UnknownFailure(
+        f"The other side answered with status {response.status_code}.",
+        hint="Use the same version of Engram in all processes.",
+    )
+
+
+# --- the engine of a process that works through another one, over HTTP
+
+_log = structlog.get_logger("engram.client")
+
+_POLL_SECONDS = 0.05
+_SAY_SO_SECONDS = 1.0
+# Answers have no limit of time: an outage behind the owner delays an acknowledgement,
+# and consolidation takes what it takes.
+PATIENT = httpx.Timeout(None, connect=5.0)
+# A socket speaks no TLS: loading the authorities took a third of the time to attach.
+_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
+
+_RECEIPT = TypeAdapter(Receipt)
+_HITS = TypeAdapter(list[RecallHit])
+_MEMORY: TypeAdapter[Any] = TypeAdapter(AnyMemory)
+_MEMORIES: TypeAdapter[list[Any]] = TypeAdapter(list[AnyMemory])
+_PAGE = TypeAdapter(MemoryPage)
+_STATS = TypeAdapter(MemoryStats)
+_REPORT = TypeAdapter(ConsolidationReport)
+_SUMMARY: TypeAdapter[SessionSummary | None] = TypeAdapter(SessionSummary | None)
+_TURNS = TypeAdapter(list[RememberedTurn])
+_ASKED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
+
+
+class FolderOwner(Protocol):
+    """Who holds a data folder."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    @property
+    def socket(self) -> Path:
+        """Where it answers."""
+        ...
+
+
+class OwnedFolder(Protocol):
+    """What attaching needs to know of a data folder."""
+
+    def owner(self) -> FolderOwner | None:
+        """Who wrote that it owns the folder."""
+        ...
+
+    def has_owner(self) -> bool:
+        """Whether anybody owns it now."""
+        ...
+
+    def in_use(self) -> EngramError:
+        """The error for an owner that does not answer."""
+        ...
+
+
+class AttachedEngine:
+    """A :class:`engram.client.engine.MemoryEngine` behind HTTP.
+
+    Args:
+        client: Its base URL is that of the application; closed with the engine.
+        silence: What to do when nobody answers.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, silence: str | None = None) -> None:
+        self._wire = Wire(client) if silence is None else Wire(client, silence)
+        self._health: Mapping[str, Any] = {}
+
+    @classmethod
+    def over_socket(cls, path: Path) -> AttachedEngine:
+        """Through a Unix socket."""
+        transport = httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_AUTHORITIES)
+        return cls(
+            httpx.AsyncClient(
+                base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False
+            )
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls, folder: OwnedFolder, settings: Settings
+    ) -> AsyncIterator[AttachedEngine]:
+        """Attached to the folder's owner, which may still be starting.
+
+        Raises:
+            OwnerUnavailable: there is no owner any more: the folder can be had.
+            DataFolderInUse: the owner did not answer within ``settings.attach_timeout``.
+        """
+        engine = await cls._wait_for_owner(folder, settings.attach_timeout.total_seconds())
+        try:
+            yield engine
+        finally:
+            await engine.close()
+
+    @classmethod
+    async def _wait_for_owner(cls, folder: OwnedFolder, patience: float) -> AttachedEngine:
+        began = time.monotonic()
+        said = False
+        while (waited := time.monotonic() - began) < patience:
+            owner = folder.owner()
+            if owner is not None and _is_ours(owner.socket):
+                engine = cls.over_socket(owner.socket)
+                if await engine.answers_within(patience - waited):
+                    return engine
+            if not folder.has_owner():
+                raise OwnerUnavailable(
+                    "The process that owned the data folder ended.", hint="Open it again."
+                )
+            if not said and waited > _SAY_SO_SECONDS:
+                said = True
+                _log.info(
+                    "waiting for the process that owns the data folder to answer",
+                    pid=owner.pid if owner else None,
+                    seconds_left=round(patience - waited),
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+        error = folder.in_use()
+        error.details["waited_seconds"] = patience
+        raise error
+
+    async def answers_within(self, patience: float) -> bool:
+        """Whether the other side answers in so many seconds; if not, this engine is closed."""
+        try:
+            async with asyncio.timeout(patience):
+                await self.greet()
+        except (EngramError, TimeoutError) as error:
+            _log.debug("the owner does not answer yet", reason=type(error).__name__)
+            await self.close()
+            return False
+        except BaseException:
+            await self.close()
+            raise
+        return True
+
+    async def greet(self) -> None:
+        """Learn who answers, and where its Temporal UI is.
+
+        Raises:
+            OwnerUnavailable: nobody answers.
+        """
+        self._health = await self._wire.ask("GET", "/v1/health", _HEALTH)
+
+    @property
+    def ui_url(self) -> str | None:
+        """The Temporal UI of the process that answers, when it has one."""
+        template = self._health.get("workflow_url")
+        return template.partition("/namespaces/")[0] if template else None
+
+    async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
+        """See :meth:`engram.client.engine.MemoryEngine.encode`."""
+        path = _session(scope, session_id) + "/turns"
+        return await self._wire.ask("POST", path, _RECEIPT, body=call.model_dump_json())
+
+    async def recall(self, scope: Scope, request: RecallRequest) -> list[RecallHit]:
+        """See :meth:`engram.client.engine.MemoryEngine.recall`."""
+        asked = asdict(request)
+        asked["memory_types"] = asked.pop("types")
+        asked["tags"] = asked["tags"] or None
+        body = _ASKED.dump_json(asked).decode()
+        return await self._wire.ask("POST", _user(scope) + "/recall", _HITS, body=body)
+
+    async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
+        """See :meth:`engram.client.engine.MemoryEngine.get`."""
+        found: AnyMemory = await self._wire.ask("GET", _memory(scope, memory_id), _MEMORY)
+        return found
+
+    async def list_memories(
+        self,
+        scope: Scope,
+        *,
+        memory_types: Sequence[MemoryType],
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+        include_test: bool = False,
+    ) -> MemoryPage:
+        """See :meth:`engram.client.engine.MemoryEngine.list_memories`."""
+        given = {"status": status, "limit": limit, "cursor": cursor, "include_test": include_test}
+        asked = {key: str(value) for key, value in given.items() if value is not None}
+        query = {**asked, "memory_type": [str(kind) for kind in memory_types]}
+        return await self._wire.ask("GET", _user(scope) + "/memories", _PAGE, query=query)
+
+    async def history(self, scope: Scope, memory_id: str) -> list[AnyMemory]:
+        """See :meth:`engram.client.engine.MemoryEngine.history`."""
+        return await self._wire.ask("GET", _memory(scope, memory_id) + "/history", _MEMORIES)
+
+    async def stats(self, scope: Scope) -> MemoryStats:
+        """See :meth:`engram.client.engine.MemoryEngine.stats`."""
+        return await self._wire.ask("GET", _user(scope) + "/stats", _STATS)
+
+    async def consolidate(
+        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
+    ) -> ConsolidationReport:
+        """See :meth:`engram.client.engine.MemoryEngine.consolidate`."""
+        query = {"test_only": str(test_only), "dry_run": str(dry_run)}
+        return await self._wire.ask("POST", _user(scope) + "/consolidate", _REPORT, query=query)
+
+    async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
+        """See :meth:`engram.client.engine.MemoryEngine.end_session`."""
+        return await self._wire.ask("POST", _session(scope, session_id) + "/end", _SUMMARY)
+
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
+        """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
+        path = _session(scope, session_id) + "/working-memory"
+        return await self._wire.ask("GET", path, _TURNS, query={"include_test": str(include_test)})
+
+    async def perform(
+        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    ) -> Answer:
+        """See :meth:`engram.client.engine.MemoryEngine.perform`."""
+        path = f"{_user(scope)}/{operation.name}"
+        return await self._wire.ask("POST", path, operation.reader, body=asked.model_dump_json())
+
+    def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
+        """See :meth:`engram.client.engine.MemoryEngine.run_url`."""
+        template = self._health.get("run_url" if run_id else "workflow_url")
+        if not template:
+            return None
+        filled = str(template).replace("WORKFLOW-ID", quote(workflow_id, safe=""))
+        return filled.replace("RUN-ID", quote(run_id or "", safe=""))
+
+    async def check(self) -> None:
+        """See :meth:`engram.client.engine.MemoryEngine.check`."""
+        await self._wire.ask("GET", "/v1/ready", _HEALTH)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._wire.close()
+
+
+def _user(scope: Scope) -> str:
+    return f"/v1/namespaces/{_part(scope.namespace)}/users/{_part(scope.user_id)}"
+
+
+def _session(scope: Scope, session_id: str) -> str:
+    return f"{_user(scope)}/sessions/{_part(session_id)}"
+
+
+def _memory(scope: Scope, memory_id: str) -> str:
+    if not _MEMORY_ID.match(memory_id):
+        # No id looks like this, and some of it could not stand in an address.
+        raise MemoryNotFound(
+            "No memory with this id belongs to this user.",
+            hint="Ids come from receipts, recall and list.",
+        )
+    return f"{_user(scope)}/memories/{memory_id}"
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a socket lies there that nobody else made."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
+
+
+# --- reaching a memory over the network, with an API key
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+_UNREACHABLE_HINT = (
+    "Check the address and whether the server runs. Certificates are verified; SSL_CERT_FILE "
+    "names a private authority."
+)
+
+
+def remote_engine(url: str, api_key: str) -> AttachedEngine:
+    """An engine behind an HTTP API; certificates are verified.
+
+    Authorities are certifi's, or those that SSL_CERT_FILE or SSL_CERT_DIR name.
+
+    Args:
+        url: Where the API is.
+        api_key: Opens it.
+
+    Raises:
+        InvalidSettings: the address or the key has a form that no address or key has.
+    """
+    if not api_key.isascii() or not api_key.isprintable():
+        raise InvalidSettings("The API key is not usable.", allowed="engram_ and what follows")
+    client = httpx.AsyncClient(
+        base_url=_checked(url),
+        transport=httpx.AsyncHTTPTransport(verify=True, trust_env=True),
+        timeout=PATIENT,
+        # No proxies of the environment, which would see the key where TLS does not hide it.
+        trust_env=False,
+        headers={"Authorization": f"Bearer {api_key}"},
+    )
+    return AttachedEngine(client, _UNREACHABLE_HINT)
+
+
+def _checked(url: str) -> str:
+    """The address without a slash at its end."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or parts.username or parts.password:
+        # Not repeated: people paste addresses with keys in them.
+        raise InvalidSettings(
+            "The address of the HTTP API is not usable.",
+            allowed="http:// or https://, a host, a port where it is not the usual one, and a path "
+            "where a proxy adds one",
+        )
+    if parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
+        _log.warning("the API key travels unencrypted; use https", host=parts.hostname)
+    return url.rstrip("/")

@@ -1,0 +1,314 @@
+"""What an update makes of a memory: its sources, its assertions, its confidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, TypeVar
+
+from engram.domain.confidence import ExtractionMethod, Verification
+from engram.domain.memories import (
+    DerivedMemory,
+    Episode,
+    Evidence,
+    MemoryStatus,
+    SemanticMemory,
+    Telling,
+    has_seen,
+    remember,
+)
+from engram.domain.plan import Supersession, Survival, UpdateNote
+from engram.lifecycle.decisions import told_again
+
+# --- which episodes say so: bounded, and yet each counts once
+#
+# A thing can be said a thousand times. Kept whole are the first sources and the
+# latest ones; of those between only a fingerprint remains, by which reading them
+# again is recognised. Past the last bound the oldest fingerprints go as well: by
+# then an episode counted twice would change the corroboration by less than 1e-90.
+
+FIRST_KEPT: Final = 16
+LATEST_KEPT: Final = 48
+MOST_FINGERPRINTS: Final = 2048
+# Hexadecimal digits. Two of 2,000 episodes share one with a probability of 5e-4.
+_LENGTH: Final = 8
+
+D = TypeVar("D", bound=DerivedMemory)
+
+
+def has_source(memory: DerivedMemory, episode_id: str) -> bool:
+    """Whether the episode is among all that ever confirmed the memory, as far as is known."""
+    if episode_id in memory.source_episode_ids:
+        return True
+    return bool(memory.folded_sources) and _fingerprint(episode_id) in _fingerprints(memory)
+
+
+def has_read(memory: DerivedMemory, episode_ids: Iterable[str]) -> bool:
+    """Whether the memory rests on all these episodes already."""
+    return all(has_source(memory, episode_id) for episode_id in episode_ids)
+
+
+def folded(memory: D) -> D:
+    """``memory`` with no more sources and tellings than are kept; the same if it has no more."""
+    sources = memory.source_episode_ids
+    if len(sources) <= FIRST_KEPT + LATEST_KEPT:
+        return memory
+    between = sources[FIRST_KEPT:-LATEST_KEPT]
+    kept = (*sources[:FIRST_KEPT], *sources[-LATEST_KEPT:])
+    prints = (*_fingerprints(memory), *map(_fingerprint, between))
+    newest = tuple(dict.fromkeys(reversed(prints)))[:MOST_FINGERPRINTS][::-1]
+    changes: dict[str, object] = {"source_episode_ids": kept, "folded_sources": "".join(newest)}
+    if isinstance(memory, SemanticMemory):
+        changes["tellings"] = _with_sources(memory.tellings, frozenset(kept))
+    return memory.model_copy(update=changes)
+
+
+def _with_sources(tellings: tuple[Telling, ...], kept: frozenset[str]) -> tuple[Telling, ...]:
+    return tuple(one for one in tellings if not kept.isdisjoint(one.episode_ids))
+
+
+def _fingerprints(memory: DerivedMemory) -> tuple[str, ...]:
+    text = memory.folded_sources
+    return tuple(text[start : start + _LENGTH] for start in range(0, len(text), _LENGTH))
+
+
+def _fingerprint(episode_id: str) -> str:
+    return hashlib.sha256(episode_id.encode()).hexdigest()[:_LENGTH]
+
+
+# --- which tellings a memory has, and what it is after it gained or lost some
+
+
+def tellings_of(memory: SemanticMemory) -> tuple[Telling, ...]:
+    """Each time the memory was told, as far as its sources exist.
+
+    Where none of these tells it, because it gained them from a duplicate without a slot,
+    the memory itself says when it was first and last told.
+    """
+    sources = set(memory.source_episode_ids)
+    kept = tuple(one for one in memory.tellings if sources & set(one.episode_ids))
+    return kept or _remembered(memory)
+
+
+def retold(
+    memory: SemanticMemory, tellings: Iterable[Telling], *, without: Collection[Telling]
+) -> SemanticMemory:
+    """``memory`` with these tellings; what only the others say is no source of it any more.
+
+    Args:
+        memory: With all sources of all tellings. A telling without any is left out.
+        tellings: The old and the new ones; doubles count once.
+        without: Those that are taken away.
+    """
+    known = set(memory.source_episode_ids)
+    kept = tuple(
+        one
+        for one in dict.fromkeys(tellings)
+        if one not in without and known & set(one.episode_ids)
+    )
+    if not kept:
+        return memory
+    gone = sources_only_of(without, kept)
+    sources = tuple(e for e in memory.source_episode_ids if e not in gone)
+    changes: dict[str, object] = {"tellings": kept}
+    if sources != memory.source_episode_ids:
+        changes["source_episode_ids"] = sources
+        changes["confidence"] = memory.confidence.model_copy(
+            update={
+                "supporting_episodes": _support_without(gone, memory),
+                "last_confirmed": max(one.known_at for one in kept),
+            }
+        )
+    return quoting(memory.model_copy(update=changes), without=gone)
+
+
+def quoting(memory: SemanticMemory, *, without: Collection[str]) -> SemanticMemory:
+    """``memory`` without what it quotes from these episodes; without any, it counts as inferred."""
+    kept = tuple(quote for quote in memory.evidence if quote.episode_id not in without)
+    if kept == memory.evidence:
+        return memory
+    changes: dict[str, object] = {}
+    if not kept:
+        changes["method"] = ExtractionMethod.INFERRED
+        if memory.confidence.verification is Verification.EVIDENCE_FOUND:
+            changes["verification"] = Verification.UNCHECKED
+    confidence = memory.confidence.model_copy(update=changes)
+    return memory.model_copy(update={"evidence": kept, "confidence": confidence})
+
+
+def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[str]:
+    """The episodes that some tellings rest on, and others do not."""
+    elsewhere = {e for one in others for e in one.episode_ids}
+    return {e for one in these for e in one.episode_ids} - elsewhere
+
+
+def _support_without(gone: Collection[str], memory: SemanticMemory) -> int:
+    """How many episodes support it without those; folded ones stay."""
+    lost = sum(source in gone for source in memory.source_episode_ids)
+    return max(memory.confidence.supporting_episodes - lost, 1)
+
+
+def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:
+    first = Telling(
+        event_at=memory.event_at,
+        known_at=memory.known_at,
+        begins=memory.valid_from == memory.event_at,
+        episode_ids=memory.source_episode_ids[:1],
+    )
+    if len(memory.source_episode_ids) == 1:
+        return (first,)
+    last = memory.confidence.last_confirmed
+    again = Telling(event_at=last, known_at=last, episode_ids=memory.source_episode_ids[1:])
+    return first, again
+
+
+# --- a further episode says the same: what changes, and what does not
+
+
+def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
+    """``memory`` with these episodes among its sources; None if they all were already.
+
+    Re-reading the same episode corroborates nothing. ``known_at`` never moves
+    later, because the memory was known since its first source; an earlier source
+    that arrives late (an import) moves it earlier. What time had taken comes back.
+    """
+    fresh = {e.id: e for e in episodes if not has_source(memory, e.id)}
+    if not fresh:
+        return None
+    times = [episode.timestamp for episode in fresh.values()]
+    sources = (*memory.source_episode_ids, *fresh)
+    confidence = memory.confidence.model_copy(
+        update={
+            "supporting_episodes": memory.confidence.supporting_episodes + len(fresh),
+            "last_confirmed": max(memory.confidence.last_confirmed, *times),
+        }
+    )
+    back = told_again(memory)
+    more = back.model_copy(
+        update={
+            "source_episode_ids": sources,
+            "confidence": confidence,
+            "known_at": min(memory.known_at, *times),
+        }
+    )
+    return folded(more)
+
+
+# --- what an update in a plan makes of a memory. Applying it again changes nothing
+
+SELECTIVITY_STEP = 0.1
+# Quotations beyond these add nothing to what verifying finds.
+MAX_EVIDENCE = 16
+
+
+def amended(
+    memory: SemanticMemory, update: UpdateNote, episodes: Mapping[str, Episode]
+) -> SemanticMemory | None:
+    """``memory`` with everything the update says but the retirement; None if nothing changes.
+
+    Args:
+        memory: As it is stored.
+        update: From the plan.
+        episodes: The episodes that confirm it, by id; those that are gone confirm nothing.
+    """
+    sources = [episodes[e] for e in update.add_sources if e in episodes]
+    after = evident(corroborated(memory, sources) or memory, update.add_evidence)
+    if update.add_tellings or update.drop_tellings:
+        before = tellings_of(memory)
+        after = retold(after, (*before, *update.add_tellings), without=update.drop_tellings)
+    if update.place is not None:
+        after = after.model_copy(update=dict(update.place))
+    after = _reinstated(_succeeding(after, update), update.reinstated_from)
+    after = disputed(after, with_=update.dispute_with, settled=update.settle_with)
+    if update.ending is not None and after.resolution is None:
+        ended = {"resolution": update.ending.resolution, "resolved_at": update.ending.at}
+        after = after.model_copy(update=ended)
+    if update.survival is not None:
+        after = survived(after, update.survival) or after
+    return after if after != memory else None
+
+
+def survived(memory: SemanticMemory, survival: Survival) -> SemanticMemory | None:
+    """``memory`` after a linking pass looked at it; None if that pass has counted already."""
+    if has_seen(memory, survival.operation):
+        return None
+    step = -SELECTIVITY_STEP if survival.pruned else SELECTIVITY_STEP
+    # Rounded, because ten steps of 0.1 should make 1.
+    selectivity = round(min(max(memory.selectivity + step, 0.0), 1.0), 6)
+    passes = memory.consolidation_passes + (0 if survival.pruned else 1)
+    counted = memory.model_copy(update={"selectivity": selectivity, "consolidation_passes": passes})
+    return remember(counted, survival.operation)
+
+
+def retired(memory: SemanticMemory, supersession: Supersession) -> SemanticMemory | None:
+    """``memory`` as something that held until then; None if that is known already."""
+    changes = supersession.model_dump(exclude={"duplicate"})
+    if supersession.duplicate:
+        changes["duplicate_of"] = supersession.superseded_by
+    after = memory.model_copy(update={"status": MemoryStatus.SUPERSEDED, **changes})
+    return after if after != memory else None
+
+
+def disputed(
+    memory: SemanticMemory, *, with_: Collection[str], settled: Collection[str] = ()
+) -> SemanticMemory:
+    """``memory`` in dispute with these, and no longer with those that are settled.
+
+    Each dispute counts as one contradiction while it lasts. What the user
+    confirmed stays confirmed; it counts for less all the same.
+    """
+    new = tuple(one for one in dict.fromkeys(with_) if one not in memory.disputed_with)
+    gone = tuple(one for one in memory.disputed_with if one in settled)
+    if not (new or gone):
+        return memory
+    left = tuple(one for one in (*memory.disputed_with, *new) if one not in gone)
+    before = memory.confidence
+    verification = before.verification
+    if left and verification is not Verification.USER_CONFIRMED:
+        verification = Verification.DISPUTED
+    elif not left and verification is Verification.DISPUTED:
+        found = bool(memory.evidence)
+        verification = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
+    confidence = before.model_copy(
+        update={
+            "contradictions": max(before.contradictions + len(new) - len(gone), 0),
+            "verification": verification,
+        }
+    )
+    return memory.model_copy(update={"disputed_with": left, "confidence": confidence})
+
+
+def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemory:
+    """With further quotations: what was inferred and is now found in words counts as extracted."""
+    fresh = tuple(
+        quote
+        for quote in dict.fromkeys(quotes)
+        if quote not in memory.evidence and quote.episode_id in memory.source_episode_ids
+    )
+    kept = (*memory.evidence, *fresh)[:MAX_EVIDENCE]
+    if kept == memory.evidence:
+        return memory
+    changes: dict[str, object] = {"method": ExtractionMethod.EXTRACTED}
+    if memory.confidence.verification is Verification.UNCHECKED:
+        changes["verification"] = Verification.EVIDENCE_FOUND
+    confidence = memory.confidence.model_copy(update=changes)
+    return memory.model_copy(update={"evidence": kept, "confidence": confidence})
+
+
+def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
+    fresh = tuple(old for old in update.supersedes if old not in memory.supersedes)
+    return memory.model_copy(update={"supersedes": (*memory.supersedes, *fresh)})
+
+
+def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:
+    if replaced_by is None or memory.superseded_by != replaced_by:
+        return memory
+    return memory.model_copy(
+        update={
+            "status": MemoryStatus.ACTIVE,
+            "superseded_by": None,
+            "duplicate_of": None,
+            "valid_to": None,
+            "superseded_known_at": None,
+        }
+    )

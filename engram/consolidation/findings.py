@@ -1,0 +1,253 @@
+"""Storing what deterministic patterns found: facts and negations, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from engram.consolidation.amendments import corroborated
+from engram.domain.confidence import (
+    EXTRACTION_BASE,
+    SEED_FRESH,
+    Confidence,
+    ExtractionMethod,
+    Verification,
+)
+from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    Fact,
+    MemoryStatus,
+    MemoryType,
+    NegationFact,
+)
+from engram.domain.scope import Scope
+from engram.language.found import Extraction, FoundNegation, PatternFact
+from engram.ports import Embedder, MemoryRepository, NewMemory
+from engram.storage.updates import update_memories
+
+Found = tuple[Episode, Extraction]
+FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Writing(Protocol):
+    """Whose memory is written, when, and by which run."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose."""
+        ...
+
+    @property
+    def now(self) -> datetime:
+        """When, by the workflow's clock."""
+        ...
+
+    @property
+    def workflow_id(self) -> str:
+        """By which workflow."""
+        ...
+
+    @property
+    def run_id(self) -> str:
+        """By which run of it."""
+        ...
+
+
+@dataclass
+class _Finding:
+    """One thing found in one episode, and the memory it would be if it were new."""
+
+    episode: Episode
+    memory: Fact | NegationFact
+
+
+class FindingsStore:
+    """Keeps findings under ids derived from what they say.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives them their vectors.
+        new_write_id: Gives a fresh id for each write.
+        seed: Where the corroboration of what is new starts.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        new_write_id: Callable[[], str],
+        *,
+        seed: float = SEED_FRESH,
+    ) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._new_write_id = new_write_id
+        self._seed = seed
+
+    async def store(self, request: Writing, found: Sequence[Found]) -> list[FindingIds]:
+        """Insert what is new, corroborate what is known; the ids by turn."""
+        turns = [
+            [_Finding(episode, self._fact(request, episode, fact)) for fact in extraction.facts]
+            + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
+            for episode, extraction in found
+        ]
+        findings = [finding for turn in turns for finding in turn]
+        if findings:
+            stored = await self._settle_generations(request, findings)
+            await self._insert(request, findings, stored)
+            await self._corroborate(request, findings)
+        return [
+            (
+                tuple(f.memory.id for f in turn if isinstance(f.memory, Fact)),
+                tuple(f.memory.id for f in turn if isinstance(f.memory, NegationFact)),
+            )
+            for turn in turns
+        ]
+
+    async def _settle_generations(
+        self, request: Writing, findings: Sequence[_Finding]
+    ) -> dict[str, AnyMemory]:
+        """Give each finding the generation that is not history yet; what is stored of them."""
+        stored: dict[str, AnyMemory] = {}
+        open_findings = list(findings)
+        while open_findings:
+            stored |= await self._repository.get(
+                request.scope,
+                {finding.memory.id for finding in open_findings},
+                [MemoryType.FACTUAL, MemoryType.NEGATION],
+                fresh=True,
+            )
+            open_findings = [f for f in open_findings if _is_history(stored.get(f.memory.id), f)]
+            for finding in open_findings:
+                finding.memory = _next_generation(request, finding.memory)
+        return stored
+
+    async def _insert(
+        self,
+        request: Writing,
+        findings: Sequence[_Finding],
+        stored: dict[str, AnyMemory],
+    ) -> None:
+        fresh: dict[str, list[_Finding]] = {}
+        for finding in findings:
+            if finding.memory.id not in stored:
+                fresh.setdefault(finding.memory.id, []).append(finding)
+        if not fresh:
+            return
+        # What one batch says several times is stored once, with all its sources.
+        memories = [self._new(same) for same in fresh.values()]
+        vectors = await self._embedder.embed_documents([m.indexed_text for m in memories])
+        await self._repository.insert(
+            request.scope,
+            [NewMemory(memory, vector) for memory, vector in zip(memories, vectors, strict=True)],
+        )
+
+    def _new(self, same: Sequence[_Finding]) -> Fact | NegationFact:
+        first = same[0].memory
+        told = corroborated(first, [finding.episode for finding in same[1:]]) or first
+        return told.model_copy(update={"write_id": self._new_write_id()})
+
+    async def _corroborate(self, request: Writing, findings: Sequence[_Finding]) -> None:
+        """Add the episodes that the stored memories do not name yet.
+
+        Inserting leaves alone what another writer stored a moment before, so
+        every finding is read back here, the fresh ones too.
+        """
+        episodes: dict[str, list[Episode]] = {}
+        for finding in findings:
+            episodes.setdefault(finding.memory.id, []).append(finding.episode)
+
+        def with_sources(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Fact | NegationFact):
+                return None
+            return corroborated(memory, episodes[memory.id])
+
+        await update_memories(
+            self._repository,
+            request.scope,
+            list(episodes),
+            with_sources,
+            new_write_id=self._new_write_id,
+            types=[MemoryType.FACTUAL, MemoryType.NEGATION],
+        )
+
+    def _fact(self, request: Writing, episode: Episode, found: PatternFact) -> Fact:
+        # A pattern fact is identified by category and canonical value.
+        identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
+        return Fact.model_validate(
+            {
+                **_common(request, episode, MemoryType.FACTUAL, identity, self._seed),
+                "content": found.content,
+                "category": found.category,
+                "value": found.value,
+                "evidence": found.evidence,
+                "event_at": found.event_at or episode.timestamp,
+            }
+        )
+
+    def _negation(self, request: Writing, episode: Episode, found: FoundNegation) -> NegationFact:
+        words = content_hash(f"{found.subject}: {found.negates_pattern}")
+        identity = apart(words, is_test=episode.is_test)
+        return NegationFact.model_validate(
+            {
+                **_common(request, episode, MemoryType.NEGATION, identity, self._seed),
+                "content": found.content,
+                "negates_pattern": found.negates_pattern,
+                "subject": found.subject,
+                "evidence": found.evidence,
+                "event_at": episode.timestamp,
+            }
+        )
+
+
+def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
+    """Whether the memory has ended before this episode was said, so that saying it begins anew."""
+    return (
+        isinstance(stored, DerivedMemory)
+        and stored.status is MemoryStatus.SUPERSEDED
+        and finding.episode.id not in stored.source_episode_ids
+        and finding.episode.timestamp > (stored.superseded_known_at or stored.known_at)
+    )
+
+
+def _next_generation(request: Writing, memory: Fact | NegationFact) -> Fact | NegationFact:
+    generation = memory.generation + 1
+    return memory.model_copy(
+        update={
+            "generation": generation,
+            "id": derived_id(request.scope, memory.type, memory.identity, generation),
+        }
+    )
+
+
+def _common(
+    request: Writing, episode: Episode, kind: MemoryType, identity: str, seed: float
+) -> dict[str, object]:
+    return {
+        "id": derived_id(request.scope, kind, identity, 0),
+        "namespace": request.scope.namespace,
+        "user_id": request.scope.user_id,
+        "known_at": episode.timestamp,
+        "created_at": request.now,
+        "derived_at": request.now,
+        "session_id": episode.session_id,
+        "importance": episode.importance,
+        "is_test": episode.is_test,
+        "provenance": episode.provenance.model_copy(
+            update={"workflow_id": request.workflow_id, "run_id": request.run_id}
+        ),
+        "source_episode_ids": (episode.id,),
+        "identity": identity,
+        "confidence": Confidence(
+            method=ExtractionMethod.EXTRACTED,
+            extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],
+            last_confirmed=episode.timestamp,
+            verification=Verification.EVIDENCE_FOUND,
+            seed=seed,
+        ),
+    }

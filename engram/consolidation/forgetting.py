@@ -1,0 +1,432 @@
+"""Forgetting one memory: what is left of those derived from it, settled first, then done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from engram.consolidation.amendments import retold
+from engram.contracts.removal import ForgetPlan
+from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    Fact,
+    LinkKind,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    NegationFact,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.ports import AnyOf, Equals, Filter, MemoryRepository
+from engram.storage.updates import (
+    NewWriteId,
+    episodes_by_id,
+    every_page,
+    one_memory,
+    update_memories,
+)
+
+# --- what is left of memories when others are forgotten: a pure function each way
+#
+# Forgetting takes a memory, and whatever was derived only from it. What rests on
+# something else as well stays, without any trace of what is gone.
+
+# Composed again from what is left. Guidance is not: it counts, and quotes nobody.
+RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
+# What another memory is made of: a summary of its members, a habit of what it was promoted from.
+_MADE_FROM = frozenset({LinkKind.BELONGS_TO, LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
+
+# Shorter ones are in everybody's mouth.
+_WORD = re.compile(r"\w{4,}")
+
+
+def is_digest(memory: DerivedMemory) -> bool:
+    """Whether it is composed from memories, and is composed again from those that are left."""
+    return isinstance(memory, SemanticMemory) and memory.form in RECOMPOSED
+
+
+def names_any(memory: DerivedMemory, gone: Collection[str]) -> bool:
+    """Whether anything in it refers to one of these ids."""
+    text = memory.model_dump_json()
+    return any(memory_id in text for memory_id in gone)
+
+
+def is_made_from(memory: DerivedMemory, gone: Collection[str]) -> bool:
+    """Whether its words come from one of these: a summary or a habit of it."""
+    return _is_composed(memory) and any(
+        link.target_id in gone and link.kind in _MADE_FROM for link in memory.links
+    )
+
+
+def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[Episode]) -> bool:
+    """Whether it is a summary or a habit with words that only forgotten turns say.
+
+    Such wording goes; a later pass words anew what the other sources support.
+    """
+    if not _is_composed(memory):
+        return False
+    kept = {word for episode in left for word in _words(episode.content)}
+    lost = {word for episode in gone for word in _words(episode.content)}
+    said = memory.content
+    if isinstance(memory, ProceduralMemory):
+        said = f"{said} {memory.trigger_context}"
+    return not lost.isdisjoint(_words(said) - kept)
+
+
+def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory]) -> bool:
+    """Whether it was merged into one of these, and rests on nothing that this one does not."""
+    kept = gone.get(memory.duplicate_of or "") if isinstance(memory, SemanticMemory) else None
+    return kept is not None and set(memory.source_episode_ids) <= set(kept.source_episode_ids)
+
+
+def _is_composed(memory: DerivedMemory) -> bool:
+    return isinstance(memory, ProceduralMemory) or (
+        isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def without_sources(
+    memory: DerivedMemory, gone: Collection[str], left: Mapping[str, Episode]
+) -> DerivedMemory | None:
+    """``memory`` as drawn from its other sources; None if it has no other.
+
+    Args:
+        memory: Rests on some of the episodes that are forgotten.
+        gone: Those episodes.
+        left: The episodes among its sources that stay, by id.
+    """
+    sources = tuple(e for e in memory.source_episode_ids if e in left and e not in gone)
+    if not sources:
+        return None
+    lost = sum(source in gone for source in memory.source_episode_ids)
+    confidence = memory.confidence.model_copy(
+        update={"supporting_episodes": max(memory.confidence.supporting_episodes - lost, 1)}
+    )
+    kept = memory.model_copy(update={"source_episode_ids": sources, "confidence": confidence})
+    match kept:
+        case SemanticMemory():
+            evidence = tuple(quote for quote in kept.evidence if quote.episode_id not in gone)
+            kept = kept.model_copy(update={"evidence": evidence})
+            told = tuple(
+                telling.model_copy(update={"episode_ids": ids})
+                for telling in kept.tellings
+                if (ids := tuple(e for e in telling.episode_ids if e not in gone))
+            )
+            return retold(kept, told, without=()) if told else kept
+        case Fact() | NegationFact():
+            words = kept.evidence
+            if not any(words in left[source].content for source in sources):
+                # Those words were the forgotten turn's; a source that stays speaks for itself.
+                words = left[sources[0]].content
+            return kept.model_copy(update={"evidence": words})
+    return kept
+
+
+def without_references(
+    memory: DerivedMemory, gone: Collection[str], heirs: Mapping[str, str | None]
+) -> DerivedMemory | None:
+    """``memory`` without links to, and disputes with, what is gone; None if nothing changes.
+
+    What was replaced by something that is gone is replaced by what replaced that,
+    or holds again.
+
+    Args:
+        memory: Stays.
+        gone: Ids that are forgotten.
+        heirs: For each of them, the memory that stays and had replaced it, if any.
+    """
+    changes: dict[str, object] = {
+        "links": tuple(link for link in memory.links if link.target_id not in gone),
+        "supersedes": tuple(one for one in memory.supersedes if one not in gone),
+    }
+    if isinstance(memory, SemanticMemory):
+        changes["disputed_with"] = tuple(m for m in memory.disputed_with if m not in gone)
+        if memory.duplicate_of in gone:
+            changes["duplicate_of"] = None
+    if memory.superseded_by in gone:
+        heir = heirs.get(memory.superseded_by or "")
+        changes["superseded_by"] = heir
+        # What only said the same as a forgotten memory does not come back in its place.
+        said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
+        if heir is None and not said_the_same:
+            changes |= {
+                "status": MemoryStatus.ACTIVE,
+                "valid_to": None,
+                "superseded_known_at": None,
+            }
+    after = memory.model_copy(update=changes)
+    return after if after != memory else None
+
+
+def heirs_of(gone: Iterable[DerivedMemory]) -> dict[str, str | None]:
+    """What replaced each of these, past all that is gone itself; None where nothing did."""
+    replaced = {memory.id: memory.superseded_by for memory in gone}
+    heirs: dict[str, str | None] = {}
+    for memory_id, successor in replaced.items():
+        heir = successor
+        seen = {memory_id}
+        while heir in replaced and heir not in seen:
+            seen.add(heir)
+            heir = replaced[heir]
+        heirs[memory_id] = None if heir in replaced else heir
+    return heirs
+
+
+def referred_to(gone: Iterable[DerivedMemory]) -> frozenset[str]:
+    """The memories that refer back to these: links are two-way, and so is history."""
+    found: set[str] = set()
+    for memory in gone:
+        found.update(memory.related_ids, memory.supersedes)
+        found.update(one for one in (memory.superseded_by,) if one is not None)
+        if isinstance(memory, SemanticMemory):
+            found.update(memory.disputed_with)
+            found.update(one for one in (memory.duplicate_of,) if one is not None)
+    return frozenset(found)
+
+
+# --- forgetting one memory: what that takes is settled first, then done. Every step may run twice
+
+_DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetter:
+    """Plans and carries out forgetting.
+
+    Args:
+        repository: Where memories are kept.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    new_write_id: NewWriteId
+
+    async def plan(self, scope: Scope, memory_id: str) -> ForgetPlan:
+        """What forgetting this memory takes.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        target = await one_memory(self.repository, scope, memory_id)
+        doomed = _Doomed(target)
+        amended: dict[str, DerivedMemory] = {}
+        if isinstance(target, Episode):
+            for drawn in await self._drawn_from(scope, target.id):
+                if await self._goes_with(scope, drawn, target):
+                    doomed.add(drawn)
+                else:
+                    amended[drawn.id] = drawn
+        await self._merged_into(scope, doomed)
+        await self._composed_of(scope, doomed)
+        await self._digests_of(scope, doomed)
+        amended = {key: memory for key, memory in amended.items() if key not in doomed.memories}
+        derived = doomed.derived.values()
+        return ForgetPlan(
+            memory_id=memory_id,
+            gone=doomed.by_type(),
+            episodes=doomed.episodes,
+            heirs=heirs_of(derived),
+            amended=tuple(sorted(amended)),
+            referring=tuple(
+                sorted((referred_to(derived) | doomed.pointing) - doomed.memories.keys())
+            ),
+            composed=tuple(sorted(doomed.composed - doomed.memories.keys())),
+            boxed=tuple(sorted(doomed.boxed - doomed.memories.keys())),
+            ended=tuple(sorted(doomed.ended)),
+            session_id=target.session_id if isinstance(target, Episode) else None,
+        )
+
+    async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
+        """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""
+        episodes = frozenset(plan.episodes)
+        # What gained another source since it was settled stays, without the forgotten one.
+        spared = await self._spared(scope, plan)
+        gone = plan.ids - spared
+        left = await self._sources(scope, {*plan.amended, *spared})
+        orphans: dict[MemoryType, set[str]] = {}
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, DerivedMemory):
+                return None
+            after: DerivedMemory | None = memory
+            if not episodes.isdisjoint(memory.source_episode_ids):
+                after = without_sources(memory, episodes, left)
+            if after is None:
+                # Its other source was forgotten at the same time, by another run.
+                orphans.setdefault(memory.type, set()).add(memory.id)
+                return None
+            after = without_references(after, gone, plan.heirs) or after
+            return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+        touched = (*plan.amended, *plan.referring, *spared)
+        await update_memories(
+            self.repository,
+            scope,
+            touched,
+            change,
+            new_write_id=self.new_write_id,
+            types=DERIVED_TYPES,
+        )
+        for kind, orphaned in orphans.items():
+            await self.repository.delete(scope, kind, orphaned)
+        for kind, planned in plan.gone.items():
+            others = [one for one in planned if one in gone and one != plan.memory_id]
+            if others:
+                await self.repository.delete(scope, kind, others)
+        for kind, ids in plan.gone.items():
+            if plan.memory_id in ids:
+                await self.repository.delete(scope, kind, (plan.memory_id,))
+        await self.repository.flush()
+
+    async def _spared(self, scope: Scope, plan: ForgetPlan) -> frozenset[str]:
+        """Conclusions that were to go with a turn, and rest on another one by now."""
+        if not plan.episodes:
+            return frozenset()
+        found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
+        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
+        episodes = frozenset(plan.episodes)
+        sources = {e for m in drawn for e in m.source_episode_ids} | episodes
+        there = await episodes_by_id(self.repository, scope, sources, fresh=True)
+        forgotten = [there.pop(key) for key in episodes if key in there]
+        return frozenset(
+            m.id
+            for m in drawn
+            if not episodes.isdisjoint(m.source_episode_ids)
+            and not there.keys().isdisjoint(m.source_episode_ids)
+            and not is_made_from(m, plan.ids)
+            and not is_worded_by(m, forgotten, _among(there, m))
+        )
+
+    async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
+        found: list[DerivedMemory] = []
+        for kind in DERIVED_TYPES:
+            where = (Equals("source_episode_ids", episode_id),)
+            found += await self._all(scope, kind, where)
+        return found
+
+    async def _composed_of(self, scope: Scope, doomed: _Doomed) -> None:
+        """Summaries and habits of what goes, and of those, until there are no more."""
+        fresh = set(doomed.memories)
+        while fresh:
+            made: list[DerivedMemory] = []
+            for kind in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL):
+                where = (AnyOf("related_ids", tuple(sorted(fresh))),)
+                made += [m for m in await self._all(scope, kind, where) if is_made_from(m, fresh)]
+            fresh = {m.id for m in made} - doomed.memories.keys()
+            for memory in made:
+                doomed.add(memory)
+
+    async def _digests_of(self, scope: Scope, doomed: _Doomed) -> None:
+        """Every version of every digest that names what goes; they are composed again."""
+        where = (AnyOf("form", _DIGESTS),)
+        basis = frozenset(doomed.memories)
+        for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+            if memory.id not in basis and names_any(memory, basis):
+                doomed.add(memory)
+
+    async def _goes_with(self, scope: Scope, memory: DerivedMemory, turn: Episode) -> bool:
+        """Whether a memory cannot stay without this turn among its sources."""
+        if is_digest(memory):
+            return True
+        left = await episodes_by_id(self.repository, scope, memory.source_episode_ids)
+        left.pop(turn.id, None)
+        without = without_sources(memory, {turn.id}, left)
+        return without is None or is_worded_by(memory, [turn], left.values())
+
+    async def _merged_into(self, scope: Scope, doomed: _Doomed) -> None:
+        """What only says the same as a conclusion that goes, and what says the same as that."""
+        looked: set[str] = set()
+        while fresh := doomed.derived.keys() - looked:
+            # Whatever a conclusion was merged into has its sources; nothing else leads there.
+            sources = {e for key in fresh for e in doomed.derived[key].source_episode_ids}
+            where = (
+                AnyOf("source_episode_ids", tuple(sorted(sources))),
+                Equals("status", MemoryStatus.SUPERSEDED.value),
+            )
+            looked |= fresh
+            for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+                if only_says_the_same(memory, doomed.derived):
+                    doomed.add(memory)
+                elif memory.superseded_by in doomed.memories:
+                    doomed.pointing.add(memory.id)
+
+    async def _sources(self, scope: Scope, ids: Iterable[str]) -> dict[str, Episode]:
+        found = await self.repository.get(scope, ids, DERIVED_TYPES)
+        wanted = {
+            source
+            for memory in found.values()
+            if isinstance(memory, DerivedMemory)
+            for source in memory.source_episode_ids
+        }
+        return await episodes_by_id(self.repository, scope, wanted)
+
+    async def _all(self, scope: Scope, kind: MemoryType, where: Filter) -> list[DerivedMemory]:
+        return [
+            memory
+            async for page in every_page(self.repository, scope, kind, where=where)
+            for memory in page
+            if isinstance(memory, DerivedMemory)
+        ]
+
+
+def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episode]:
+    return [episodes[key] for key in memory.source_episode_ids if key in episodes]
+
+
+@dataclass(slots=True)
+class _Doomed:
+    """What goes, and what is to be composed again without it."""
+
+    target: AnyMemory
+    memories: dict[str, AnyMemory] = field(default_factory=dict)
+    composed: set[str] = field(default_factory=set)
+    boxed: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    pointing: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.add(self.target)
+
+    def add(self, memory: AnyMemory | DerivedMemory) -> None:
+        """One more that goes."""
+        self.memories[memory.id] = memory  # type: ignore[assignment]  # a DerivedMemory is one of its types
+        match memory.detail if isinstance(memory, SemanticMemory) else None:
+            case ProfileDetail() as profile:
+                self.composed |= {one for line in profile.lines for one in line.memory_ids}
+                self.composed |= {one.source_id for one in profile.mentions}
+                self.composed |= {one.source_id for one in profile.equations}
+                self.composed |= set(profile.omitted)
+            case TopicDetail() as topic:
+                self.composed |= set(topic.member_ids)
+            case BoxDetail() as box:
+                self.boxed |= set(box.episode_ids)
+                if box.sealed is SealReason.ENDED and box.session_id is not None:
+                    self.ended.add(box.session_id)
+
+    @property
+    def derived(self) -> dict[str, DerivedMemory]:
+        """The conclusions among what goes."""
+        return {key: m for key, m in self.memories.items() if isinstance(m, DerivedMemory)}
+
+    @property
+    def episodes(self) -> tuple[str, ...]:
+        """The turns among what goes."""
+        return tuple(key for key, m in self.memories.items() if isinstance(m, Episode))
+
+    def by_type(self) -> dict[MemoryType, tuple[str, ...]]:
+        """What goes, sorted by where it is kept."""
+        found: dict[MemoryType, list[str]] = {}
+        for key, memory in self.memories.items():
+            found.setdefault(memory.type, []).append(key)
+        return {kind: tuple(sorted(ids)) for kind, ids in sorted(found.items())}

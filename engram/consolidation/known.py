@@ -1,0 +1,208 @@
+"""What is known and could matter to some statements: by content, by slot, by similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from engram.consolidation.keep import artifact_ids
+from engram.consolidation.summaries import MOST_SUMMARISED
+from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.memories import (
+    DIGEST_FORMS,
+    AnyMemory,
+    Episode,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+    Slot,
+)
+from engram.domain.plan import Statement
+from engram.domain.scope import Scope
+from engram.domain.slots import is_functional, related_predicates, slot_of
+from engram.ports import (
+    AnyOf,
+    Condition,
+    Either,
+    Embedder,
+    Equals,
+    Filter,
+    MemoryRepository,
+    Not,
+    SearchRequest,
+)
+
+_SEMANTIC = (MemoryType.SEMANTIC,)
+_GENERATIONS_AT_ONCE = 4
+_PAGE = 500
+# More entries than this under one subject and predicate are not looked through.
+_MOST_ENTRIES = 4 * _PAGE
+# Enough to know the latest generation, also where several became known at one moment.
+_LATEST_SUMMARIES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemories:
+    """Finds candidates for reconciliation and linking, always a bounded number.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Turns a statement into something to search with.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+
+    async def about(
+        self,
+        scope: Scope,
+        statements: Sequence[Statement],
+        progress: Callable[[str], None] = lambda _: None,
+        *,
+        sides: Set[bool] = frozenset({False}),
+    ) -> list[SemanticMemory]:
+        """Every memory that could tell the same as a statement, or be replaced by it.
+
+        ``sides``: whether test turns say it (True), real ones (False), or both.
+        """
+        found = await self._generations(scope, statements, sides)
+        progress("generations")
+        here = Either(tuple(_side(is_test=side) for side in sorted(sides)))
+        for (subject, predicates), slots in _by_relation(statements).items():
+            about: Filter = (
+                Equals("slot.subject", subject),
+                AnyOf("slot.predicate", predicates),
+                here,
+            )
+            if is_functional(slots[0]):
+                found |= await self._some(scope, about)
+                continue
+            # Of a thousand things that somebody likes, only those that are spoken of.
+            objects = tuple(dict.fromkeys(slot.object for slot in slots))
+            found |= await self._some(scope, (*about, AnyOf("slot.object", objects)))
+            found |= await self._summed_up(scope, about, len(slots))
+        found |= await self._originals(scope, found)
+        return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def artifacts(self, scope: Scope, episodes: Sequence[Episode]) -> list[SemanticMemory]:
+        """What exists already of the artifacts in these turns."""
+        ids = artifact_ids(scope, episodes)
+        if not ids:
+            return []
+        found = await self.repository.get(scope, ids, _SEMANTIC)
+        return list(_semantic(found.values()).values())
+
+    async def near(
+        self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int
+    ) -> list[SemanticMemory]:
+        """Active memories that resemble the given ones, best first, without them."""
+        vectors = await self.embedder.embed_documents([m.indexed_text for m in memories])
+        active: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            Not(AnyOf("form", tuple(form.value for form in DIGEST_FORMS))),
+        )
+        given = {memory.id for memory in memories}
+        found: dict[str, SemanticMemory] = {}
+        for memory, vector in zip(memories, vectors, strict=True):
+            request = SearchRequest(
+                vectors=vector,
+                types=_SEMANTIC,
+                limit=limit + 1,
+                where={MemoryType.SEMANTIC: (*active, _side(is_test=memory.is_test))},
+            )
+            candidates = await self.repository.search(scope, request)
+            best = sorted(candidates, key=lambda c: (-(c.dense or 0.0), -(c.sparse or 0.0)))
+            others = _semantic(c.memory for c in best if c.memory.id not in given)
+            stated = [m for m in others.items() if m[1].form is MemoryForm.STATEMENT]
+            found |= dict(stated[:limit])
+        return list(found.values())
+
+    async def _originals(
+        self, scope: Scope, found: Mapping[str, SemanticMemory]
+    ) -> dict[str, SemanticMemory]:
+        """What the duplicates among these are duplicates of."""
+        more: dict[str, SemanticMemory] = {}
+        looked_at: Mapping[str, SemanticMemory] = found
+        while True:
+            ids = {m.duplicate_of for m in looked_at.values() if m.duplicate_of}
+            unread = ids - found.keys() - more.keys()
+            if not unread:
+                return more
+            looked_at = _semantic((await self.repository.get(scope, unread, _SEMANTIC)).values())
+            if not looked_at:
+                return more
+            more |= looked_at
+
+    async def _generations(
+        self, scope: Scope, statements: Sequence[Statement], sides: Set[bool]
+    ) -> dict[str, SemanticMemory]:
+        found: dict[str, SemanticMemory] = {}
+        open_identities = {
+            apart(content_hash(s.content), is_test=side) for s in statements for side in sides
+        }
+        first = 0
+        while open_identities:
+            ids = {
+                derived_id(scope, MemoryType.SEMANTIC, identity, generation): identity
+                for identity in open_identities
+                for generation in range(first, first + _GENERATIONS_AT_ONCE)
+            }
+            here = _semantic((await self.repository.get(scope, ids, _SEMANTIC)).values())
+            found |= here
+            # A forgotten generation leaves a hole; past a whole stretch of holes there is nothing.
+            open_identities = {ids[memory_id] for memory_id in here}
+            first += _GENERATIONS_AT_ONCE
+        return found
+
+    async def _summed_up(
+        self, scope: Scope, about: Filter, changing: int
+    ) -> dict[str, SemanticMemory]:
+        """The latest notes of a kind, as many as a summary can name, and its summaries."""
+        active = Equals("status", MemoryStatus.ACTIVE.value)
+        stated = Equals("form", MemoryForm.STATEMENT.value)
+        members = await self._some(scope, (*about, active, stated), most=MOST_SUMMARISED + changing)
+        summary = Equals("form", MemoryForm.SUMMARY.value)
+        return members | await self._some(scope, (*about, summary), most=_LATEST_SUMMARIES)
+
+    async def _some(
+        self, scope: Scope, where: Filter, *, most: int = _MOST_ENTRIES
+    ) -> dict[str, SemanticMemory]:
+        """The latest, at most about so many."""
+        found: dict[str, SemanticMemory] = {}
+        cursor: str | None = None
+        while True:
+            page = await self.repository.scroll(
+                scope,
+                MemoryType.SEMANTIC,
+                where=where,
+                order_by="known_at",
+                descending=True,
+                limit=min(_PAGE, most),
+                cursor=cursor,
+            )
+            found |= _semantic(page.memories)
+            cursor = page.cursor
+            if cursor is None or len(found) >= most:
+                return found
+
+
+def _by_relation(
+    statements: Sequence[Statement],
+) -> dict[tuple[str, tuple[str, ...]], list[Slot]]:
+    """The slots that are spoken of, by subject and the predicates that can share a timeline."""
+    found: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
+    for stated in statements:
+        slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
+        if slot is not None:
+            found.setdefault((slot.subject, related_predicates(slot)), []).append(slot)
+    return found
+
+
+def _side(*, is_test: bool) -> Condition:
+    test = Equals("is_test", value=True)
+    return test if is_test else Not(test)
+
+
+def _semantic(memories: Iterable[AnyMemory]) -> dict[str, SemanticMemory]:
+    return {memory.id: memory for memory in memories if isinstance(memory, SemanticMemory)}

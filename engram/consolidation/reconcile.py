@@ -1,0 +1,350 @@
+"""Reconciliation of new statements with what is known: a pure function to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engram.consolidation.amendments import corroborated, evident, folded, has_read, has_source
+from engram.consolidation.decisions import settled
+from engram.consolidation.keep import Circumstances, keep_verbatim
+from engram.consolidation.summaries import summaries
+from engram.consolidation.timeline import Told, change, history
+from engram.domain.identity import normalise
+from engram.domain.memories import (
+    Category,
+    Episode,
+    Evidence,
+    MemoryForm,
+    MemoryKind,
+    MemoryStatus,
+    Resolution,
+    SemanticMemory,
+    Slot,
+    Telling,
+)
+from engram.domain.plan import (
+    Action,
+    ConsolidationPlan,
+    Discard,
+    Ending,
+    Reason,
+    Statement,
+    StoreEpisode,
+    StoreNote,
+    UpdateNote,
+    eligibility_of,
+)
+from engram.domain.slots import ends_something, is_functional, slot_of, timeline_key
+
+__all__ = ["Circumstances", "reconcile"]
+
+# --- why a plan does what it does: as a code for counting, and in words for people
+
+
+def storing(memory: SemanticMemory, contents: dict[str, str]) -> Action:
+    """Storing a memory: what happened is an episode, what holds is a note."""
+    kind = StoreEpisode if memory.kind is MemoryKind.EPISODE else StoreNote
+    reason = Reason.HOLDS_AGAIN if memory.generation else Reason.NEW
+    return kind(
+        why=_why_new(memory, contents),
+        reason=reason,
+        eligibility=eligibility_of(memory),
+        memory=memory,
+    )
+
+
+def why_changed(
+    before: SemanticMemory, after: SemanticMemory, contents: dict[str, str]
+) -> tuple[Reason, str]:
+    """What an update that makes one of the other is for."""
+    if after.superseded_by is not None and after.superseded_by != before.superseded_by:
+        why = f"replaced by what began to hold then: {contents[after.superseded_by]}"[:500]
+        return Reason.REPLACED, why
+    if after.superseded_by is None and before.superseded_by is not None:
+        return Reason.REINSTATED, "holds after all, by everything that was said"
+    if set(after.disputed_with) - set(before.disputed_with):
+        return Reason.DISPUTED, "another value was told of the same moment, and nothing orders them"
+    if after.disputed_with != before.disputed_with:
+        return Reason.SETTLED, "a later telling says which value holds"
+    if len(after.tellings) > len(before.tellings):
+        return Reason.SAID_AGAIN, "said again"
+    return Reason.PLACED, "its place in the history became known"
+
+
+def _why_new(memory: SemanticMemory, contents: dict[str, str]) -> str:
+    if memory.superseded_by is not None:
+        return f"history already, replaced by: {contents[memory.superseded_by]}"[:500]
+    if memory.supersedes and memory.supersedes[-1] in contents:
+        return f"replaces what held before: {contents[memory.supersedes[-1]]}"[:500]
+    if memory.generation:
+        return "holds again after it had been replaced"
+    if memory.slot is None:
+        return "not known before"
+    kind = "one value at a time" if is_functional(memory.slot) else "not known before"
+    return f"{memory.slot.subject}, {memory.slot.predicate}: {kind}"[:500]
+
+
+# --- what new statements mean for what is known: a pure function to a plan
+
+
+def reconcile(
+    statements: Sequence[Statement],
+    known: Iterable[SemanticMemory],
+    circumstances: Circumstances,
+    verbatim: Iterable[Episode] = (),
+) -> ConsolidationPlan:
+    """Decide what becomes of each statement.
+
+    Args:
+        statements: What a model found, in any order.
+        known: Every memory that could matter: all generations of the same
+            contents, whatever shares a timeline, current or replaced.
+        circumstances: Scope, time, episodes and provenance.
+        verbatim: Turns with words to be kept as they are.
+
+    Returns:
+        The plan. Reconciling the same statements with what the plan leads to
+        gives a plan that changes nothing.
+    """
+    remembered, actions, quoted = tuple(known), list[Action](), tuple(verbatim)
+    for is_test in (False, True):
+        # What test turns state never meets what real ones do.
+        side = circumstances.side(is_test=is_test)
+        stated = [s for s in statements if side.sources(s)]
+        to_keep = [episode for episode in quoted if episode.is_test == is_test]
+        here = {m.id: m for m in remembered if m.is_test == is_test}
+        done = _reconciled(stated, here, side)
+        actions += [*done, *keep_verbatim(to_keep, here, done, side)]
+    unsourced = [
+        Discard(
+            why=f"none of its sources exists any more: {s.content}"[:500], reason=Reason.NO_SOURCE
+        )
+        for s in statements
+        if not circumstances.sources(s)
+    ]
+    return ConsolidationPlan(actions=(*actions, *unsourced))
+
+
+def _reconciled(
+    statements: Sequence[Statement],
+    known: dict[str, SemanticMemory],
+    circumstances: Circumstances,
+) -> list[Action]:
+    slots = [_slot(statement) for statement in statements]
+    timelines: dict[tuple[str, ...], list[Told]] = {timeline_key(s): [] for s in slots if s}
+    told_of = {key: m for key, m in known.items() if m.form is MemoryForm.STATEMENT}
+    desk = _Desk(circumstances, told_of, timelines)
+    told = [(circumstances.telling(s), s) for s in statements]
+    sourced = [(telling, s) for telling, s in told if telling is not None]
+    for telling, statement in sorted(sourced, key=lambda pair: _order(*pair)):
+        desk.take(statement, telling)
+    actions = desk.actions()
+    return [*actions, *summaries(known, actions, circumstances)]
+
+
+@dataclass
+class _Desk:
+    circumstances: Circumstances
+    known: dict[str, SemanticMemory]
+    # What is told of each timeline that is known as a whole. Also of those of which
+    # nothing new is told: an earlier run may have ended half way.
+    timelines: dict[tuple[str, ...], list[Told]]
+    new: dict[str, SemanticMemory] = field(default_factory=dict)
+    updates: dict[str, UpdateNote] = field(default_factory=dict)
+    discards: list[Discard] = field(default_factory=list)
+    taken: dict[str, list[Told]] = field(default_factory=dict)
+    # How what it ends ended, by which ending was told when.
+    endings: dict[tuple[Slot | None, Telling], Resolution] = field(default_factory=dict)
+
+    def take(self, statement: Statement, telling: Telling) -> None:
+        """Let one statement confirm what is known, or become something new."""
+        identity = self.circumstances.identity(statement)
+        alike = [m for m in self._all() if m.identity == identity]
+        slot = _slot(statement)
+        read = next((m for m in alike if has_read(m, telling.episode_ids)), None)
+        if read is not None or self._has_taken(identity, telling):
+            self._repeat(read, telling, statement)
+            return
+        if alike and _is_echo(statement):
+            why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
+            self._discard(Reason.ECHO, why, alike[0])
+            return
+        same = self._in_the_same_words(alike, slot)
+        if same is not None:
+            slot = same.slot
+        elif slot is None and identity in self.taken:
+            # The same words in the same batch, understood a moment before.
+            slot = self.taken[identity][0].slot
+        if statement.kind is MemoryKind.EPISODE and same is None:
+            # What happened stands for itself: nothing ever takes its place.
+            slot = None
+        if slot is not None and timeline_key(slot) in self.timelines:
+            told = Told(slot, telling, statement=statement)
+            self.timelines[timeline_key(slot)].append(told)
+            self.taken.setdefault(identity, []).append(told)
+            self._note_ending(slot, telling, statement)
+        elif same is None:
+            self._new(statement, telling)
+        else:
+            self._confirm(same, telling, statement)
+
+    def actions(self) -> list[Action]:
+        """The plan so far: new memories, confirmations, and who gives way to whom."""
+        for key, told in self.timelines.items():
+            self._settle(key, told)
+        contents = {m.id: m.content for m in self._all()}
+        stored = [storing(folded(m), contents) for m in self.new.values()]
+        self._end_commitments()
+        settled(self.known, self.updates)
+        updates = [u for u in self.updates.values() if u.amends or u.supersession is not None]
+        return [*stored, *updates, *self.discards]
+
+    def _repeat(self, read: SemanticMemory | None, telling: Telling, statement: Statement) -> None:
+        if read is None or read.id not in self.known:
+            return
+        # What it ends may still be open: an earlier run may have ended half way.
+        self._note_ending(read.slot, telling, statement)
+        why = f"read before from the same turns: {statement.content}"[:500]
+        self._discard(Reason.READ_BEFORE, why, read)
+
+    def _discard(self, reason: Reason, why: str, memory: SemanticMemory) -> None:
+        self.discards.append(Discard(why=why, reason=reason, eligibility=eligibility_of(memory)))
+
+    def _note_ending(self, slot: Slot | None, telling: Telling, statement: Statement) -> None:
+        if statement.ended is not None:
+            self.endings[slot, telling] = statement.ended
+
+    def _has_taken(self, identity: str, telling: Telling) -> bool:
+        taken = self.taken.get(identity, ())
+        return any(set(telling.episode_ids) <= set(told.telling.episode_ids) for told in taken)
+
+    def _in_the_same_words(
+        self, alike: Sequence[SemanticMemory], slot: Slot | None
+    ) -> SemanticMemory | None:
+        """What says this in these words, if it was understood to be about something else."""
+        key = None if slot is None else timeline_key(slot)
+        about = [m for m in self._all() if m.slot is not None and timeline_key(m.slot) == key]
+        if any(m in alike or m.slot == slot for m in about):
+            return None
+        standing = (m for m in alike if m.status is not MemoryStatus.SUPERSEDED)
+        return next(standing, None) or self._of_which_it_is_a_duplicate(alike)
+
+    def _of_which_it_is_a_duplicate(self, alike: Sequence[SemanticMemory]) -> SemanticMemory | None:
+        """What says the same as these words in other words, and stands for both."""
+        for memory in alike:
+            seen = {memory.id}
+            found = self.known.get(memory.duplicate_of or "")
+            while found is not None and found.duplicate_of and found.id not in seen:
+                seen.add(found.id)
+                found = self.known.get(found.duplicate_of)
+            if found is not None and found.status is not MemoryStatus.SUPERSEDED:
+                return found
+        return None
+
+    def _new(self, statement: Statement, telling: Telling) -> None:
+        memory = self._unused(self.circumstances.memory(statement, telling, None))
+        self.new[memory.id] = memory
+
+    def _confirm(self, same: SemanticMemory, telling: Telling, statement: Statement) -> None:
+        if same.id in self.new:
+            # Two turns of one batch say it: one memory with two sources.
+            sources = self.circumstances.sources(statement)
+            more = corroborated(same, sources) or same
+            self.new[same.id] = evident(more, statement.evidence)
+            return
+        update = self._update(same, Reason.SAID_AGAIN, "said again")
+        fresh = tuple(
+            e
+            for e in telling.episode_ids
+            if e not in update.add_sources and not has_source(same, e)
+        )
+        if not fresh:
+            return
+        tellings = () if same.slot is None else (*update.add_tellings, telling)
+        self.updates[same.id] = update.model_copy(
+            update={
+                "add_sources": (*update.add_sources, *fresh),
+                "add_tellings": tellings,
+                "add_evidence": (*update.add_evidence, *statement.evidence),
+            }
+        )
+
+    def _settle(self, key: tuple[str, ...], told: Sequence[Told]) -> None:
+        known = {m.id: m for m in self.known.values() if m.slot and timeline_key(m.slot) == key}
+        after = history(known, told, self._begun)
+        contents = {memory.id: memory.content for memory in after}
+        for memory in after:
+            if memory.id in known:
+                before = known[memory.id]
+                reason, why = why_changed(before, memory, contents)
+                changed = change(before, memory, self._update(before, reason, why), known)
+                quotes = _quotes(before, changed.add_tellings, told)
+                evidence = tuple(dict.fromkeys((*changed.add_evidence, *quotes)))
+                self.updates[memory.id] = changed.model_copy(update={"add_evidence": evidence})
+            else:
+                self.new[memory.id] = evident(memory, _quotes(memory, memory.tellings, told))
+
+    def _begun(self, told: Told) -> SemanticMemory:
+        if told.statement is not None:
+            memory = self.circumstances.memory(told.statement, told.telling, told.slot)
+        else:
+            memory = self.circumstances.part(self.known[told.carriers[0]])
+        memory = self._unused(memory)
+        # Noted at once, so that the next of the same words gets the next generation.
+        self.new[memory.id] = memory
+        return memory
+
+    def _unused(self, memory: SemanticMemory) -> SemanticMemory:
+        used = (m.generation for m in self._all() if m.identity == memory.identity)
+        return self.circumstances.generation(memory, 1 + max(used, default=-1))
+
+    def _end_commitments(self) -> None:
+        """A promise that no longer holds was kept, unless the turn says otherwise."""
+        for update in tuple(self.updates.values()):
+            memory, by = self.known[update.memory_id], update.supersession
+            if by is None or memory.category is not Category.COMMITMENT or memory.resolution:
+                continue
+            closer = self.new.get(by.superseded_by) or self.known.get(by.superseded_by)
+            if closer is None or closer.slot is None or not ends_something(closer.slot):
+                continue
+            told = ((closer.slot, telling) for telling in closer.tellings)
+            said = next((self.endings[one] for one in told if one in self.endings), None)
+            ending = Ending(resolution=said or Resolution.FULFILLED, at=by.superseded_known_at)
+            self.updates[memory.id] = update.model_copy(update={"ending": ending})
+
+    def _update(self, memory: SemanticMemory, reason: Reason, why: str) -> UpdateNote:
+        return self.updates.get(memory.id) or UpdateNote(
+            memory_id=memory.id, reason=reason, why=why, eligibility=eligibility_of(memory)
+        )
+
+    def _all(self) -> Iterable[SemanticMemory]:
+        return (*self.known.values(), *self.new.values())
+
+
+def _slot(statement: Statement) -> Slot | None:
+    return slot_of(statement.subject, statement.predicate, statement.object, holds=statement.holds)
+
+
+def _order(telling: Telling, statement: Statement) -> tuple[datetime, datetime, str]:
+    return telling.event_at, telling.known_at, statement.content
+
+
+def _is_echo(statement: Statement) -> bool:
+    """Whether the turn says it letter by letter as Engram words it, in the third person."""
+    words = normalise(statement.content)
+    return any(normalise(quote.words) == words for quote in statement.evidence)
+
+
+def _quotes(
+    memory: SemanticMemory, tellings: Iterable[Telling], told: Iterable[Told]
+) -> list[Evidence]:
+    """The words by which these tellings say what the memory says; a turn may say more than that."""
+    of = {(memory.slot, telling) for telling in tellings}
+    return [
+        quote
+        for one in told
+        if one.statement is not None and (one.slot, one.telling) in of
+        for quote in one.statement.evidence
+    ]

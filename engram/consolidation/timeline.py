@@ -1,0 +1,461 @@
+"""The timeline of one slot, and the memories that tell its stretches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from engram.consolidation.amendments import disputed, quoting, sources_only_of, tellings_of
+from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
+from engram.domain.plan import Place, Statement, Supersession, UpdateNote
+from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
+
+# --- what was told of one slot, in the order of what it tells: who held when, and what came next
+#
+# Everything here follows from the tellings alone. The order in which they became
+# known, and how they were cut into batches, does not show.
+
+# How far a month that is named can be from the day that is meant.
+_IMPRECISION = timedelta(days=31)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One telling of one value.
+
+    Attributes:
+        slot: The value.
+        telling: When, and of when.
+        carriers: Ids of the memories that know of it.
+        statement: Where it comes from, if no memory knows of it yet.
+    """
+
+    slot: Slot
+    telling: Telling
+    carriers: tuple[str, ...] = ()
+    statement: Statement | None = None
+
+
+# When it is told to have been, and when it was told: what orders one telling after another.
+_Moment: TypeAlias = tuple[datetime, datetime]
+
+
+@dataclass(slots=True)
+class Stretch:
+    """One value, from when it began until something else is told to hold.
+
+    Attributes:
+        slot: The value, or the ending of one.
+        event_at: When it began to hold, as far as is known.
+        told: Its tellings, in the order of what they tell; at least one.
+        closed_by: What came next; None while it holds.
+        closes: What it replaced.
+        hidden_at: From when something that replaces it is known; None while it holds.
+        rivals: Other values that were told of the same moment, with nothing to say
+            which holds.
+        settled_at: When it was known that a rival holds, and not this.
+    """
+
+    slot: Slot
+    event_at: datetime
+    told: list[Told]
+    last: _Moment
+    closed_by: Stretch | None = None
+    closes: list[Stretch] = field(default_factory=list)
+    hidden_at: datetime | None = None
+    rivals: list[Stretch] = field(default_factory=list)
+    settled_at: datetime | None = None
+
+    @property
+    def disputed_with(self) -> list[Stretch]:
+        """The rivals with which nothing has been settled yet."""
+        if self.closed_by is not None:
+            return []
+        return [rival for rival in self.rivals if rival.closed_by is None]
+
+    @property
+    def known_at(self) -> datetime:
+        """When it was first known."""
+        return min(one.telling.known_at for one in self.told)
+
+    @property
+    def valid_from(self) -> datetime | None:
+        """From when it is true; None if it is not known to have begun."""
+        return self.event_at if self.closes or self.told[0].telling.begins else None
+
+    @property
+    def valid_to(self) -> datetime | None:
+        """Until when it was true, as far as is known; None while it is."""
+        return None if self.closed_by is None else max(self.event_at, self.closed_by.event_at)
+
+
+# Value and moment of everything said in one episode.
+_Breath: TypeAlias = frozenset[tuple[str, datetime, str, str]]
+
+
+def same_value(first: Slot, second: Slot) -> bool:
+    """Whether two slots of one timeline say the same."""
+    return first.predicate == second.predicate and first.object == second.object
+
+
+def stretches(told: Iterable[Told]) -> list[Stretch]:
+    """What held one after another, earliest first, by everything that was told of a timeline."""
+    tellings = list(told)
+    placed = [(_happened(one, tellings), one) for one in tellings]
+    breath: _Breath = frozenset(_key(e, t, t.slot) for t in tellings for e in t.telling.episode_ids)
+    found: list[Stretch] = []
+    standing: list[Stretch] = []
+    for event_at, one in sorted(placed, key=lambda pair: _position(*pair)):
+        same = next((s for s in standing if same_value(s.slot, one.slot)), None)
+        moment = _moment(event_at, one)
+        if same is not None:
+            same.told.append(one)
+            same.last = moment
+            _settle(same, one)
+            standing = [old for old in standing if old.closed_by is None]
+            continue
+        new = Stretch(one.slot, event_at, [one], moment)
+        for old in standing:
+            if not _gives_way(old.slot, one, breath):
+                continue
+            if _nothing_orders(old, new):
+                old.rivals.append(new)
+                new.rivals.append(old)
+            else:
+                old.closed_by = new
+                new.closes.append(old)
+        standing = [old for old in standing if old.closed_by is None] + [new]
+        found.append(new)
+    for number, old in enumerate(found):
+        old.hidden_at = _hidden_at(old, found[number + 1 :], breath)
+    return found
+
+
+def _hidden_at(old: Stretch, later: Sequence[Stretch], breath: _Breath) -> datetime | None:
+    """When the first of whatever comes after it was known, not only of what comes next.
+
+    Word of what comes next can arrive long after word of what came later still.
+    """
+    known = [
+        max(old.known_at, new.known_at)
+        for new in later
+        if not any(new is rival for rival in old.rivals)
+        and (same_value(old.slot, new.slot) or _gives_way(old.slot, new.told[0], breath))
+    ]
+    if old.settled_at is not None:
+        known.append(max(old.known_at, old.settled_at))
+    return min(known, default=None)
+
+
+def _nothing_orders(old: Stretch, new: Stretch) -> bool:
+    """Whether two values were told of one moment at one moment, in two conversations.
+
+    Turns of one conversation follow each other, whatever their timestamps.
+    """
+    before, after = old.told[-1].telling, new.told[0].telling
+    return (
+        is_functional(new.slot)
+        and old.last == new.last
+        and not any(ends_something(one.slot) or one.told[0].telling.begins for one in (old, new))
+        and (before.session_id is None or before.session_id != after.session_id)
+    )
+
+
+def _settle(holds: Stretch, one: Told) -> None:
+    """A value was told again, later than its rivals: they gave way to it."""
+    for rival in holds.disputed_with:
+        if holds.last > rival.last:
+            rival.closed_by = holds
+            rival.settled_at = one.telling.known_at
+            holds.closes.append(rival)
+
+
+def _moment(event_at: datetime, one: Told) -> _Moment:
+    when = one.telling.known_at if is_timeless(one.slot) else event_at
+    return when, one.telling.known_at
+
+
+def _position(
+    event_at: datetime, one: Told
+) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
+    """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
+    slot, telling = one.slot, one.telling
+    when, known_at = _moment(event_at, one)
+    order = (telling.session_id or "", telling.sequence)
+    tie = (slot.predicate, slot.object, telling.episode_ids)
+    return (when, ends_something(slot), known_at, *order, *tie)
+
+
+def _happened(change: Told, told: Sequence[Told]) -> datetime:
+    """When a change can have happened at the earliest, given what was said to hold meanwhile.
+
+    "I moved in May" names the first of May; who still lived elsewhere on the tenth
+    moved after that. Further back than a month it is no matter of wording any more,
+    and what was said after the change was first told is no news about it: telling
+    it again later does not make it happen again.
+    """
+    event_at = change.telling.event_at
+    if not _changes(change):
+        return event_at
+    first_told = min(
+        other.telling.known_at
+        for other in told
+        if _changes(other)
+        and same_value(other.slot, change.slot)
+        and abs(other.telling.event_at - event_at) <= _IMPRECISION
+    )
+    meanwhile = [
+        other.telling.event_at
+        for other in told
+        if event_at < other.telling.event_at < first_told
+        and other.telling.event_at - event_at <= _IMPRECISION
+        and _is_of_its_day(other)
+        and _is_before(other.slot, change.slot)
+    ]
+    return max(meanwhile, default=event_at)
+
+
+def _changes(one: Told) -> bool:
+    return one.telling.begins or ends_something(one.slot)
+
+
+def _is_of_its_day(one: Told) -> bool:
+    """Whether it says what held on that day; a change told later only names about when."""
+    return not one.telling.begins or one.telling.event_at == one.telling.known_at
+
+
+def _is_before(held: Slot, change: Slot) -> bool:
+    """Whether the change had not happened while this was said to hold."""
+    if ends_something(held):
+        return False
+    return _names(change, held) if ends_something(change) else not same_value(held, change)
+
+
+def _gives_way(earlier: Slot, new: Told, breath: _Breath) -> bool:
+    later = new.slot
+    if ends_something(later):
+        # An ending ends what it names, and repeats of an ending end nothing.
+        return not ends_something(earlier) and _names(later, earlier)
+    if ends_something(earlier):
+        return _names(earlier, later)
+    # Two values stated in one breath ("in Lisbon and in Porto") do not contradict.
+    together = any(_key(e, new, earlier) in breath for e in new.telling.episode_ids)
+    return not same_value(earlier, later) and not together
+
+
+def _key(episode_id: str, said: Told, slot: Slot) -> tuple[str, datetime, str, str]:
+    return episode_id, said.telling.event_at, slot.predicate, slot.object
+
+
+def _names(ending: Slot, held: Slot) -> bool:
+    """Whether an ending means this value; without an object it means any."""
+    same_predicate = held_predicate(ending) == held_predicate(held)
+    return same_predicate and ending.object in {"", held.object}
+
+
+# --- which memory tells which stretch of a timeline, and what each is to say of itself
+
+NewMemory = Callable[[Told], SemanticMemory]
+"""Makes a memory, under an id of its own, of which this is the first telling."""
+
+
+def history(
+    known: Mapping[str, SemanticMemory], said: Iterable[Told], new_memory: NewMemory
+) -> list[SemanticMemory]:
+    """Every memory of one timeline as it is to be, earliest first.
+
+    Args:
+        known: Those that exist, by id. Which of them tells what follows from
+            their tellings; what they say of their place is not looked at.
+        said: What is told now.
+        new_memory: Called for each stretch that no memory tells yet.
+    """
+    found = stretches(_all_told(known.values(), said))
+    owners: dict[str, int] = {}
+    memories: list[SemanticMemory] = []
+    for number, stretch in enumerate(found):
+        carriers = {e for one in stretch.told for e in one.carriers} - owners.keys()
+        # The oldest that can: as if everything had become known in order.
+        free = sorted((known[c].generation, c) for c in carriers)
+        memory = known[free[0][1]] if free else new_memory(stretch.told[0])
+        owners[memory.id] = number
+        memories.append(memory)
+    ids = {id(stretch): memory.id for stretch, memory in zip(found, memories, strict=True)}
+    timeline = {*known, *ids.values()}
+    placed = [
+        _placed(memory, stretch, ids, timeline, known=memory.id in known)
+        for memory, stretch in zip(memories, found, strict=True)
+    ]
+    return placed + _doubles(known, owners, found, memories)
+
+
+def change(
+    before: SemanticMemory,
+    after: SemanticMemory,
+    update: UpdateNote,
+    known: Collection[str],
+) -> UpdateNote:
+    """``update`` with what makes one of the other.
+
+    Args:
+        before: As it is stored.
+        after: As it is to be.
+        update: For that memory.
+        known: Ids of the timeline. Where what replaced a memory is not among them,
+            because it was forgotten, only being told again reinstates it.
+    """
+    old, new = tellings_of(before), after.tellings or tellings_of(after)
+    changes: dict[str, object] = {}
+    if set(old) != set(new):
+        changes["add_tellings"] = tuple(one for one in new if one not in old)
+        changes["drop_tellings"] = tuple(one for one in old if one not in new)
+        fresh = (e for e in after.source_episode_ids if e not in before.source_episode_ids)
+        changes["add_sources"] = tuple(fresh)
+    if _place(before) != _place(after):
+        changes["place"] = _place(after)
+    ended = _supersession(after)
+    replaced_by = before.superseded_by
+    if ended is None and replaced_by and (replaced_by in known or changes.get("add_tellings")):
+        changes["reinstated_from"] = replaced_by
+    if ended is not None and ended != _supersession(before):
+        changes["supersession"] = ended
+    rivals = {one for one in after.disputed_with if one not in before.disputed_with}
+    settled = {one for one in before.disputed_with if one not in after.disputed_with}
+    if rivals or settled:
+        changes["dispute_with"] = tuple(sorted(rivals))
+        changes["settle_with"] = tuple(sorted(settled))
+    return update.model_copy(update=changes)
+
+
+def _all_told(known: Iterable[SemanticMemory], said: Iterable[Told]) -> list[Told]:
+    """Each telling once, with all that carry it; what is known goes before what is said now."""
+    merged: dict[tuple[str, str, Telling], Told] = {}
+    carried = (
+        Told(memory.slot, telling, (memory.id,))
+        for memory in known
+        if memory.slot is not None
+        for telling in tellings_of(memory)
+    )
+    for one in (*carried, *said):
+        key = (one.slot.predicate, one.slot.object, one.telling)
+        before = merged.get(key, one)
+        carriers = tuple(dict.fromkeys((*before.carriers, *one.carriers)))
+        merged[key] = Told(before.slot, before.telling, carriers, before.statement)
+    return list(merged.values())
+
+
+def _placed(
+    memory: SemanticMemory,
+    stretch: Stretch,
+    ids: Mapping[int, str],
+    timeline: Collection[str],
+    *,
+    known: bool,
+) -> SemanticMemory:
+    foreign = _foreign(memory, timeline)
+    told = tuple(one.telling for one in stretch.told)
+    closer = stretch.closed_by
+    changes: dict[str, object] = {
+        "event_at": stretch.event_at,
+        "known_at": stretch.known_at,
+        "valid_from": stretch.valid_from,
+        "supersedes": tuple(ids[id(old)] for old in stretch.closes) + foreign.supersedes,
+        "superseded_by": None if closer is None else ids[id(closer)],
+        "valid_to": stretch.valid_to,
+        "superseded_known_at": stretch.hidden_at if closer is not None else None,
+        "status": _status(memory, ended=closer is not None),
+    }
+    gone = () if not known else tuple(t for t in tellings_of(memory) if t not in told)
+    fresh = tuple(dict.fromkeys(e for one in told for e in one.episode_ids))
+    # A new part of a known memory has only the sources of that part.
+    before = memory.source_episode_ids if known else ()
+    leaving = sources_only_of(gone, told)
+    sources = tuple(e for e in dict.fromkeys((*before, *fresh)) if e not in leaving)
+    changes |= {"tellings": told, "source_episode_ids": sources}
+    rivals = tuple(ids[id(rival)] for rival in stretch.disputed_with)
+    if known:
+        changes["disputed_with"] = (*foreign.disputed_with, *rivals)
+        return memory.model_copy(update=changes)
+    changes["confidence"] = memory.confidence.model_copy(
+        update={
+            "supporting_episodes": len(sources),
+            "last_confirmed": max(one.known_at for one in told),
+        }
+    )
+    quoted = {quote.episode_id for quote in memory.evidence}
+    part = quoting(memory.model_copy(update=changes), without=quoted - {*sources})
+    return disputed(part, with_=rivals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """What a memory has to do with others than those of its timeline, which stays as it is."""
+
+    supersedes: tuple[str, ...]
+    disputed_with: tuple[str, ...]
+
+
+def _foreign(memory: SemanticMemory, timeline: Collection[str]) -> _Foreign:
+    return _Foreign(
+        supersedes=tuple(one for one in memory.supersedes if one not in timeline),
+        disputed_with=tuple(one for one in memory.disputed_with if one not in timeline),
+    )
+
+
+def _status(memory: SemanticMemory, *, ended: bool) -> MemoryStatus:
+    if ended:
+        return MemoryStatus.SUPERSEDED
+    return MemoryStatus.ACTIVE if memory.status is MemoryStatus.SUPERSEDED else memory.status
+
+
+def _doubles(
+    known: Mapping[str, SemanticMemory],
+    owners: Mapping[str, int],
+    found: Sequence[Stretch],
+    memories: Sequence[SemanticMemory],
+) -> list[SemanticMemory]:
+    """Memories whose every telling is part of a stretch that another one tells.
+
+    Nothing is deleted: they stay as history of no length, under what tells it now.
+    """
+    tellers = {
+        carrier: memory.id
+        for stretch, memory in reversed(list(zip(found, memories, strict=True)))
+        for one in stretch.told
+        for carrier in one.carriers
+    }
+    return [
+        memory.model_copy(
+            update={
+                "valid_from": memory.event_at,
+                "supersedes": (),
+                "status": MemoryStatus.SUPERSEDED,
+                "superseded_by": tellers[memory.id],
+                "valid_to": memory.event_at,
+                "superseded_known_at": memory.known_at,
+            }
+        )
+        for memory in known.values()
+        if memory.id not in owners
+    ]
+
+
+def _place(memory: SemanticMemory) -> Place:
+    return Place(
+        event_at=memory.event_at,
+        known_at=memory.known_at,
+        valid_from=memory.valid_from,
+        supersedes=memory.supersedes,
+    )
+
+
+def _supersession(memory: SemanticMemory) -> Supersession | None:
+    if memory.superseded_by is None or memory.valid_to is None:
+        return None
+    return Supersession(
+        superseded_by=memory.superseded_by,
+        valid_to=memory.valid_to,
+        superseded_known_at=memory.superseded_known_at or memory.known_at,
+    )

@@ -1,0 +1,189 @@
+"""Inputs and outputs of the workflows that erase a user or forget one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from pydantic import Field
+
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage
+from engram.domain.memories import MemoryType
+from engram.domain.rules import DigestPolicy
+
+# --- what passes between clients, the erasing workflow and its activities
+
+
+class ErasureInput(ScopedMessage):
+    """Whose memory is erased, and how patient each step is.
+
+    Attributes:
+        store_timeout: For one round over the store or the workflows.
+    """
+
+    store_timeout: timedelta
+
+
+class WorkflowRound(Message):
+    """What one round over a user's workflows came to.
+
+    Attributes:
+        stopped: Running workflows that were terminated.
+        deleted: Runs whose deletion was asked for; a server takes its time to do it.
+        kept: Histories that the server does not let this client delete; it keeps
+            them for its retention period.
+    """
+
+    stopped: int = 0
+    deleted: tuple[str, ...] = ()
+    kept: int = 0
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there was nothing left to do."""
+        return not self.stopped and not self.deleted
+
+
+class StoreRound(Message):
+    """What one round over the collections deleted, by type, and what was there after it."""
+
+    deleted: Mapping[str, int] = Field(default_factory=dict)
+    left: int = 0
+
+
+class ErasureReceipt(Message):
+    """What was erased: numbers and times, no content.
+
+    Attributes:
+        namespace: Of the user.
+        user_id: Whose memory it was.
+        complete: Whether everything was gone at the end. False when something was
+            written for the user all the while: erase again once that has stopped.
+        erased_at: When it ended.
+        memories: Deleted memories by type.
+        workflows_stopped: Running workflows that were terminated.
+        histories_deleted: Workflow histories that were deleted.
+        histories_kept: Histories that the server did not let us delete; they go
+            with its retention period.
+        workflow_id: The erasing workflow itself, which holds no content.
+        rewritten: What was written anew without the deleted: ``store``, ``temporal``.
+            Empty in the connected mode, where the files are not Engram's.
+        may_remain: What may still hold words of the user or name them, in sentences.
+    """
+
+    namespace: str
+    user_id: str
+    complete: bool = True
+    erased_at: datetime
+    memories: Mapping[str, int]
+    workflows_stopped: int
+    histories_deleted: int
+    histories_kept: int
+    workflow_id: str
+    rewritten: tuple[str, ...] = ()
+    may_remain: tuple[str, ...] = ()
+
+
+class CompactReceipt(Message):
+    """What was written anew, without what had been deleted before.
+
+    Attributes:
+        memories: How many memories the store holds, of all users.
+        rewritten: ``store``: the files of all memories. ``temporal``: the database
+            of workflows and histories.
+        may_remain: What could not be written anew, and why, in sentences.
+    """
+
+    memories: int = 0
+    rewritten: tuple[str, ...] = ()
+    may_remain: tuple[str, ...] = ()
+
+
+SERVERS_MAY_KEEP: Final = (
+    "Qdrant keeps deleted points in its log and segments until it optimises them, "
+    "and in snapshots and backups.",
+    "Temporal's database keeps deleted histories until it reuses or reclaims their space, "
+    "and in its archive, visibility store and backups where there are any.",
+)
+"""What erasing cannot reach on servers."""
+
+FOLDER_MAY_KEEP: Final = (
+    "The record of the erasing workflow names the user, until its retention ends.",
+    "Backups and snapshots that were made before, and blocks of the disk that were freed "
+    "and not used again.",
+)
+"""What erasing cannot reach in the embedded mode."""
+
+
+# --- what passes between clients, the forgetting workflow and its activities. Ids, no content
+
+
+class ForgetInput(ScopedMessage):
+    """Which memory is forgotten, and by which numbers profiles are composed again."""
+
+    memory_id: str
+    digests: DigestPolicy
+
+
+class ForgetPlan(Message):
+    """What forgetting one memory takes, settled before anything is deleted.
+
+    Attributes:
+        memory_id: What is forgotten.
+        gone: Everything that is deleted, by type.
+        episodes: Those of it that are turns.
+        heirs: What replaced each of them, past what is gone.
+        amended: Memories that lose a source and rest on others.
+        referring: Memories that refer to what is gone.
+        composed: Memories whose profiles and topics are composed again.
+        boxed: Turns whose boxes are made again.
+        ended: Sessions whose last box is among them: they get no further turn.
+        session_id: The conversation of a forgotten turn.
+    """
+
+    memory_id: str
+    gone: Mapping[MemoryType, tuple[str, ...]] = Field(default_factory=dict)
+    episodes: tuple[str, ...] = ()
+    heirs: Mapping[str, str | None] = Field(default_factory=dict)
+    amended: tuple[str, ...] = ()
+    referring: tuple[str, ...] = ()
+    composed: tuple[str, ...] = ()
+    boxed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    session_id: str | None = None
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Everything that is deleted."""
+        return frozenset(one for ids in self.gone.values() for one in ids)
+
+
+class PlanForgettingInput(ScopedMessage):
+    """Input of the activity that settles what forgetting takes."""
+
+    memory_id: str
+
+
+class ApplyForgettingInput(TimedMessage):
+    """Input of the activity that deletes, and mends what stays."""
+
+    plan: ForgetPlan
+
+
+class ForgetReceipt(Message):
+    """What was forgotten: numbers, no content.
+
+    Attributes:
+        memory_id: What was asked to be forgotten.
+        forgotten: How many memories were deleted, by type.
+        amended: How many stay, without the forgotten turn among their sources.
+        recomposed: How many profiles, topics and boxes were made again.
+        workflow_id: The run, for the Temporal UI.
+    """
+
+    memory_id: str
+    forgotten: Mapping[MemoryType, int]
+    amended: int = 0
+    recomposed: int = 0
+    workflow_id: str

@@ -1,0 +1,132 @@
+"""What passes between clients, the session workflow and its activities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import Field
+
+from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage
+from engram.domain.buffer import Buffer, BufferPolicy, Signal
+
+
+class AcceptedTurn(Message):
+    """A turn that passed the client's checks: nothing about it is still open."""
+
+    message_id: str
+    role: str
+    content: str
+    speaker: str | None = None
+    timestamp: datetime
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    importance: float | None = None
+
+
+class EncodeCall(Message):
+    """What one caller handed over, or a part of it: all of its turns are stored, or none."""
+
+    turns: tuple[AcceptedTurn, ...] = Field(min_length=1)
+    extract_facts: bool = True
+    is_test: bool = False
+
+
+class EncodeRequest(Message):
+    """One update of a session: the calls that were waiting, in order."""
+
+    calls: tuple[EncodeCall, ...] = Field(min_length=1)
+
+
+class StoredTurn(Message):
+    """The receipt of one turn. Storing it again gives the same."""
+
+    episode_id: str
+    message_id: str
+    signal: Signal
+    fact_ids: tuple[str, ...] = ()
+    negation_ids: tuple[str, ...] = ()
+    new: bool = True
+    timestamp: datetime
+
+
+class CallOutcome(Message):
+    """What became of one call: its turns' receipts, or the typed error as data."""
+
+    turns: tuple[StoredTurn, ...] = ()
+    error: dict[str, Any] | None = None
+
+
+class EncodeReply(Message):
+    """What the session answers to an update, one outcome per call."""
+
+    outcomes: tuple[CallOutcome, ...]
+    buffered: int
+
+
+class StoreTurnsInput(TimedMessage):
+    """Input of the storing activity."""
+
+    session_id: str
+    calls: tuple[EncodeCall, ...]
+    first_sequence: int
+    workflow_id: str
+    run_id: str
+
+
+class StoreTurnsOutput(Message):
+    """Output of the storing activity, one outcome per call."""
+
+    outcomes: tuple[CallOutcome, ...]
+
+
+class SessionPolicy(Message):
+    """The numbers a session runs by, fixed when it starts so that replays agree."""
+
+    buffer: BufferPolicy
+    updates_per_run: int
+    store_timeout: timedelta
+
+
+class SessionState(ScopedMessage):
+    """All that a session workflow knows; carried whole over continue-as-new."""
+
+    session_id: str
+    policy: SessionPolicy
+    buffer: Buffer = Buffer()
+    turns_accepted: int = 0
+    ending: str | None = None
+    runs: int = 1
+
+
+class SessionSummary(Message):
+    """What a session leaves in the Temporal UI when it ends."""
+
+    session_id: str
+    turns_accepted: int
+    ended: str
+
+
+class ConsolidationRequest(Message):
+    """Why a user's memory should be consolidated.
+
+    Attributes:
+        population: Whether test turns are meant, or all others: never both.
+    """
+
+    reason: str
+    session_id: str | None = None
+    population: Population = Population.REAL
+
+
+class RequestConsolidationInput(ScopedMessage):
+    """Input of the activity that reaches the user's consolidation by signal-with-start."""
+
+    request: ConsolidationRequest
+
+
+class EndSession(Message):
+    """A caller ends a session."""
+
+    reason: str = "ended by the application"

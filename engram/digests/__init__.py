@@ -1,0 +1,1 @@
+"""What is composed from memories without a model: profiles, topics, boxes, guidelines."""

@@ -1,0 +1,431 @@
+"""Boxes: a session cut into runs of turns on one topic, and stored when full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engram.consolidation.apply import PlanWriter
+from engram.contracts.messages import Population
+from engram.digests.store import DigestStore
+from engram.digests.versions import Composer, Draft
+from engram.domain.digests import BoxDetail, SealReason
+from engram.domain.identity import operation_id
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    DerivedMemory,
+    Episode,
+    LinkKind,
+    MemoryForm,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.plan import ConsolidationPlan, LinkGraph
+from engram.domain.rules import DigestPolicy
+from engram.domain.scope import Scope
+from engram.language.text import content_words, terms_of
+from engram.lifecycle.due import of_population
+from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository
+
+# --- boxes: a session cut into runs of turns on one topic. Pure and incremental
+#
+# Whether a turn still belongs to the open box depends on that box and the turn
+# alone, and every box starts empty. So cutting what follows the last sealed box
+# gives the same boxes as cutting the whole session at once.
+
+_WORDS_THAT_RECUR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A turn, as far as boxes look at it."""
+
+    id: str
+    at: datetime
+    text: str
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A run of turns on one topic; ``sealed`` is None for the one that is still open."""
+
+    turns: tuple[Said, ...]
+    terms: frozenset[str]
+    sealed: SealReason | None
+
+    @property
+    def opened(self) -> datetime:
+        """When its first turn was said."""
+        return self.turns[0].at
+
+    @property
+    def last(self) -> datetime:
+        """When its last turn was said."""
+        return self.turns[-1].at
+
+
+def overlap(box: Set[str], turn: Set[str], smoothing: float = 0.0) -> float:
+    """How much of the topic of one is found in the other, 0 to 1.
+
+    The overlap coefficient |A and B| / min(|A|, |B|) of Szymkiewicz and Simpson over
+    stemmed content words, names among them. ``smoothing`` counts as so many shared
+    words on both sides of the fraction: what says little decides little, and what has
+    no content word at all ("ok", "yes, please") overlaps fully.
+    """
+    smaller = min(len(box), len(turn)) + smoothing
+    return (len(box & turn) + smoothing) / smaller if smaller else 1.0
+
+
+def segment(
+    turns: Iterable[Said], policy: DigestPolicy, *, ended: SealReason | None = None
+) -> list[Box]:
+    """The boxes of these turns, in order; every turn is in exactly one.
+
+    Args:
+        turns: Of one session, none of them in a sealed box.
+        policy: The thresholds.
+        ended: Why the last box takes no further turn; None if it may.
+    """
+    boxes: list[Box] = []
+    run: list[Said] = []
+    terms: frozenset[str] = frozenset()
+    for turn in sorted(turns, key=in_order):
+        words = frozenset(terms_of(turn.text))
+        reason = _why_sealed(run, terms, turn, words, policy)
+        if reason is not None:
+            boxes.append(Box(tuple(run), terms, reason))
+            run, terms = [], frozenset()
+        run.append(turn)
+        terms |= words
+    if run:
+        boxes.append(Box(tuple(run), terms, ended))
+    return boxes
+
+
+def in_order(turn: Said) -> tuple[datetime, int, str]:
+    """The order of turns within a session."""
+    return turn.at, turn.sequence, turn.id
+
+
+def topic_words(turns: Sequence[Said], most: int = 8) -> tuple[str, ...]:
+    """The words that tell what the turns are about: those of most turns first."""
+    spread: Counter[str] = Counter()
+    for turn in turns:
+        spread.update(content_words(turn.text).keys())
+    ranked = sorted(spread, key=lambda word: (-spread[word], -len(word), word))
+    seen: dict[str, str] = {}
+    for word in ranked:
+        seen.setdefault(next(iter(terms_of(word)), word), word)
+    return tuple(seen.values())[:most]
+
+
+def recurs(terms: Set[str], earlier: Set[str], policy: DigestPolicy) -> float:
+    """How much of an earlier box's topic comes back; 0 below the threshold.
+
+    Without smoothing, and never by a single word: that a topic comes back needs words
+    that do.
+    """
+    if len(terms & earlier) < _WORDS_THAT_RECUR:
+        return 0.0
+    share = overlap(terms, earlier)
+    return share if share >= policy.box_overlap else 0.0
+
+
+def _why_sealed(
+    run: Sequence[Said],
+    terms: Set[str],
+    turn: Said,
+    words: Set[str],
+    policy: DigestPolicy,
+) -> SealReason | None:
+    if not run:
+        return None
+    if turn.at - run[-1].at >= timedelta(minutes=policy.box_idle_minutes):
+        return SealReason.IDLE
+    if len(run) >= policy.box_turns:
+        return SealReason.FULL
+    if overlap(terms, words, policy.box_smoothing) < policy.box_overlap:
+        return SealReason.TOPIC
+    return None
+
+
+# --- boxes of a session: what follows the last sealed one is read, cut, and what is full is
+# stored
+
+_PAGE = 200
+_REAL = of_population(Population.REAL)
+# A longer stretch of a session without a sealed box is cut piece by piece.
+_MOST_READ = 2000
+# Earlier boxes that a new one is compared with.
+_EARLIER = 24
+# Both ends of a link keep a bounded number of links.
+_MOST_LINKED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The boxes of a session that were sealed, and how many links were made."""
+
+    boxes: tuple[SemanticMemory, ...] = ()
+    linked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """Turns that came after a later box was sealed, and the boxes that such turns are in."""
+
+    turns: tuple[Episode, ...] = ()
+    boxes: tuple[SemanticMemory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWriter:
+    """Seals boxes. Everything may run twice.
+
+    Args:
+        repository: Where episodes are read.
+        store: Where boxes are kept.
+        plans: Links boxes with what was derived from their turns.
+    """
+
+    repository: MemoryRepository
+    store: DigestStore
+    plans: PlanWriter
+
+    async def seal(
+        self,
+        composer: Composer,
+        session_id: str,
+        episode_ids: Sequence[str],
+        policy: DigestPolicy,
+        *,
+        ended: bool,
+    ) -> Sealed:
+        """Store every box of a session that takes no further turn.
+
+        Args:
+            composer: Whose, when, and by which run.
+            session_id: The conversation.
+            episode_ids: Those of its turns that are new, whatever their timestamps.
+            policy: The thresholds.
+            ended: Whether the session has ended.
+        """
+        stored: list[SemanticMemory] = []
+        linked = 0
+        while True:
+            before = await self._last_box(composer.scope, session_id)
+            last = _box(before)
+            tail, more = await self._tail(composer.scope, session_id, last)
+            late = await self._late(composer.scope, episode_ids, last, tail)
+            # Whoever sealed the last box may have died before linking it.
+            for box in (*([before] if before else []), *late.boxes):
+                linked += await self._link(composer, box)
+            why = SealReason.ENDED if ended and not more else None
+            cut = segment((_said(e) for e in tail), policy, ended=why)
+            cut += segment((_said(e) for e in late.turns), policy, ended=SealReason.LATE)
+            for run in cut:
+                if run.sealed is not None:
+                    sealed = await self._store(composer, session_id, run, policy)
+                    linked += await self._link(composer, sealed)
+                    stored.append(sealed)
+            # A run of turns with one timestamp can be longer than what is read at once:
+            # reading it again would find the same turns.
+            if not more or all(run.sealed is None for run in cut):
+                return Sealed(tuple(stored), linked)
+
+    async def _last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            Equals("detail.keys", f"session:{session_id}"),
+        )
+        found = await self.store.semantic(scope, where, limit=1)
+        return found[0] if found else None
+
+    async def _tail(
+        self, scope: Scope, session_id: str, last: BoxDetail | None
+    ) -> tuple[list[Episode], bool]:
+        """The turns after the last sealed box, in order, and whether there are more."""
+        where: Filter = (Equals("session_id", session_id), _REAL)
+        if last is not None:
+            where = (*where, Between("timestamp", at_least=last.last))
+        found: list[Episode] = []
+        cursor: str | None = None
+        while len(found) < _MOST_READ:
+            page = await self.repository.scroll(
+                scope,
+                MemoryType.EPISODIC,
+                where=where,
+                order_by="timestamp",
+                limit=_PAGE,
+                cursor=cursor,
+            )
+            found += [m for m in page.memories if isinstance(m, Episode)]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        if last is not None:
+            # Turns of one moment can lie on both sides of a border.
+            doubtful = [e.id for e in found if e.timestamp == last.last]
+            boxed = _turns_of(await self._boxes_of(scope, doubtful))
+            found = [episode for episode in found if episode.id not in boxed]
+        return found, cursor is not None
+
+    async def _late(
+        self,
+        scope: Scope,
+        episode_ids: Sequence[str],
+        last: BoxDetail | None,
+        tail: Iterable[Episode],
+    ) -> _Late:
+        """New turns of a time before the last sealed box, which are in no box."""
+        if last is None:
+            return _Late()
+        wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
+        found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
+        early = [
+            m
+            for m in found.values()
+            if isinstance(m, Episode) and not m.is_test and m.timestamp <= last.last
+        ]
+        boxes = await self._boxes_of(scope, [episode.id for episode in early])
+        boxed = _turns_of(boxes)
+        return _Late(
+            turns=tuple(episode for episode in early if episode.id not in boxed),
+            boxes=tuple(boxes),
+        )
+
+    async def _boxes_of(self, scope: Scope, episode_ids: Sequence[str]) -> list[SemanticMemory]:
+        if not episode_ids:
+            return []
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            AnyOf("source_episode_ids", tuple(sorted(episode_ids))),
+        )
+        return await self.store.semantic(scope, where, limit=len(episode_ids))
+
+    async def _store(
+        self,
+        composer: Composer,
+        session_id: str,
+        box: Box,
+        policy: DigestPolicy,
+    ) -> SemanticMemory:
+        key = f"box:{box.turns[0].id}"
+        earlier = await self._earlier(composer.scope, box, key)
+        detail = _detail(key, session_id, box, policy, earlier)
+        draft = Draft(
+            form=MemoryForm.BOX,
+            content=_described(detail, len(box.turns)),
+            detail=detail,
+            sources=detail.episode_ids,
+            known_at=box.last,
+            event_at=box.opened,
+            session_id=session_id,
+        )
+        there = await self.store.current(composer.scope, MemoryForm.BOX, [key])
+        if there:
+            return there[0]
+        return (await self.store.put(composer, [draft], ())).written[0]
+
+    async def _earlier(self, scope: Scope, box: Box, key: str) -> list[BoxDetail]:
+        words = [f"word:{word}" for word in _traced(box)]
+        if not words:
+            return []
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            AnyOf("detail.keys", tuple(words)),
+            Between("known_at", at_most=box.opened),
+        )
+        found = await self.store.semantic(scope, where, limit=_EARLIER)
+        details = [m.detail for m in found if isinstance(m.detail, BoxDetail)]
+        return [detail for detail in details if detail.keys[0] != key]
+
+    async def _link(self, composer: Composer, box: SemanticMemory) -> int:
+        """Link the box with what was derived from its turns, both ways."""
+        derived: list[DerivedMemory] = []
+        detail = box.detail
+        episodes = detail.episode_ids if isinstance(detail, BoxDetail) else ()
+        for kind in DERIVED_TYPES:
+            page = await self.repository.scroll(
+                composer.scope,
+                kind,
+                where=(AnyOf("source_episode_ids", episodes),),
+                limit=4 * _MOST_LINKED,
+            )
+            derived += [m for m in page.memories if isinstance(m, DerivedMemory)]
+        members = [m for m in derived if not (isinstance(m, SemanticMemory) and m.detail)]
+        members.sort(key=lambda m: (-m.importance, m.known_at, m.id))
+        plan = ConsolidationPlan(
+            actions=tuple(
+                LinkGraph(
+                    why="derived from a turn of this box",
+                    first_id=member.id,
+                    second_id=box.id,
+                    kind=LinkKind.BELONGS_TO,
+                )
+                for member in members[:_MOST_LINKED]
+                if member.id not in box.related_ids or box.id not in member.related_ids
+            )
+        )
+        if not plan.actions:
+            return 0
+        return (await self.plans.write(composer.scope, plan, composer.now)).links
+
+
+def _box(memory: SemanticMemory | None) -> BoxDetail | None:
+    detail = memory.detail if memory is not None else None
+    return detail if isinstance(detail, BoxDetail) else None
+
+
+def _turns_of(boxes: Iterable[SemanticMemory]) -> frozenset[str]:
+    return frozenset(turn for box in boxes for turn in box.source_episode_ids)
+
+
+def _said(episode: Episode) -> Said:
+    return Said(
+        id=episode.id, at=episode.timestamp, text=episode.content, sequence=episode.sequence
+    )
+
+
+def _traced(box: Box) -> list[str]:
+    """The stems that a recurring topic is looked up by."""
+    return [next(iter(terms_of(word)), word) for word in topic_words(box.turns)]
+
+
+def _detail(
+    key: str, session_id: str, box: Box, policy: DigestPolicy, earlier: Sequence[BoxDetail]
+) -> BoxDetail:
+    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in earlier]
+    recurring = max((s for s in scored if s[0]), default=None)
+    trace_id = recurring[2] if recurring else operation_id("trace", key)
+    assert box.sealed is not None  # noqa: S101 - for the type checker; only sealed ones are stored
+    return BoxDetail(
+        keys=(
+            key,
+            f"session:{session_id}",
+            f"trace:{trace_id}",
+            *(f"word:{word}" for word in _traced(box)),
+        ),
+        session_id=session_id,
+        opened=box.opened,
+        last=box.last,
+        sealed=box.sealed,
+        topic=topic_words(box.turns),
+        terms=tuple(sorted(box.terms)),
+        episode_ids=tuple(turn.id for turn in box.turns),
+        trace_id=trace_id,
+    )
+
+
+def _described(box: BoxDetail, turns: int) -> str:
+    about = ", ".join(box.topic) or "small talk"
+    return f"{_span(box.opened, box.last)}, {turns} turn{'s' if turns != 1 else ''}: {about}."
+
+
+def _span(opened: datetime, last: datetime) -> str:
+    if opened.date() == last.date():
+        return f"{opened:%d %B %Y, %H:%M}-{last:%H:%M}"
+    return f"{opened:%d %B %Y, %H:%M} - {last:%d %B %Y, %H:%M}"

@@ -1,0 +1,358 @@
+"""Profiles: what is known about one person, place or project, in few lines."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from engram.digests.entities import Entity
+from engram.digests.mentions import is_noted, name_words
+from engram.digests.names import name_key
+from engram.digests.versions import Draft
+from engram.domain.digests import EntityKind, Line, ProfileDetail
+from engram.domain.memories import (
+    ANSWERING_FORMS,
+    Category,
+    MemoryForm,
+    MemoryStatus,
+    ProceduralMemory,
+    SemanticMemory,
+    Slot,
+)
+from engram.domain.rules import DigestPolicy
+from engram.domain.slots import USER, ends_something, is_functional
+
+# --- profiles: what is known about one person, place or project, in few lines
+#
+# A profile is a function of the memories it is composed from, and of nothing else.
+# Every line names the memories it rests on.
+
+Told: TypeAlias = SemanticMemory | ProceduralMemory
+"""What profiles are composed from: knowledge, and the habits that it became."""
+BEHAVIOUR: Final = (Category.PREFERENCE, Category.PRINCIPLE, Category.SKILL)
+"""Categories that the user's behavioural profile consists of, beside habits."""
+CURRENT_PREDICATES: Final = tuple(
+    predicate
+    for predicate in (
+        *("is called", "lives in", "works at", "works as", "is married to", "is from"),
+        *("was born in", "was born on"),
+    )
+    if is_functional(Slot(subject=USER, predicate=predicate, object=""))
+)
+"""Predicates of which the user has one value each."""
+DIGESTED: Final = tuple(form for form in ANSWERING_FORMS if form is not MemoryForm.SUMMARY)
+"""The forms that digests are composed from; a summary repeats what its notes say."""
+_HABIT = re.compile(
+    r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
+    r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
+    re.IGNORECASE,
+)
+_OBJECTS_LISTED = 24
+_FOLDABLE = 2
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The lines of a profile, and the memories that found no room."""
+
+    lines: tuple[Line, ...] = ()
+    omitted: tuple[str, ...] = ()
+
+    @property
+    def memory_ids(self) -> frozenset[str]:
+        """What it was composed from."""
+        return frozenset(self.omitted).union(*(line.memory_ids for line in self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    rank: int
+    text: str
+    memories: tuple[Told, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode()) + 1
+
+
+def answers(memory: Told) -> bool:
+    """Whether a memory can stand in a digest: it holds, and repeats no other."""
+    holds = memory.status is MemoryStatus.ACTIVE and not memory.is_test
+    return holds and (isinstance(memory, ProceduralMemory) or memory.form in DIGESTED)
+
+
+def is_behaviour(memory: Told) -> bool:
+    """Whether a memory belongs into the user's behavioural profile.
+
+    Preferences, principles, skills, habits, and what holds one value at a time (where
+    the user lives, what the user is called).
+    """
+    if isinstance(memory, ProceduralMemory):
+        return True
+    if memory.slot is None or memory.slot.subject != USER:
+        return memory.category in BEHAVIOUR and memory.slot is None
+    return (
+        memory.category in BEHAVIOUR
+        or _is_current_value(memory)
+        or _HABIT.search(memory.content) is not None
+    )
+
+
+def compose(memories: Iterable[Told], policy: DigestPolicy) -> Composed:
+    """The lines of a profile: current values first, then by importance and recency.
+
+    Past the bounds, lines of one predicate are folded into one that keeps their
+    sources ("The user likes tea, chess and rain."), the least of them first. What
+    finds no room even so is left out, and named.
+    """
+    ranked = sorted({m.id: m for m in memories if answers(m)}.values(), key=_rank)
+    entries = _without_repeats(ranked[: policy.profile_memories])
+    entries = _folded(entries, policy)
+    kept: list[_Entry] = []
+    omitted: list[str] = []
+    size = 0
+    for entry in entries:
+        if len(kept) < policy.profile_lines and size + entry.size <= policy.profile_bytes:
+            kept.append(entry)
+            size += entry.size
+        else:
+            omitted += [memory.id for memory in entry.memories]
+    lines = tuple(Line(text=e.text, memory_ids=tuple(m.id for m in e.memories)) for e in kept)
+    return Composed(lines=lines, omitted=tuple(omitted))
+
+
+def profile_text(name: str, aliases: Sequence[str], kind: EntityKind, lines: Sequence[Line]) -> str:
+    """The words of a profile."""
+    told = [] if kind is EntityKind.UNKNOWN else [kind.value]
+    told += [f"also {', '.join(aliases)}"] if aliases else []
+    head = f"{name} ({'; '.join(told)})" if told else name
+    return "\n".join([f"{head}:", *(line.text for line in lines)])
+
+
+def _slot(memory: Told) -> Slot | None:
+    return memory.slot if isinstance(memory, SemanticMemory) else None
+
+
+def _is_current_value(memory: Told) -> bool:
+    slot = _slot(memory)
+    return slot is not None and is_functional(slot) and not ends_something(slot)
+
+
+def _rank(memory: Told) -> tuple[bool, str, float, float, str]:
+    current, slot = _is_current_value(memory), _slot(memory)
+    predicate = slot.predicate if current and slot is not None else ""
+    age = -(memory.known_at - _EARLIEST).total_seconds()
+    return not current, predicate, -memory.importance, age, memory.id
+
+
+def _without_repeats(ranked: Sequence[Told]) -> list[_Entry]:
+    """A habit says what the knowledge says that it came from: both stand in one line."""
+    alike: dict[str, list[Told]] = defaultdict(list)
+    for memory in ranked:
+        alike[memory.identity].append(memory)
+    groups = [
+        sorted(same, key=lambda memory: isinstance(memory, ProceduralMemory))
+        for same in alike.values()
+    ]
+    return [_Entry(rank, same[0].content, tuple(same)) for rank, same in enumerate(groups)]
+
+
+def _folded(entries: list[_Entry], policy: DigestPolicy) -> list[_Entry]:
+    groups: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        slot = _slot(entry.memories[0])
+        if slot is not None and slot.object and not _is_current_value(entry.memories[0]):
+            groups[slot.subject, slot.predicate].append(entry)
+    # The group that begins last is the least; ties cannot be, because ranks are unique.
+    least_first = sorted(groups.values(), key=lambda group: -group[0].rank)
+    for group in least_first:
+        if _fits(entries, policy):
+            break
+        if len(group) >= _FOLDABLE:
+            entries = sorted(
+                [*(e for e in entries if e not in group), _fold(group)], key=lambda e: e.rank
+            )
+    return entries
+
+
+def _fits(entries: Sequence[_Entry], policy: DigestPolicy) -> bool:
+    size = sum(entry.size for entry in entries)
+    return len(entries) <= policy.profile_lines and size <= policy.profile_bytes
+
+
+def _fold(group: Sequence[_Entry]) -> _Entry:
+    slot = _slot(group[0].memories[0])
+    assert slot is not None  # noqa: S101 - for the type checker; only slots are grouped
+    objects = list(dict.fromkeys(_object(entry.memories[0]) for entry in group))
+    listed, more = objects[:_OBJECTS_LISTED], len(objects) - _OBJECTS_LISTED
+    if more > 0:
+        listed.append(f"{more} more")
+    what = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    subject = "The user" if slot.subject == USER else _subject(group[0].memories[0], slot)
+    memories = tuple(memory for entry in group for memory in entry.memories)
+    return _Entry(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
+
+
+def _object(memory: Told) -> str:
+    """The object as the memory spells it."""
+    slot = _slot(memory)
+    wanted = slot.object if slot is not None else ""
+    at = memory.content.casefold().find(wanted.casefold())
+    return memory.content[at : at + len(wanted)] if at >= 0 else wanted
+
+
+def _subject(memory: Told, slot: Slot) -> str:
+    begins = memory.content[: len(slot.subject)]
+    return begins if begins.casefold() == slot.subject else slot.subject.title()
+
+
+# --- profiles as they should be, from entities and memories
+
+USER_ENTITY = "user"
+USER_KEY = f"entity:{USER_ENTITY}"
+_CALLED = "is called"
+# Beside those that its lines' memories name.
+_SOURCES_NAMED = 100
+_NOBODY = "The user"
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What a profile rests on beside the memories that stand in it.
+
+    Attributes:
+        times: When the memories and turns that were touched became known, or ceased to
+            hold, by their ids.
+        episodes: Those of them that are turns.
+        sources: Sources of the versions before.
+    """
+
+    times: Mapping[str, datetime]
+    episodes: frozenset[str] = frozenset()
+    sources: tuple[str, ...] = ()
+
+
+def entity_draft(
+    entity: Entity, memories: Sequence[SemanticMemory], rest: Rest, policy: DigestPolicy
+) -> Draft | None:
+    """The profile of an entity; None where nothing is worth noting.
+
+    Args:
+        entity: Whose.
+        memories: Everything looked at that names it, whether or not it holds.
+        rest: What else it rests on.
+        policy: The bounds.
+    """
+    standing = [memory for memory in memories if answers(memory)]
+    introduced = any(is_noted(mention) for mention in entity.mentions)
+    names = {name_key(name) for name in entity.names}
+    said = any(e.same and name_key(e.first) in names for e in entity.equations)
+    if not (standing or introduced or said):
+        return None
+    composed = compose(standing, policy)
+    turns = [m.source_id for m in entity.mentions if m.source_id in rest.episodes]
+    sources = _sources(standing, turns) or rest.sources
+    touched = {m.source_id for m in entity.mentions} | {m.id for m in memories}
+    times = [rest.times[one] for one in touched if one in rest.times]
+    times += [memory.known_at for memory in standing]
+    if not sources or not times:
+        return None
+    return Draft(
+        form=MemoryForm.PROFILE,
+        content=profile_text(entity.name, entity.aliases, entity.kind, composed.lines),
+        detail=ProfileDetail(
+            keys=entity_keys(entity),
+            entity=entity.key,
+            name=entity.name,
+            aliases=entity.aliases,
+            kind=entity.kind,
+            lines=composed.lines,
+            merges=entity.merges,
+            mentions=entity.mentions,
+            equations=entity.equations,
+            omitted=composed.omitted,
+        ),
+        sources=sources,
+        known_at=max(times),
+        event_at=min(times),
+    )
+
+
+def user_draft(memories: Sequence[Told], rest: Rest, policy: DigestPolicy) -> Draft | None:
+    """The user's behavioural profile; None where nothing is known.
+
+    Args:
+        memories: Everything looked at that is about the user, whether or not it holds,
+            habits too.
+        rest: What else it rests on.
+        policy: The bounds.
+    """
+    standing = [m for m in memories if answers(m) and is_behaviour(m)]
+    if not standing:
+        return None
+    composed = compose(standing, policy)
+    names = _own_names([m for m in standing if isinstance(m, SemanticMemory)])
+    name, aliases = (names[0], names[1:]) if names else (_NOBODY, ())
+    times = [memory.known_at for memory in standing]
+    times += [rest.times[m.id] for m in memories if m.id in rest.times]
+    return Draft(
+        form=MemoryForm.PROFILE,
+        content=profile_text(name, aliases, EntityKind.USER, composed.lines),
+        detail=ProfileDetail(
+            keys=(USER_KEY, *(f"name:{name_key(n)}" for n in ("user", *names))),
+            entity=USER_ENTITY,
+            name=name,
+            aliases=aliases,
+            kind=EntityKind.USER,
+            lines=composed.lines,
+            omitted=composed.omitted,
+        ),
+        sources=_sources(standing, ()),
+        known_at=max(times),
+        event_at=min(times),
+    )
+
+
+def entity_keys(entity: Entity) -> tuple[str, ...]:
+    """What its profile is looked up by: itself, its names, their words, its addresses."""
+    names = [f"name:{name_key(name)}" for name in entity.names]
+    words = {f"part:{word}" for name in entity.names for word in name_words(name)}
+    identifiers = {i for mention in entity.mentions for i in mention.identifiers}
+    return tuple(dict.fromkeys([f"entity:{entity.key}", *names, *sorted(words | identifiers)]))
+
+
+def carried(details: Iterable[ProfileDetail]) -> set[str]:
+    """The memories that profiles were composed from."""
+    return {
+        memory_id
+        for detail in details
+        for ids in (*(line.memory_ids for line in detail.lines), detail.omitted)
+        for memory_id in ids
+    }
+
+
+def name_keys(detail: ProfileDetail) -> frozenset[str]:
+    """The names of a profile, normalised."""
+    return frozenset(name_key(name) for name in (detail.name, *detail.aliases))
+
+
+def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
+    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED]
+    called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
+    return tuple(dict.fromkeys(_spelled(memory) for memory in called))
+
+
+def _spelled(memory: SemanticMemory) -> str:
+    wanted = memory.slot.object if memory.slot is not None else ""
+    at = memory.content.casefold().rfind(wanted.casefold())
+    return memory.content[at : at + len(wanted)] if at >= 0 else wanted
+
+
+def _sources(memories: Sequence[Told], turns: Sequence[str]) -> tuple[str, ...]:
+    found = {source for memory in memories for source in memory.source_episode_ids}
+    return tuple(sorted(found | set(turns)))[:_SOURCES_NAMED]

@@ -1,0 +1,369 @@
+"""The digest stage of a pass: what is derived from memories follows what the pass touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.consolidation.apply import PlanWriter
+from engram.digests.boxes import BoxWriter
+from engram.digests.entities import Entity, Register, resolve
+from engram.digests.guidelines import GuidelineWriter, current_guidance
+from engram.digests.mentions import Clues, episode_clues, memory_clues, name_words, related_to
+from engram.digests.names import name_key
+from engram.digests.profiles import (
+    BEHAVIOUR,
+    CURRENT_PREDICATES,
+    DIGESTED,
+    USER_KEY,
+    Rest,
+    Told,
+    carried,
+    entity_draft,
+    is_behaviour,
+    name_keys,
+    user_draft,
+)
+from engram.digests.store import DigestStore, Put
+from engram.digests.topics import TopicWriter
+from engram.digests.versions import Composer, Draft
+from engram.domain.digests import Deed, ProfileDetail
+from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMemory
+from engram.domain.rules import DigestPolicy
+from engram.domain.scope import Scope
+from engram.domain.slots import USER
+from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
+from engram.storage.updates import NewWriteId, episodes_by_id
+
+__all__ = ["Digested", "Digests"]
+
+# --- profiles of whoever a pass touched: resolved anew, composed, and stored where they changed
+
+# Names that share words with those found are looked up again: so often.
+_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a pass touched."""
+
+    memories: Mapping[str, SemanticMemory]
+    episodes: Mapping[str, Episode]
+
+    @property
+    def rest(self) -> Rest:
+        """When each of it became known, or ceased to hold."""
+        times: dict[str, datetime] = {key: e.timestamp for key, e in self.episodes.items()}
+        for key, memory in self.memories.items():
+            times[key] = max(memory.known_at, memory.superseded_known_at or memory.known_at)
+        return Rest(times=times, episodes=frozenset(self.episodes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The active profiles that matter, and what their names rest on."""
+
+    profiles: tuple[SemanticMemory, ...] = ()
+
+    @property
+    def details(self) -> list[ProfileDetail]:
+        return [m.detail for m in self.profiles if isinstance(m.detail, ProfileDetail)]
+
+    @property
+    def clues(self) -> Clues:
+        return Clues(
+            tuple(mention for d in self.details for mention in d.mentions),
+            tuple(equation for d in self.details for equation in d.equations),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileWriter:
+    """Rebuilds profiles. Everything may run twice.
+
+    Args:
+        store: Where profiles are kept.
+    """
+
+    store: DigestStore
+
+    async def rebuild(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
+        """The profiles of everyone and everything that these memories and turns name."""
+        known, told = await self._known(composer.scope, touched)
+        entities = Put()
+        if told.mentions:
+            entities = await self._entities(composer, touched, told, known, policy)
+        return entities.plus(await self._user(composer, touched, policy))
+
+    async def _known(self, scope: Scope, touched: Touched) -> tuple[_Known, Clues]:
+        """The profiles whose names could be one with those touched; the clues that are new."""
+        named = Clues()
+        for memory in touched.memories.values():
+            named = named.plus(memory_clues(memory))
+        said = episode_clues(e for e in touched.episodes.values() if not e.is_test)
+        words = {word for m in named.mentions for word in name_words(m.name)}
+        found: dict[str, SemanticMemory] = {}
+        looked: set[str] = set()
+        for _ in range(_ROUNDS):
+            known = _Known(tuple(found.values()))
+            keys = _lookup_keys(named.plus(related_to(said, words)).plus(known.clues)) - looked
+            if not keys:
+                break
+            looked |= keys
+            current = await self.store.current(scope, MemoryForm.PROFILE, sorted(keys))
+            found |= {m.id: m for m in current if _key(m) != USER_KEY}
+            known = _Known(tuple(found.values()))
+            words |= {word for m in known.clues.mentions for word in name_words(m.name)}
+        profiles = tuple(sorted(found.values(), key=lambda m: m.id))
+        return _Known(profiles), named.plus(related_to(said, words))
+
+    async def _entities(
+        self,
+        composer: Composer,
+        touched: Touched,
+        told: Clues,
+        known: _Known,
+        policy: DigestPolicy,
+    ) -> Put:
+        clues = told.plus(known.clues)
+        register = Register(resolve(clues.mentions, clues.equations))
+        affected = _affected(register, told, known)
+        drafts = [
+            draft
+            for entity in affected
+            if (draft := await self._draft(composer.scope, entity, register, touched, known,
+                                           policy))
+        ]  # fmt: skip
+        replaced = _replaced(known, register, affected)
+        return await self.store.put(composer, drafts, replaced, _successors(replaced, drafts))
+
+    async def _draft(
+        self,
+        scope: Scope,
+        entity: Entity,
+        register: Register,
+        touched: Touched,
+        known: _Known,
+        policy: DigestPolicy,
+    ) -> Draft | None:
+        """From what stood in the profile, what is new, and the latest that names the entity."""
+        names = {m.name for m in entity.mentions}
+        keys = {name_key(name) for name in names}
+        before = [detail for detail in known.details if keys & name_keys(detail)]
+        where: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            Either(
+                (
+                    AnyOf("entities", tuple(sorted(names))),
+                    AnyOf("slot.subject", tuple(sorted(keys))),
+                )
+            ),
+        )
+        latest = await self.store.semantic(scope, where, limit=policy.profile_reads)
+        found = {m.id: m for m in latest} | dict(touched.memories)
+        found |= await self.store.by_id(scope, carried(before) - found.keys())
+        mine = [m for m in found.values() if _names(register, m, entity)]
+        sources = [
+            source
+            for profile in known.profiles
+            if isinstance(profile.detail, ProfileDetail) and keys & name_keys(profile.detail)
+            for source in profile.source_episode_ids
+        ]
+        rest = touched.rest
+        rest = Rest(rest.times, rest.episodes, tuple(sorted(set(sources))))
+        return entity_draft(entity, mine, rest, policy)
+
+    async def _user(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
+        """The behavioural profile of the user, where anything in it was touched.
+
+        Habits are made, and end, between consolidations: also where they are others
+        than those that stand in it.
+        """
+        scope = composer.scope
+        own = {key: m for key, m in touched.memories.items() if is_behaviour(m)}
+        current = await self.store.current(scope, MemoryForm.PROFILE, [USER_KEY])
+        before = [m.detail for m in current if isinstance(m.detail, ProfileDetail)]
+        habits = await self.store.habits(scope, limit=policy.profile_reads)
+        stood = await self.store.habits_by_id(scope, carried(before))
+        if not own and habits.keys() == stood.keys():
+            return Put()
+        standing: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            Equals("slot.subject", USER),
+        )
+        found: dict[str, Told] = {**own, **habits}
+        for condition in (
+            AnyOf("slot.predicate", CURRENT_PREDICATES),
+            AnyOf("category", tuple(category.value for category in BEHAVIOUR)),
+        ):
+            where = (*standing, condition)
+            latest = await self.store.semantic(scope, where, limit=policy.profile_reads)
+            found |= {m.id: m for m in latest}
+        found |= await self.store.by_id(scope, carried(before) - found.keys())
+        draft = user_draft(list(found.values()), touched.rest, policy)
+        if draft is None:
+            return Put(retired=await self.store.retire(scope, current))
+        return await self.store.put(composer, [draft], current)
+
+
+def _key(memory: SemanticMemory) -> str:
+    return memory.detail.keys[0] if memory.detail else ""
+
+
+def _names(register: Register, memory: SemanticMemory, entity: Entity) -> bool:
+    bearers = [register.entity_of(mention) for mention in memory_clues(memory).mentions]
+    return any(bearer is not None and bearer.key == entity.key for bearer in bearers)
+
+
+def _lookup_keys(told: Clues) -> set[str]:
+    names = [m.name for m in told.mentions]
+    names += [name for e in told.equations for name in (e.first, e.second)]
+    identifiers = {i for m in told.mentions for i in m.identifiers}
+    return {f"part:{word}" for name in names for word in name_words(name)} | identifiers
+
+
+def _affected(register: Register, told: Clues, known: _Known) -> list[Entity]:
+    """Those that something new names, and those whose names are others than before."""
+    new = {e.key for m in told.mentions if (e := register.entity_of(m)) is not None}
+    stored = {detail.entity: name_keys(detail) for detail in known.details}
+    return [
+        entity
+        for entity in register.entities
+        if entity.key in new or stored.get(entity.key) != frozenset(map(name_key, entity.names))
+    ]
+
+
+def _replaced(
+    known: _Known, register: Register, affected: Sequence[Entity]
+) -> list[SemanticMemory]:
+    """The profiles that are composed anew, and those of entities that are no more."""
+    anew = {entity.key for entity in affected}
+    there = {entity.key for entity in register.entities}
+    return [
+        profile
+        for profile in known.profiles
+        if isinstance(profile.detail, ProfileDetail)
+        and (profile.detail.entity in anew or profile.detail.entity not in there)
+    ]
+
+
+def _successors(replaced: Sequence[SemanticMemory], drafts: Sequence[Draft]) -> dict[str, str]:
+    """By the key of a profile that is no more: of the one that bears its name now."""
+    found: dict[str, str] = {}
+    for profile in replaced:
+        for draft in drafts:
+            if isinstance(profile.detail, ProfileDetail) and (
+                isinstance(draft.detail, ProfileDetail)
+                and name_key(profile.detail.name) in name_keys(draft.detail)
+            ):
+                found.setdefault(_key(profile), draft.key)
+    return found
+
+
+# --- the digest stage: what is derived from memories follows what a pass touched
+
+
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """How many digests of each form were written, and what else happened."""
+
+    profiles: int = 0
+    topics: int = 0
+    boxes: int = 0
+    guidelines: int = 0
+    retired: int = 0
+    linked: int = 0
+
+
+class Digests:
+    """Rebuilds digests. Every method may run twice, in parts, and beside itself.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives digests their vectors.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    def __init__(
+        self, repository: MemoryRepository, embedder: Embedder, new_write_id: NewWriteId
+    ) -> None:
+        self._repository = repository
+        self._store = DigestStore(repository, embedder, new_write_id)
+        plans = PlanWriter(repository, embedder, new_write_id)
+        self._boxes = BoxWriter(repository, self._store, plans)
+        self._profiles = ProfileWriter(self._store)
+        self._topics = TopicWriter(repository, embedder, self._store)
+        self._guidelines = GuidelineWriter(repository, self._store)
+
+    async def knowledge(
+        self,
+        composer: Composer,
+        memory_ids: Iterable[str],
+        episode_ids: Iterable[str],
+        policy: DigestPolicy,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Digested:
+        """Profiles and topics of these memories and turns."""
+        memories = await self._store.by_id(composer.scope, memory_ids)
+        # A digest is made from memories, never from a digest.
+        memories = {key: m for key, m in memories.items() if m.form in DIGESTED and not m.is_test}
+        episodes = await self._episodes(composer.scope, episode_ids)
+        touched = Touched(memories, {e.id: e for e in episodes if not e.is_test})
+        profiles = await self._profiles.rebuild(composer, touched, policy)
+        progress("profiles")
+        topics = await self._topics.rebuild(composer, memories, policy)
+        progress("topics")
+        both = profiles.plus(topics)
+        return Digested(
+            profiles=_count(both, MemoryForm.PROFILE),
+            topics=_count(both, MemoryForm.TOPIC),
+            retired=len(both.retired),
+        )
+
+    async def sessions(
+        self,
+        composer: Composer,
+        episode_ids: Sequence[str],
+        ended: Iterable[str],
+        policy: DigestPolicy,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Digested:
+        """Boxes of the sessions that these turns belong to, and of those that ended.
+
+        Test turns are in none.
+        """
+        closed = frozenset(ended)
+        by_session: dict[str, list[str]] = {session: [] for session in sorted(closed)}
+        for episode in await self._episodes(composer.scope, episode_ids):
+            if episode.session_id is not None:
+                by_session.setdefault(episode.session_id, []).append(episode.id)
+        boxes = linked = 0
+        for session, ids in by_session.items():
+            sealed = await self._boxes.seal(composer, session, ids, policy, ended=session in closed)
+            boxes += len(sealed.boxes)
+            linked += sealed.linked
+            progress("box")
+        return Digested(boxes=boxes, linked=linked)
+
+    async def learn(
+        self,
+        composer: Composer,
+        deeds: Sequence[tuple[Deed, str]],
+        operation: str,
+        policy: DigestPolicy,
+    ) -> Digested:
+        """The guidance that follows from what became of memories."""
+        put = await self._guidelines.learn(composer, deeds, operation, policy)
+        return Digested(guidelines=len(put.written), retired=len(put.retired))
+
+    async def guidance(self, scope: Scope) -> tuple[tuple[str, ...], bool]:
+        """What extractions are told, and whether that could be read; never raises."""
+        return await current_guidance(self._repository, scope)
+
+    async def _episodes(self, scope: Scope, ids: Iterable[str]) -> list[Episode]:
+        return list((await episodes_by_id(self._repository, scope, ids)).values())
+
+
+def _count(put: Put, form: MemoryForm) -> int:
+    return sum(memory.form is form for memory in put.written)

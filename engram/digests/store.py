@@ -1,0 +1,276 @@
+"""Storing digests: write the new version, read it back, then retire the old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.contracts.messages import Population
+from engram.digests.versions import Composer, Draft, amended, newest, retired
+from engram.domain.memories import (
+    AnyMemory,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from engram.domain.scope import Scope
+from engram.errors import StorageUnavailable
+from engram.lifecycle.due import of_population
+from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
+from engram.storage.updates import NewWriteId, every_page, update_memories
+
+_SEMANTIC = (MemoryType.SEMANTIC,)
+_PROCEDURAL = (MemoryType.PROCEDURAL,)
+_PAGE = 100
+_MOST_FOUND = 400
+_KEYS_AT_ONCE = 200
+# A version that was written once, replaced, and came back takes the next free generation.
+_GENERATIONS_TRIED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What came of drafts.
+
+    Attributes:
+        written: New versions.
+        retired: Versions that count no more.
+        amended: Versions whose words stayed, and whose detail changed.
+    """
+
+    written: tuple[SemanticMemory, ...] = ()
+    retired: tuple[str, ...] = ()
+    amended: tuple[str, ...] = ()
+
+    def plus(self, other: Put) -> Put:
+        """Both together."""
+        return Put(
+            self.written + other.written,
+            self.retired + other.retired,
+            self.amended + other.amended,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DigestStore:
+    """Reads and writes digests. Every method may run twice.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives new versions their vectors.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+    new_write_id: NewWriteId
+
+    async def current(
+        self, scope: Scope, form: MemoryForm, keys: Iterable[str] | None = None
+    ) -> list[SemanticMemory]:
+        """The active versions that have one of these keys (or all of that form), bounded."""
+        if keys is None:
+            return await self.semantic(scope, _active(form), limit=_MOST_FOUND)
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, SemanticMemory] = {}
+        for start in range(0, len(wanted), _KEYS_AT_ONCE):
+            part = tuple(wanted[start : start + _KEYS_AT_ONCE])
+            where = (*_active(form), AnyOf("detail.keys", part))
+            found |= {m.id: m for m in await self.semantic(scope, where, limit=_MOST_FOUND)}
+        return list(found.values())
+
+    async def semantic(self, scope: Scope, where: Filter, *, limit: int) -> list[SemanticMemory]:
+        """The latest known memories that match, at most ``limit``."""
+        found: list[SemanticMemory] = []
+        async for page in every_page(
+            self.repository,
+            scope,
+            MemoryType.SEMANTIC,
+            where=where,
+            descending=True,
+            at_once=min(_PAGE, limit),
+        ):
+            found += [m for m in page if isinstance(m, SemanticMemory)]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    async def by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, SemanticMemory]:
+        """Those of the ids that exist."""
+        wanted = list(dict.fromkeys(ids))
+        found = await self.repository.get(scope, wanted, _SEMANTIC) if wanted else {}
+        return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+
+    async def habits(self, scope: Scope, *, limit: int) -> dict[str, ProceduralMemory]:
+        """The latest known habits that hold, at most ``limit``; no test ones."""
+        page = await self.repository.scroll(
+            scope,
+            MemoryType.PROCEDURAL,
+            where=(Equals("status", MemoryStatus.ACTIVE.value), of_population(Population.REAL)),
+            descending=True,
+            limit=limit,
+        )
+        return {m.id: m for m in page.memories if isinstance(m, ProceduralMemory)}
+
+    async def habits_by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, ProceduralMemory]:
+        """Those of the ids that are habits, whether or not they hold."""
+        wanted = list(dict.fromkeys(ids))
+        found = await self.repository.get(scope, wanted, _PROCEDURAL) if wanted else {}
+        return {key: m for key, m in found.items() if isinstance(m, ProceduralMemory)}
+
+    async def put(
+        self,
+        composer: Composer,
+        drafts: Sequence[Draft],
+        current: Iterable[SemanticMemory],
+        successors: Mapping[str, str] | None = None,
+    ) -> Put:
+        """Make the drafts count, and nothing else of what counted before.
+
+        Args:
+            composer: Whose, when, and by which run.
+            drafts: How the digests should be.
+            current: The active versions that the drafts replace, all of them.
+            successors: By the key of a digest that no draft has any more: the key of
+                the draft that takes its place, if one does.
+        """
+        scope = composer.scope
+        replaced = _by_successor(drafts, current, successors or {})
+        chosen, written = await self._write(composer, drafts, replaced)
+        changed = await self._amend(scope, chosen, drafts)
+        endings: dict[str, tuple[SemanticMemory | None, datetime]] = {}
+        for key, versions in replaced.items():
+            successor = chosen.get(key)
+            for old in versions:
+                if successor is None or old.id != successor.id:
+                    endings[old.id] = (successor, _known(drafts, old))
+        ended = await self._retire(scope, endings)
+        return Put(tuple(written), ended, changed)
+
+    async def retire(self, scope: Scope, memories: Iterable[SemanticMemory]) -> tuple[str, ...]:
+        """Let versions count no more, with nothing in their place."""
+        return await self._retire(scope, {m.id: (None, m.known_at) for m in memories})
+
+    async def _write(
+        self,
+        composer: Composer,
+        drafts: Sequence[Draft],
+        replaced: Mapping[str, Sequence[SemanticMemory]],
+    ) -> tuple[dict[str, SemanticMemory], list[SemanticMemory]]:
+        chosen: dict[str, SemanticMemory] = {}
+        fresh: list[tuple[Draft, SemanticMemory]] = []
+        for draft in drafts:
+            before = replaced.get(draft.key, ())
+            same = newest([m for m in before if m.detail and m.detail.keys[0] == draft.key])
+            if same is not None and same.content == draft.content:
+                chosen[draft.key] = same
+                continue
+            last = newest(before)
+            generation = 0 if last is None else last.generation + 1
+            fresh.append((draft, composer.memory(draft, generation, before)))
+        written = await self._insert(composer, fresh, replaced)
+        return chosen | {m.detail.keys[0]: m for m in written if m.detail}, written
+
+    async def _insert(
+        self,
+        composer: Composer,
+        fresh: Sequence[tuple[Draft, SemanticMemory]],
+        replaced: Mapping[str, Sequence[SemanticMemory]],
+    ) -> list[SemanticMemory]:
+        waiting, done = list(fresh), list[SemanticMemory]()
+        for _ in range(_GENERATIONS_TRIED):
+            if not waiting:
+                return done
+            there = await self._inserted(composer.scope, [memory for _, memory in waiting])
+            again: list[tuple[Draft, SemanticMemory]] = []
+            for draft, memory in waiting:
+                stored = there[memory.id]
+                if stored.status is MemoryStatus.ACTIVE:
+                    done.append(stored)
+                else:
+                    # These words counted before, and were replaced.
+                    before = replaced.get(draft.key, ())
+                    again.append((draft, composer.memory(draft, memory.generation + 1, before)))
+            waiting = again
+        raise StorageUnavailable(
+            "A digest found no free generation.", hint="The same call can succeed later."
+        )
+
+    async def _inserted(
+        self, scope: Scope, memories: Sequence[SemanticMemory]
+    ) -> dict[str, SemanticMemory]:
+        ids = [memory.id for memory in memories]
+        there = await self._fresh(scope, ids)
+        missing = [memory for memory in memories if memory.id not in there]
+        if missing:
+            vectors = await self.embedder.embed_documents([m.indexed_text for m in missing])
+            named = [m.model_copy(update={"write_id": self.new_write_id()}) for m in missing]
+            pairs = zip(named, vectors, strict=True)
+            await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            there = await self._fresh(scope, ids)
+        if len(there) < len(ids):
+            raise StorageUnavailable(
+                f"{len(ids) - len(there)} digests were not there when read back.",
+                hint="Nothing was retired. Writing them again can succeed later.",
+            )
+        return there
+
+    async def _fresh(self, scope: Scope, ids: Sequence[str]) -> dict[str, SemanticMemory]:
+        found = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
+        return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+
+    async def _amend(
+        self, scope: Scope, chosen: Mapping[str, SemanticMemory], drafts: Sequence[Draft]
+    ) -> tuple[str, ...]:
+        wanted = {chosen[draft.key].id: draft for draft in drafts}
+        differing = [m.id for m in chosen.values() if amended(m, wanted[m.id])]
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            return (
+                amended(memory, wanted[memory.id]) if isinstance(memory, SemanticMemory) else None
+            )
+
+        updated = await update_memories(
+            self.repository, scope, differing, change, new_write_id=self.new_write_id,
+            types=_SEMANTIC,
+        )  # fmt: skip
+        return tuple(sorted(updated.changed))
+
+    async def _retire(
+        self, scope: Scope, endings: Mapping[str, tuple[SemanticMemory | None, datetime]]
+    ) -> tuple[str, ...]:
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            return (
+                retired(memory, *endings[memory.id]) if isinstance(memory, SemanticMemory) else None
+            )
+
+        updated = await update_memories(
+            self.repository, scope, endings, change, new_write_id=self.new_write_id,
+            types=_SEMANTIC,
+        )  # fmt: skip
+        return tuple(sorted(updated.changed))
+
+
+def _known(drafts: Sequence[Draft], old: SemanticMemory) -> datetime:
+    """When it became known that an old version counts no more."""
+    return max([old.known_at, *(draft.known_at for draft in drafts)])
+
+
+def _active(form: MemoryForm) -> Filter:
+    return (Equals("form", form.value), Equals("status", MemoryStatus.ACTIVE.value))
+
+
+def _by_successor(
+    drafts: Sequence[Draft], current: Iterable[SemanticMemory], successors: Mapping[str, str]
+) -> dict[str, list[SemanticMemory]]:
+    """The active versions by the key of the draft that replaces them, or by their own."""
+    keys = {draft.key for draft in drafts}
+    found: dict[str, list[SemanticMemory]] = {}
+    for memory in sorted(current, key=lambda m: m.id):
+        own = memory.detail.keys[0] if memory.detail else memory.id
+        key = own if own in keys else successors.get(own, own)
+        found.setdefault(key, []).append(memory)
+    return found

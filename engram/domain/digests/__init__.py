@@ -1,1 +1,0 @@
-"""What is composed from memories, without a model: profiles, topics, boxes, guidelines."""

@@ -1,1 +1,0 @@
-"""Deterministic language rules: signals, pattern facts, negations."""

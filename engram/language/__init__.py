@@ -1,0 +1,1 @@
+"""Everything that reads English without a language model: rules and word lists."""

@@ -1,0 +1,344 @@
+"""Calendar arithmetic: number words, clock times, tense, and what relative dates come to."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+from enum import Enum
+from typing import NamedTuple
+
+from engram.language.text import IRREGULAR_PARTICIPLES, is_past
+
+# --- numbers written as words
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+SMALL: dict[str, int] = {
+    **{word: value for value, word in enumerate(_UNITS)},
+    **{word: 10 * (value + 2) for value, word in enumerate(_TENS)},
+    **{
+        f"{tens}-{unit}": 10 * (ten + 2) + one
+        for ten, tens in enumerate(_TENS)
+        for one, unit in enumerate(_UNITS[1:10], start=1)
+    },
+}
+SCALES: dict[str, int] = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 1_000_000,
+    "billion": 1_000_000_000,
+}
+# Longest first, so that a regular expression does not stop at "six" in "sixteen".
+WORDS = "|".join(sorted(SMALL, key=len, reverse=True))
+
+
+def small_number(word: str) -> int | None:
+    """The value of "7", "a", "an", "seven" or "twenty-one"; None for anything else."""
+    if word in {"a", "an"}:
+        return 1
+    if word.isascii() and word.isdigit():
+        return int(word)
+    return SMALL.get(word.replace(" ", "-"))
+
+
+# --- times of day that stand beside a date
+
+_TIME = (
+    r"(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?\s?(?P<half>am|pm|a\.m\.?|p\.m\.?)(?!\w)"
+    r"|(?P<hour24>\d{1,2}):(?P<minute24>\d{2})(?::\d{2})?(?![\w:])"
+    r"|(?P<noon>noon|midday)\b"
+    r"|(?P<bare>\d{1,2})(?:\s?o'clock)?(?![\w:%]|[.,]\d|-\d|"
+    r"\s?(?:st|nd|rd|th|people|of us|euros|dollars|percent|degrees|km|miles)\b))"
+)
+_AFTER = re.compile(rf"(?:,?\s(?:at|@)\s?|,?\s|\sat about\s){_TIME}")
+_BEFORE = re.compile(rf"(?:\bat\s|@\s?|\b){_TIME},?\s(?:on\s)?\Z")
+_PART = re.compile(r"\s(?P<part>morning|afternoon|evening|night|lunchtime|lunch)(?!\w)")
+_NOON, _HOURS = 12, 24
+_MINUTES = 60
+_EARLIEST_MORNING_GUESS = 8
+_CLOCK_REACH = 24
+
+
+class Clock(NamedTuple):
+    """A time of day and the stretch of text it was taken from."""
+
+    at: time | None
+    start: int
+    end: int
+
+
+def beside(low: str, start: int, end: int, *, part: str | None = None) -> Clock:
+    """The time of day next to ``low[start:end]``, with the stretch widened over it.
+
+    A bare "at 7" counts only where a part of the day says which half it is.
+    """
+    words = _PART.match(low, end)
+    if words is not None:
+        part = words["part"]
+        end = words.end()
+    after = _AFTER.match(low, end)
+    # "on Friday 8" names no hour, "on Friday evening at 8" does.
+    named = after is not None and (not after["bare"] or " at" in after.group() or "@" in after[0])
+    if after is not None and named and (at := _time(after, part)) is not None:
+        return Clock(at, start, after.end())
+    window = max(0, start - _CLOCK_REACH)
+    before = _BEFORE.search(low[window:start])
+    if before is not None and not before["bare"]:
+        at = _time(before, part)
+        if at is not None:
+            return Clock(at, window + before.start(), end)
+    return Clock(None, start, end)
+
+
+def _time(match: re.Match[str], part: str | None) -> time | None:
+    if match["noon"]:
+        return time(_NOON)
+    if match["half"]:
+        hour = int(match["hour"])
+        if not 1 <= hour <= _NOON:
+            return None
+        return _valid(hour % _NOON + (_NOON if match["half"][0] == "p" else 0), match["minute"])
+    hour = int(match["hour24"] or match["bare"])
+    minute = match["minute24"]
+    if part is not None and 1 <= hour <= _NOON:
+        late = part in {"afternoon", "evening", "night"}
+        return _valid(hour % _NOON + _NOON if late and hour != _NOON else hour, minute)
+    if match["bare"]:
+        return None
+    # "9:30" without am or pm is read as a 24-hour clock; "7:30" could be either.
+    told = hour >= _EARLIEST_MORNING_GUESS or match["hour24"].startswith("0")
+    return _valid(hour, minute) if told else None
+
+
+def _valid(hour: int, minute: str | None) -> time | None:
+    minutes = int(minute or 0)
+    return time(hour, minutes) if hour < _HOURS and minutes < _MINUTES else None
+
+
+# --- whether the words around a date speak of the past or of what is to come
+
+
+class Tense(Enum):
+    """What the verb nearest to a date says."""
+
+    PAST = "past"
+    PERFECT = "perfect"
+    FUTURE = "future"
+    HABIT = "habit"
+    UNTOLD = "untold"
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_CLAUSE_END = re.compile(
+    r"[.!?;:\n()]|,|\s-\s|\b(?:and|but|because|so|then|which|when|while|or|"
+    r"although|though)\b"
+)
+_SENTENCE_END = re.compile(r"[.!?;\n]")
+_FUTURE = frozenset(
+    "will shall won't gonna tomorrow let's must should may might can can't cannot could "
+    "need plan plans planning hope hopes hoping want wants due until".split()
+)
+_PAST = frozenset("was were wasn't weren't did didn't had hadn't ago".split())
+_PRESENT_BE = frozenset(
+    "is are am be being i'm it's he's she's that's there's isn't aren't get gets".split()
+)
+_HAVE = frozenset("have has haven't hasn't".split())
+_HABIT = frozenset(
+    "usually always every often normally typically generally sometimes each never rarely "
+    "most".split()
+)
+_TENSE_REACH = 160
+
+
+def tense_at(low: str, start: int, end: int) -> Tense:
+    """The tense of the verb nearest to ``low[start:end]``, before it rather than after.
+
+    The clause is looked at first, then the sentence.
+    """
+    for boundary in (_CLAUSE_END, _SENTENCE_END):
+        before, after = _around(low, start, end, boundary)
+        habits = _HABIT.intersection(before) | _HABIT.intersection(after)
+        if habits:
+            return Tense.HABIT
+        found = _last(before) or _first(after)
+        if found is not None:
+            return found
+    return Tense.UNTOLD
+
+
+def _around(
+    low: str, start: int, end: int, boundary: re.Pattern[str]
+) -> tuple[list[str], list[str]]:
+    head = low[max(0, start - _TENSE_REACH) : start]
+    begin = max((match.end() for match in boundary.finditer(head)), default=0)
+    tail = low[end : end + _TENSE_REACH]
+    stop = boundary.search(tail)
+    return _WORD.findall(head[begin:]), _WORD.findall(tail[: stop.start() if stop else None])
+
+
+def _last(words: list[str]) -> Tense | None:
+    for index in range(len(words) - 1, -1, -1):
+        if (found := _mark(words, index)) is not None:
+            return found
+    return None
+
+
+def _first(words: list[str]) -> Tense | None:
+    for index in range(len(words)):
+        if (found := _mark(words, index)) is not None:
+            return found
+    return None
+
+
+def _mark(words: list[str], index: int) -> Tense | None:
+    word = words[index]
+    before = words[max(0, index - 2) : index]
+    going_to = word == "going" and words[index + 1 : index + 2] == ["to"]
+    if word in _FUTURE or word.endswith("'ll") or going_to:
+        return Tense.FUTURE
+    if word in _PAST:
+        return Tense.PAST
+    if is_past(word) or (word in IRREGULAR_PARTICIPLES and _has_have(before)):
+        return _participle(before)
+    arranged = word.endswith("ing") and _has_be(before, ("'re", "'m", "'s"))
+    return Tense.FUTURE if arranged else None
+
+
+def _participle(before: list[str]) -> Tense:
+    if _has_have(before):
+        return Tense.PERFECT
+    # "It's scheduled for Friday" lies ahead.
+    return Tense.FUTURE if _has_be(before, ("'re", "'m")) else Tense.PAST
+
+
+def _has_be(words: list[str], endings: tuple[str, ...]) -> bool:
+    return any(word in _PRESENT_BE or word.endswith(endings) for word in words)
+
+
+def _has_have(words: list[str]) -> bool:
+    return any(word in _HAVE or word.endswith("'ve") for word in words)
+
+
+# --- calendar arithmetic behind relative dates: what a day, week, month or year comes to
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAYS_IN_WEEK = 7
+_MONTHS_IN_YEAR = 12
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A resolved date: canonical value, and the day it begins on."""
+
+    value: str
+    day: date
+    clock: time | None = None
+
+    def begins(self, zone: tzinfo | None) -> datetime:
+        """The first moment of it, in ``zone``."""
+        return datetime.combine(self.day, self.clock or time(), tzinfo=zone)
+
+
+def on_day(day: date, clock: time | None = None) -> When:
+    """A day, or a minute of it."""
+    if clock is None:
+        return When(day.isoformat(), day)
+    return When(f"{day.isoformat()}T{clock:%H:%M}", day, clock)
+
+
+def in_week(day: date) -> When:
+    """The ISO week that ``day`` lies in."""
+    iso = day.isocalendar()
+    return When(f"{iso.year:04d}-W{iso.week:02d}", day - timedelta(days=day.weekday()))
+
+
+def in_month(year: int, month: int) -> When:
+    """A month, 1 to 12."""
+    return When(f"{year:04d}-{month:02d}", date(year, month, 1))
+
+
+def in_year(year: int) -> When:
+    """A year."""
+    return When(f"{year:04d}", date(year, 1, 1))
+
+
+def weekday_number(name: str) -> int:
+    """0 for Monday, from a full or short lower-case name."""
+    return WEEKDAYS.index(name[:3])
+
+
+def month_number(name: str) -> int:
+    """1 for January, from a full or short lower-case name."""
+    return MONTHS.index(name[:3]) + 1
+
+
+def add_months(day: date, months: int) -> date:
+    """The same day of another month; the last one where that month is shorter."""
+    index = day.year * _MONTHS_IN_YEAR + day.month - 1 + months
+    year, month = divmod(index, _MONTHS_IN_YEAR)
+    month += 1
+    return date(year, month, min(day.day, monthrange(year, month)[1]))
+
+
+def shift(day: date, count: int, unit: str) -> date:
+    """``day`` moved by ``count`` days, weeks, months or years."""
+    if unit == "day":
+        return day + timedelta(days=count)
+    if unit == "week":
+        return day + timedelta(weeks=count)
+    return add_months(day, count * (_MONTHS_IN_YEAR if unit == "year" else 1))
+
+
+def period(day: date, count: int, unit: str) -> When:
+    """The week, month or year that lies ``count`` of them from the one of ``day``."""
+    if unit == "week":
+        return in_week(day + timedelta(weeks=count))
+    if unit == "month":
+        moved = add_months(day.replace(day=1), count)
+        return in_month(moved.year, moved.month)
+    return in_year(day.year + count)
+
+
+def weekday_in_week(day: date, weekday: int, weeks: int) -> date:
+    """That weekday of the ISO week ``weeks`` away from the one of ``day``."""
+    return day + timedelta(days=weekday - day.weekday(), weeks=weeks)
+
+
+def next_weekday(day: date, weekday: int) -> date:
+    """The first such weekday strictly after ``day``."""
+    return day + timedelta(days=(weekday - day.weekday() - 1) % _DAYS_IN_WEEK + 1)
+
+
+def last_weekday(day: date, weekday: int) -> date:
+    """The last such weekday strictly before ``day``."""
+    return day - timedelta(days=(day.weekday() - weekday - 1) % _DAYS_IN_WEEK + 1)
+
+
+def nearest_day(today: date, month: int, day: int, tense: Tense) -> date | None:
+    """A day and month without a year: the next one, or the latest for what is past."""
+    past = tense in {Tense.PAST, Tense.PERFECT}
+    # Eight years reach over any gap between two 29ths of February.
+    for offset in range(9):
+        year = today.year - offset if past else today.year + offset
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if (found <= today) if past else (found >= today):
+            return found
+    return None
+
+
+def nearest_month(today: date, month: int, tense: Tense) -> When | None:
+    """A month without a year; only where the wording says which way to look."""
+    if tense in {Tense.PAST, Tense.PERFECT}:
+        return in_month(today.year - (month > today.month), month)
+    if tense is Tense.FUTURE:
+        return in_month(today.year + (month < today.month), month)
+    return None

@@ -1,0 +1,391 @@
+"""Dates and times in a turn, resolved against its timestamp."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
+
+from engram.language import calendar
+from engram.language.calendar import WORDS, Tense, When, small_number, tense_at
+from engram.language.found import Found, Masked
+
+# --- the expressions that name a date, as regular expressions over lower-case text
+
+MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
+)
+WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+_SHORT_WEEKDAY = r"(?:mon|tues|tue|wed|thurs|thur|thu|fri|sat|sun)"
+_COUNT = rf"(?:\d{{1,3}}|an?|{WORDS})"
+_UNIT = r"(?P<unit>day|week|month|year)s?"
+_LEFT = r"(?<![\w./:@#$-])"
+_RIGHT = r"(?![\w]|[-/]\w|\.\d|@)"
+_PREPOSITION = r"(?:(?:on|in|at|since)\s)?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+
+GATE = re.compile(
+    r"\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*|(?:19|20)\d\d|"
+    r"(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?|"
+    r"today|tonight|tomorrow|yesterday|ago|in (?:\w+[ -]){1,2}(?:day|week|month|year)s?|"
+    r"(?:next|last|this) (?:day|week|month|year|night|morning|afternoon|evening)|"
+    r"from now|(?:week|month|year) (?:before last|after next)|\d\d?[./]\d\d?[./]\d{4})\b"
+)
+
+ISO = re.compile(
+    rf"{_PREPOSITION}(?<![\w./:@#$-])(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)"
+    r"(?:(?:t|,?\s(?:at\s)?)(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?"
+    r"(?:z|[+-]\d\d:?\d\d)?)?(?![\w/]|-\d|\.\d|:\d)"
+)
+NUMERIC = re.compile(
+    rf"{_PREPOSITION}{_LEFT}(?P<first>\d{{1,2}})(?P<mark>[./])(?P<second>\d{{1,2}})(?P=mark)"
+    rf"{_YEAR}{_RIGHT}"
+)
+DAY_MONTH = re.compile(
+    rf"{_PREPOSITION}{_LEFT}(?:(?P<weekday>{WEEKDAY}|{_SHORT_WEEKDAY}),?\s)?(?:the\s)?{_DAY}(?:\sof)?\s"
+    rf"(?P<month>{MONTH})(?:,?\s{_YEAR})?{_RIGHT}"
+)
+MONTH_DAY = re.compile(
+    rf"{_PREPOSITION}{_LEFT}(?:(?P<weekday>{WEEKDAY}|{_SHORT_WEEKDAY}),?\s)?(?P<month>{MONTH})\s(?:the\s)?"
+    rf"{_DAY}(?:,?\s{_YEAR})?(?![\w]|[:.,%/]\d|\s?(?:am|pm|percent|people|times)\b|@)"
+)
+MONTH_YEAR = re.compile(rf"{_PREPOSITION}{_LEFT}(?P<month>{MONTH}),?\s(?:of\s)?{_YEAR}{_RIGHT}")
+DAY_WORD = re.compile(
+    rf"{_LEFT}(?:(?:the\s)?(?P<around>day\s(?:before\syesterday|after\stomorrow))"
+    r"|(?P<word>today|tonight|tomorrow|yesterday|last night|this (?:morning|afternoon|evening)))"
+    r"(?![\w@]|-\w|/\w)"
+)
+AGO = re.compile(
+    rf"{_LEFT}(?P<count>{_COUNT})[\s-]{_UNIT}\sago(?:\s(?P<from>today|yesterday))?(?!\w)"
+)
+AHEAD = re.compile(
+    rf"{_LEFT}in\s(?:exactly\s)?(?P<count>{_COUNT})[\s-]{_UNIT}(?:'\stime|s'\stime|'s\stime)?(?![\w'-])"
+)
+FROM_NOW = re.compile(
+    rf"{_LEFT}(?:in\s)?(?P<count>{_COUNT})[\s-]{_UNIT}\sfrom\s(?P<from>now|today|tomorrow)(?!\w)"
+)
+PERIOD = re.compile(
+    rf"{_LEFT}{_PREPOSITION}(?:(?:the\s)(?P<far>(?P<far_unit>week|month|year)\s(?:before\slast|after\snext))|"
+    r"(?P<which>next|last|this)\s(?P<unit>week|month|year))(?![\w-])"
+)
+WEEKDAY_OF_WEEK = re.compile(
+    rf"{_LEFT}(?:on\s)?(?:(?P<weekday>{WEEKDAY}),?\s(?:of\s)?(?P<which>next|last|this)\sweek"
+    rf"|(?P<which_first>next|last|this)\sweek(?:,|\son)?\s(?P<weekday_last>{WEEKDAY}))(?![\w-])"
+)
+WHICH_WEEKDAY = re.compile(
+    rf"{_LEFT}(?:on\s)?(?P<which>next|last|this coming|coming|this past|this)\s"
+    rf"(?P<weekday>{WEEKDAY}|{_SHORT_WEEKDAY}\b\.?)(?![\w-])"
+)
+ON_WEEKDAY = re.compile(
+    rf"{_LEFT}(?P<lead>on|by|until|till|since|before|see (?:you|u|ya)(?: on)?)\s"
+    rf"(?P<weekday>{WEEKDAY}|(?:mon|tues|tue|wed|thurs|thur|thu|fri)\b\.?)(?![\w-])"
+)
+TIMED_WEEKDAY = re.compile(
+    rf"{_LEFT}(?P<weekday>{WEEKDAY})(?=,?\s(?:(?:morning|afternoon|evening|night)\s)?(?:at|@)\s?\d)"
+)
+MONTH_ALONE = re.compile(
+    rf"{_LEFT}(?P<lead>in|since|last|until|till|by)\s(?:early\s|mid-?\s?|late\s)?(?P<month>{MONTH})(?![\w'-]|\s\d)"
+)
+YEAR = re.compile(
+    rf"{_LEFT}(?P<lead>in|since|until|till|by|before|after|back in|(?:spring|summer|autumn|"
+    rf"fall|winter|"
+    rf"class|year|end|start|beginning|middle)(?: of)?|during|early|late|mid)[\s-](?:early\s|"
+    rf"late\s)?{_YEAR}"
+    r"(?![\w-]|[/.,:]\d|%|@)"
+)
+
+NOT_A_DAY_AFTER = re.compile(
+    r"\s(?:before last|after next|week\b|the \d|nights|mornings|evenings|afternoons|"
+    r"by the beatles|by the)"
+)
+UNIT_AFTER_YEAR = re.compile(
+    r"\s(?:words?|steps?|people|lines?|pieces?|met(?:er|re)s?|miles?|kilomet(?:er|re)s?|km|m|kg|g|cal\w*|"
+    r"kcal|dollars?|euros?|pounds?|users?|rows?|items?|pages?|games?|hours?|minutes?|seconds?|days?|weeks?|"
+    r"months?|years?|points?|votes?|calls?|requests?|tokens?|characters?|files?|times|bc|bce|feet|ft|watts?|"
+    r"rpm|mah|square|units?|copies|members|employees|customers|attempts|repetitions|reps|tries|others)\b"
+)
+
+
+# --- dates and times, resolved against the turn's own timestamp
+#
+# The expression is found by pattern, never by searching the open text; a date
+# written out in full is read as it stands, a relative one reckoned from the
+# calendar. What could mean two days ("12/05/2025", "last summer") is left alone.
+
+# A turn with more dates than this is a table; what it says is not about days.
+_MOST = 40
+_STEP = {"next": 1, "last": -1, "this": 0}
+_NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
+_OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
+_DURATION = re.compile(
+    r"\b(?:times|once|twice|day|days|first|only|best|worst|all|ever|night|month|done|finish|learn|read)"
+    r"(?:\s\w+)?\s\Z"
+)
+_SPAN = re.compile(r"\b(?:the|every|each|any)\s(?:very\s)?\Z")
+_TITLE_DAYS = re.compile(
+    r"\b(?:ruby|black|good|ash|palm|easter|cyber|fat|super|blue|freaky|bloody)\s\Z"
+)
+_TITLE_AFTER = re.compile(r"\sby\s(?!\d|(?:noon|then|the\s(?:end|latest)|[a-z]*day)\b)")
+_TITLE = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){2}")
+_BIRTH = re.compile(r"\bborn\b")
+_NAME_AFTER = re.compile(r"'s\s(?:youth|world|society|kids|standards|technology)\b")
+_AMBIGUOUS_IN_LOWER_CASE = ("may", "mar", "march", "jan", "sun", "sat")
+
+Rule = Callable[["_Reader", re.Match[str]], When | None]
+
+
+def find(turn: Masked, timestamp: datetime) -> Iterator[Found]:
+    """Dates in the order of certainty of their patterns; each stretch is read once."""
+    if not GATE.search(turn.low):
+        return
+    reader = _Reader(turn, timestamp)
+    for needles, pattern, rule in _RULES:
+        if not any(needle in turn.low for needle in needles):
+            continue
+        hidden: list[Found] = []
+        for count, match in enumerate(pattern.finditer(turn.low)):
+            if count >= _MOST:
+                break
+            found = reader.read(match, rule)
+            if found is not None:
+                yield found
+            # What was recognised and then refused must not be read in part by a later rule.
+            hidden.append(found or Found(match.start(), match.end(), ""))
+        turn.hide(hidden)
+
+
+class _Reader:
+    """Reads the matches of one turn."""
+
+    def __init__(self, turn: Masked, timestamp: datetime) -> None:
+        self._turn = turn
+        self._zone = timestamp.tzinfo
+        self.today = timestamp.date()
+        self.low = turn.low
+
+    def read(self, match: re.Match[str], rule: Rule) -> Found | None:
+        self.low = self._turn.low
+        try:
+            when = rule(self, match)
+            if when is None:
+                return None
+            start, end = match.span()
+            if when.clock is None and when.value.count("-") == 2 and "W" not in when.value:  # noqa: PLR2004 - year-month-day
+                part = _part_of_day(match)
+                beside = calendar.beside(self.low, start, end, part=part)
+                start, end = beside.start, beside.end
+                when = calendar.on_day(when.day, beside.at)
+            return Found(start, end, when.value, when.begins(self._zone))
+        except (ValueError, OverflowError):
+            # No such day (31 June), or beyond the calendar: then it is no date.
+            return None
+
+    def tense(self, match: re.Match[str]) -> Tense:
+        return tense_at(self.low, *match.span())
+
+    def before(self, match: re.Match[str], reach: int = 30) -> str:
+        return self.low[max(0, match.start() - reach) : match.start()]
+
+    def after(self, match: re.Match[str], reach: int = 30) -> str:
+        return self.low[match.end() : match.end() + reach]
+
+    def titled(self, match: re.Match[str]) -> bool:
+        """Whether it begins a title: "Tomorrow Never Dies", every word with a capital."""
+        return _TITLE.match(self._turn.text, match.start()) is not None
+
+    def capital(self, match: re.Match[str], group: str) -> bool:
+        return self._turn.text[match.start(group)].isupper()
+
+
+def _part_of_day(match: re.Match[str]) -> str | None:
+    words = match.group().split()
+    if words[-1] == "tonight":
+        return "night"
+    return words[-1] if words[-1] in {"morning", "afternoon", "evening", "night"} else None
+
+
+def _iso(reader: _Reader, match: re.Match[str]) -> When | None:
+    day = date(int(match["year"]), int(match["month"]), int(match["day"]))
+    if match["hour"] is None:
+        return calendar.on_day(day)
+    return calendar.on_day(day, time(int(match["hour"]), int(match["minute"])))
+
+
+def _numeric(reader: _Reader, match: re.Match[str]) -> When | None:
+    first, second = int(match["first"]), int(match["second"])
+    day_first = match["mark"] == "." or first > 12  # noqa: PLR2004 - no month beyond December
+    if not day_first and second <= 12 and first != second:  # noqa: PLR2004 - same
+        return None
+    day, month = (first, second) if day_first else (second, first)
+    return calendar.on_day(date(int(match["year"]), month, day))
+
+
+def _day_and_month(reader: _Reader, match: re.Match[str]) -> When | None:
+    name = match["month"].rstrip(".")
+    ordinal = re.search(r"\d(?:st|nd|rd|th)", match.group()) is not None
+    led = match.group().startswith(("on ", "since ")) or match["year"] is not None
+    if name in _AMBIGUOUS_IN_LOWER_CASE and not (reader.capital(match, "month") or ordinal or led):
+        return None
+    if match["year"]:
+        month = calendar.month_number(name)
+        return calendar.on_day(date(int(match["year"]), month, int(match["day"])))
+    tense = reader.tense(match)
+    if tense is Tense.PAST and _BIRTH.search(reader.before(match, 60)):
+        return None
+    day = calendar.nearest_day(reader.today, calendar.month_number(name), int(match["day"]), tense)
+    return None if day is None else calendar.on_day(day)
+
+
+def _month_and_year(reader: _Reader, match: re.Match[str]) -> When | None:
+    if UNIT_AFTER_YEAR.match(reader.after(match)):
+        return None
+    return calendar.in_month(int(match["year"]), calendar.month_number(match["month"]))
+
+
+_DAY_WORDS = {
+    "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0, "this evening": 0,
+    "tomorrow": 1, "yesterday": -1, "last night": -1,
+    "day before yesterday": -2, "day after tomorrow": 2,
+}  # fmt: skip
+
+
+def _day_word(reader: _Reader, match: re.Match[str]) -> When | None:
+    after = reader.after(match)
+    if _TITLE_AFTER.match(after) or _NAME_AFTER.match(after) or reader.titled(match):
+        return None
+    word = re.sub(r"\s+", " ", match["around"] or match["word"])
+    return calendar.on_day(reader.today + timedelta(days=_DAY_WORDS[word]))
+
+
+def _ago(reader: _Reader, match: re.Match[str]) -> When | None:
+    count = small_number(match["count"])
+    if count is None or _NOT_AROUND.search(reader.before(match)):
+        return None
+    base = reader.today - timedelta(days=match["from"] == "yesterday")
+    return calendar.on_day(calendar.shift(base, -count, match["unit"]))
+
+
+def _ahead(reader: _Reader, match: re.Match[str]) -> When | None:
+    count = small_number(match["count"])
+    if count is None or _OR.match(reader.after(match)):
+        return None
+    timed = match.group().endswith("time")
+    if not timed:
+        if _DURATION.search(reader.before(match)):
+            return None
+        if reader.tense(match) in {Tense.PAST, Tense.PERFECT, Tense.HABIT}:
+            return None
+    return calendar.on_day(calendar.shift(reader.today, count, match["unit"]))
+
+
+def _from_now(reader: _Reader, match: re.Match[str]) -> When | None:
+    count = small_number(match["count"])
+    if count is None or _NOT_AROUND.search(reader.before(match)):
+        return None
+    base = reader.today + timedelta(days=match["from"] == "tomorrow")
+    return calendar.on_day(calendar.shift(base, count, match["unit"]))
+
+
+def _period(reader: _Reader, match: re.Match[str]) -> When | None:
+    if match["far"]:
+        step = -2 if match["far"].endswith("last") else 2
+        return calendar.period(reader.today, step, match["far_unit"])
+    if _SPAN.search(reader.before(match)) or re.match(r"\sof\b|\sor\s", reader.after(match)):
+        return None
+    return calendar.period(reader.today, _STEP[match["which"]], match["unit"])
+
+
+def _weekday_of_week(reader: _Reader, match: re.Match[str]) -> When | None:
+    weekday = calendar.weekday_number(match["weekday"] or match["weekday_last"])
+    step = _STEP[match["which"] or match["which_first"]]
+    return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, step))
+
+
+def _which_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+    if _SPAN.search(reader.before(match)) or _not_a_day(reader, match):
+        return None
+    weekday = calendar.weekday_number(match["weekday"])
+    which = match["which"]
+    if which in {"last", "this past"}:
+        return calendar.on_day(calendar.last_weekday(reader.today, weekday))
+    if which.endswith("coming"):
+        return calendar.on_day(calendar.next_weekday(reader.today, weekday))
+    return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, _STEP[which]))
+
+
+def _on_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+    if _not_a_day(reader, match) or re.search(
+        r"\b(?:ago|from now|week|weeks)\s\Z", reader.before(match)
+    ):
+        return None
+    weekday = calendar.weekday_number(match["weekday"])
+    tense = reader.tense(match)
+    if tense is Tense.HABIT:
+        return None
+    lead = match["lead"]
+    past = lead == "since" or (tense in {Tense.PAST, Tense.PERFECT} and lead == "on")
+    if not past and tense in {Tense.PAST, Tense.PERFECT} and not lead.startswith("see"):
+        return None
+    day = (calendar.last_weekday if past else calendar.next_weekday)(reader.today, weekday)
+    return calendar.on_day(day)
+
+
+def _timed_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+    if _TITLE_DAYS.search(reader.before(match)):
+        return None
+    tense = reader.tense(match)
+    if tense is Tense.HABIT or re.search(r"\b(?:every|each|most|a)\s\Z", reader.before(match)):
+        return None
+    past = tense in {Tense.PAST, Tense.PERFECT}
+    weekday = calendar.weekday_number(match["weekday"])
+    day = (calendar.last_weekday if past else calendar.next_weekday)(reader.today, weekday)
+    return calendar.on_day(day)
+
+
+def _not_a_day(reader: _Reader, match: re.Match[str]) -> bool:
+    short = len(match["weekday"].rstrip(".")) < len("friday") - 1
+    if short and not reader.capital(match, "weekday"):
+        return True
+    return NOT_A_DAY_AFTER.match(reader.after(match)) is not None
+
+
+def _month_alone(reader: _Reader, match: re.Match[str]) -> When | None:
+    name = match["month"].rstrip(".")
+    if not reader.capital(match, "month") and name in _AMBIGUOUS_IN_LOWER_CASE:
+        return None
+    tense = reader.tense(match)
+    if match["lead"] in {"since", "last"}:
+        tense = Tense.PAST
+    elif match["lead"] in {"by", "until", "till"} and tense is Tense.UNTOLD:
+        tense = Tense.FUTURE
+    return calendar.nearest_month(reader.today, calendar.month_number(name), tense)
+
+
+def _year(reader: _Reader, match: re.Match[str]) -> When | None:
+    if UNIT_AFTER_YEAR.match(reader.after(match)):
+        return None
+    return calendar.in_year(int(match["year"]))
+
+
+# A rule runs only where one of its needles stands: 16 patterns over a long turn add up.
+_WEEKDAY_NEEDLES = ("day", *calendar.WEEKDAYS)
+_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
+    (("-", "/"), ISO, _iso),
+    ((".", "/"), NUMERIC, _numeric),
+    (calendar.MONTHS, DAY_MONTH, _day_and_month),
+    (calendar.MONTHS, MONTH_DAY, _day_and_month),
+    (calendar.MONTHS, MONTH_YEAR, _month_and_year),
+    ((" from ",), FROM_NOW, _from_now),
+    ((" ago",), AGO, _ago),
+    (("in ",), AHEAD, _ahead),
+    (("day", "ton", "tom", "last", "this"), DAY_WORD, _day_word),
+    ((" week",), WEEKDAY_OF_WEEK, _weekday_of_week),
+    ((" week", " month", " year", "week ", "month ", "year "), PERIOD, _period),
+    (("next", "last", "coming", "this"), WHICH_WEEKDAY, _which_weekday),
+    (_WEEKDAY_NEEDLES, ON_WEEKDAY, _on_weekday),
+    ((" at ", "@"), TIMED_WEEKDAY, _timed_weekday),
+    (calendar.MONTHS, MONTH_ALONE, _month_alone),
+    (("19", "20"), YEAR, _year),
+)

@@ -1,0 +1,187 @@
+"""Everything that a turn yields without a language model, in one call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+
+from engram.domain.buffer import Signal
+from engram.domain.memories import FactCategory
+from engram.language.contacts import find_emails, find_phones, find_urls
+from engram.language.dates import find as find_dates
+from engram.language.found import Extraction, Found, FoundNegation, Masked, PatternFact, fold, plain
+from engram.language.money import find as find_money
+from engram.language.names import find as find_names
+from engram.language.negation import find_negations
+from engram.language.vocabulary import load
+from engram.settings import Settings
+
+# --- how urgently a turn wants to be consolidated, told by local rules
+
+# What decides stands early in a turn; past this a turn is a document.
+_READ = 4000
+_PIECE = re.compile(r"[.!?,;:\n\u2026]+\s*|\s-\s|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
+_MOST_PIECES = 6
+_WORD = re.compile(r"\w")
+
+
+@cache
+def _any_of(level: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{expression})" for expression in load("signals")[level]))
+
+
+def scan(turn_text: str, role: str) -> Signal:
+    """The signal of one turn.
+
+    HIGH: corrections, requests to remember, identity, decisions, what ended.
+    MEDIUM: preferences, facts about the user and theirs, plans, contact details.
+    LOW: some content. NONE: small talk, and whatever is not said by the user:
+    an assistant's words do not ask for consolidation.
+
+    Args:
+        turn_text: The turn; of a long one the beginning counts.
+        role: user, assistant, system or tool.
+    """
+    if role != "user":
+        return Signal.NONE
+    low = " ".join(fold(plain(turn_text[:_READ])).split())
+    if _is_small_talk(low):
+        return Signal.NONE
+    asked = low.endswith("?") and not re.search(r"[.!]\s", low)
+    if not asked and _any_of("high").search(low):
+        return Signal.HIGH
+    if _any_of("medium").search(low):
+        return Signal.MEDIUM
+    return Signal.LOW
+
+
+def _is_small_talk(low: str) -> bool:
+    pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD.search(piece)]
+    if len(pieces) > _MOST_PIECES:
+        return False
+    return all(_small_talk().fullmatch(piece) for piece in pieces)
+
+
+@cache
+def _small_talk() -> re.Pattern[str]:
+    one = _any_of("small_talk").pattern
+    return re.compile(f"(?:{one})(?: (?:{one})){{0,2}}")
+
+
+# --- pattern facts: what can be recognised by its form, without a language model
+
+_LABELS = {
+    FactCategory.EMAIL: "email address",
+    FactCategory.PHONE: "phone number",
+    FactCategory.URL: "web address",
+    FactCategory.DATE: "date",
+    FactCategory.NAME: "name",
+    FactCategory.MONEY: "amount of money",
+}
+
+
+def extract_facts(
+    text: str, timestamp: datetime, *, phone_region: str = "US"
+) -> tuple[PatternFact, ...]:
+    """The facts in ``text``, in order of appearance, each (category, value) once.
+
+    A stretch that one category explains is hidden from the later ones: digits
+    within an address are no phone number, and a date is none either.
+
+    Args:
+        text: The turn, verbatim; any Unicode.
+        timestamp: When it was said, aware; dates are resolved against it, in its zone.
+        phone_region: ISO 3166 code of the country that numbers without "+" belong to.
+    """
+    turn = Masked(text)
+    found: list[tuple[Found, FactCategory]] = []
+
+    def take(category: FactCategory, finds: list[Found]) -> None:
+        found.extend((find, category) for find in finds)
+        turn.hide(finds)
+
+    take(FactCategory.URL, list(find_urls(turn)))
+    take(FactCategory.EMAIL, list(find_emails(turn)))
+    take(FactCategory.MONEY, list(find_money(turn)))
+    take(FactCategory.DATE, list(find_dates(turn, timestamp)))
+    take(FactCategory.PHONE, list(find_phones(turn, phone_region)))
+    take(FactCategory.NAME, list(find_names(turn)))
+    if not found:
+        return ()
+    found.sort(key=lambda item: (item[0].start, item[0].end))
+    facts: dict[tuple[FactCategory, str], PatternFact] = {}
+    for find, category in found:
+        if (category, find.value) not in facts:
+            facts[category, find.value] = _fact(category, find, text[find.start : find.end])
+    return tuple(facts.values())
+
+
+def _fact(category: FactCategory, find: Found, evidence: str) -> PatternFact:
+    content = f"{_LABELS[category]}: {find.value}"
+    if category is FactCategory.DATE and evidence.strip() != find.value:
+        content = f"{content} ({evidence.strip()})"
+    return PatternFact(category, find.value, evidence, content, find.event_at)
+
+
+# --- one call for all that a turn yields without a language model
+
+
+class Extractor:
+    """Applies the deterministic rules to turns. Stateless, safe to share between threads.
+
+    Args:
+        settings: ``phone_region`` is read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._phone_region = settings.phone_region
+
+    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+        """Facts, negations and signal of one turn.
+
+        Only what the user says yields facts and negations: an assistant's,
+        system's or tool's words are context, not knowledge about the user.
+
+        Args:
+            text: The turn, verbatim.
+            role: user, assistant, system or tool.
+            speaker: The speaker's name where known: a sentence about them by
+                name is then one about the user.
+            timestamp: When it was said, aware; dates are resolved against it.
+        """
+        signal = scan(text, role)
+        if role != "user":
+            return Extraction(signal=signal)
+        facts = extract_facts(text, timestamp, phone_region=self._phone_region)
+        negations = find_negations(text, user_name=speaker)
+        if speaker is not None:
+            negations = tuple(_said_by(negation, speaker) for negation in negations)
+        return Extraction(facts, negations, _at_least(signal, facts, negations))
+
+
+def _said_by(negation: FoundNegation, speaker: str) -> FoundNegation:
+    """The negation with the speaker's name for "the user".
+
+    Where speakers have names there may be several of them under one user, and
+    what one of them denies says nothing about the others.
+    """
+    if negation.subject != "user":
+        return negation
+    return replace(
+        negation,
+        subject=speaker.casefold(),
+        content=re.sub(r"\bthe user\b", lambda _: speaker, negation.content, flags=re.IGNORECASE),
+    )
+
+
+def _at_least(
+    signal: Signal, facts: tuple[PatternFact, ...], negations: tuple[FoundNegation, ...]
+) -> Signal:
+    """The signal, raised by what was found: a denial or a name weighs more than wording tells."""
+    if negations or any(fact.category is FactCategory.NAME for fact in facts):
+        return Signal.HIGH
+    if facts and signal in {Signal.NONE, Signal.LOW}:
+        return Signal.MEDIUM
+    return signal

@@ -1,0 +1,131 @@
+"""The text that language rules look at, and what they find in one turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from engram.domain.buffer import Signal
+from engram.domain.memories import FactCategory
+
+# --- the text a pattern looks at, and what it reports
+
+# Typographic signs become their plain forms one for one, so that offsets hold.
+_PLAIN = str.maketrans(
+    {
+        "\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"',
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-",
+        "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\t": " ",
+    }
+)  # fmt: skip
+_MASK = "\ufffc"
+
+
+class Found(NamedTuple):
+    """A find: offsets into the turn, canonical value, and how to label it."""
+
+    start: int
+    end: int
+    value: str
+    event_at: datetime | None = None
+
+
+def plain(text: str) -> str:
+    """``text`` with plain quotes, dashes and spaces, same length."""
+    return text if text.isascii() and "\t" not in text else text.translate(_PLAIN)
+
+
+def fold(text: str) -> str:
+    """``text`` in lower case, same length: a letter whose lower case is longer stays."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
+
+
+class Masked:
+    """A turn whose already explained stretches are hidden from later patterns.
+
+    Attributes:
+        text: Plain form, original case.
+        low: The same in lower case.
+    """
+
+    __slots__ = ("low", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = plain(text)
+        self.low = fold(self.text)
+
+    def hide(self, spans: list[Found]) -> None:
+        """Make the stretches of ``spans`` invisible."""
+        if not spans:
+            return
+        for which in ("text", "low"):
+            parts: list[str] = []
+            at = 0
+            source: str = getattr(self, which)
+            for span in sorted(spans):
+                if span.end <= at:
+                    continue
+                start = max(span.start, at)
+                parts += (source[at:start], _MASK * (span.end - start))
+                at = span.end
+            parts.append(source[at:])
+            setattr(self, which, "".join(parts))
+
+
+# --- what the language rules find in one turn
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFact:
+    """Something that a pattern recognises by its form alone.
+
+    Attributes:
+        category: What kind of thing it is.
+        value: Canonical form: lower-cased address, E.164, absolute URL, ISO 8601
+            (day, minute, month, year or week), a name as written, or currency
+            code and amount ("USD 12.50").
+        evidence: The words of the turn, verbatim.
+        content: A short readable sentence, "email address: ada@example.org".
+        event_at: When the thing named lies in time, aware, in the zone of the
+            turn; the start of it where it is longer than a moment. None for
+            everything but dates.
+    """
+
+    category: FactCategory
+    value: str
+    evidence: str
+    content: str
+    event_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNegation:
+    """Something a turn says is not so.
+
+    Attributes:
+        negates_pattern: Lemma of the verb, then the object's words case-folded
+            and without leading article or preposition: "use mongo", "live lyon",
+            "be allergic to penicillin". Words are not stemmed here;
+            ``negation_cover.pattern_terms`` does that, in one place.
+        subject: "user" for the speaker (I, we), else the noun phrase, case-folded.
+        content: A readable sentence: "The user does not use Mongo."
+        evidence: The words of the turn, verbatim.
+    """
+
+    negates_pattern: str
+    subject: str
+    content: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that one turn yields without a language model."""
+
+    facts: tuple[PatternFact, ...] = ()
+    negations: tuple[FoundNegation, ...] = ()
+    signal: Signal = Signal.NONE

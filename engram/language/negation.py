@@ -1,0 +1,461 @@
+"""Explicit negations in a turn: what its speaker says is not so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from engram.language import negation_rules as contrasts
+from engram.language.found import FoundNegation
+from engram.language.negation_grammar import (
+    USER,
+    Sentence,
+    Span,
+    Subject,
+    core,
+    ended_cleanly,
+    is_telling,
+    object_at,
+    sentences,
+    skip_back,
+    skip_on,
+    subject_ending,
+    user,
+    vocabulary,
+    without_quotes,
+)
+from engram.language.negation_rules import (
+    Denial,
+    complement,
+    does_not,
+    governed,
+    is_state,
+    negated_verb,
+    pattern_of,
+    shown_object,
+    subject_of,
+)
+from engram.language.text import verb_lemma
+
+# --- denials without a negated verb: endings, "no X", neither, nobody, contrasts
+
+_USE_ENDED = frozenset("dropped ditched abandoned left uninstalled deleted replaced dumped".split())
+_HAVE_ENDED = frozenset("sold cancelled canceled".split())
+_FROM_ENDED = frozenset("switched migrated moved switching migrating".split())
+_GERUNDS = frozenset("cancelling canceling ditching dropping selling leaving abandoning".split())
+_ENDED_UP = frozenset("ended wound".split())
+_GERUND = 5
+_OWNERS = frozenset("my our the his her their".split())
+_CUTS = frozenset("for to in on at with after over by into onto out off last this as".split())
+_HAVING = frozenset(
+    "have has got own owns eat eats drink drinks use uses "
+    "speak speaks play plays take takes keep keeps wear wears".split()
+)
+
+
+def stopped(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "I stopped V-ing O", "I quit V-ing", "we gave up V-ing O"."""
+    word = sentence.low(index)
+    at = index + 1
+    if word in {"gave", "given"}:
+        if sentence.low(index + 1) != "up":
+            return
+        at = index + 2
+    elif word not in {"stopped", "quit", "ceased"}:
+        return
+    subject = subject_of(sentence, index, user_name)
+    if subject is None:
+        return
+    cue = Span(index, at)
+    at = skip_on(sentence, at)
+    verb = sentence.low(at)
+    if verb.endswith("ing") and len(verb) >= _GERUND:
+        lemma = verb_lemma(verb)
+        if lemma in vocabulary("stop_not"):
+            return
+        said = f"{does_not(subject)} {lemma}"
+        span = object_at(sentence, at + 1)
+        if span.begin >= span.end:
+            yield Denial(subject, lemma, None, said, at + 1, cue)
+            return
+        if any(_is_point(sentence, index) for index in range(span.begin, span.end)):
+            # "I stopped reading at page 10" ended for that day.
+            return
+        yield from governed(sentence, subject, lemma, at + 1, cue, said)
+    elif word != "stopped":
+        yield from _gave_up_thing(sentence, subject, at, cue)
+
+
+def _is_point(sentence: Sentence, index: int) -> bool:
+    return sentence.low(index) == "at" and not sentence.capital(index + 1)
+
+
+def _gave_up_thing(sentence: Sentence, subject: Subject, at: int, cue: Span) -> Iterator[Denial]:
+    span = _cut(sentence, object_at(sentence, at))
+    if sentence.low(at) in vocabulary("prepositions") or not is_telling(sentence, span, led=False):
+        return
+    head = sentence.low(core(sentence, span).begin)
+    lemma = "have"
+    if head in vocabulary("tools"):
+        lemma = "use"
+    elif head in vocabulary("drinks"):
+        lemma = "drink"
+    elif head in vocabulary("foods"):
+        lemma = "eat"
+    elif not _is_own_thing(sentence, span):
+        # "I quit Deloitte": an employer, a school, a habit of that name; who knows.
+        return
+    yield Denial(subject, lemma, span, f"{does_not(subject)} {lemma}", span.end, cue)
+
+
+def _is_own_thing(sentence: Sentence, span: Span) -> bool:
+    owned = sentence.low(span.begin) in {"my", "our"}
+    return owned and sentence.low(span.end - 1) not in vocabulary("yielded")
+
+
+def ended(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "We dropped X", "I left X", "I got rid of X", "I sold X", "I cancelled X"."""
+    word = sentence.low(index)
+    begin = index
+    if word in _ENDED_UP and sentence.low(index + 1) == "up":
+        index += 2
+        word = sentence.low(index)
+        if word not in _GERUNDS | _FROM_ENDED and word != "getting":
+            return
+    elif word not in _USE_ENDED | _HAVE_ENDED | _FROM_ENDED and word != "got":
+        return
+    found = _what_ended(sentence, index, word)
+    if found is None:
+        return
+    lemma, span = found
+    subject = subject_of(sentence, begin, user_name)
+    if subject is None or (word in {"sold", "selling"} and subject.name != USER):
+        # What others sold may be their trade.
+        return
+    said = f"{does_not(subject)} {lemma}"
+    yield Denial(subject, lemma, span, said, span.end, Span(begin, index + 1))
+
+
+def _what_ended(sentence: Sentence, index: int, word: str) -> tuple[str, Span] | None:
+    at = index + 1
+    if word in {"got", "getting"}:
+        if (sentence.low(at), sentence.low(at + 1)) != ("rid", "of"):
+            return None
+        return _told(sentence, "have", _cut(sentence, object_at(sentence, at + 2)))
+    if word in _FROM_ENDED:
+        return _moved_from(sentence, at, word)
+    span = _cut(sentence, object_at(sentence, at))
+    lemma = "use"
+    if word in {"sold", "selling"}:
+        lemma = "have"
+        fits = sentence.low(at) in _OWNERS and sentence.low(span.end) != "out"
+    elif word.startswith("cancel"):
+        lemma = "have"
+        fits = _is_service(sentence, span)
+    elif word in {"left", "leaving", "deleted"}:
+        fits = _is_tool(sentence, span, known=True)
+    else:
+        fits = word in {"ditched", "ditching"} or _is_tool(sentence, span)
+    return _told(sentence, lemma, span) if fits else None
+
+
+def _moved_from(sentence: Sentence, at: int, word: str) -> tuple[str, Span] | None:
+    away = sentence.low(at) == "away"
+    at += away
+    preposition = sentence.low(at)
+    # "We moved from Paris" is about a home, "we moved off Heroku" is not.
+    if preposition not in {"from", "off"}:
+        return None
+    span = _cut(sentence, object_at(sentence, at + 1))
+    if word == "moved" and preposition == "from" and not (away and _is_tool(sentence, span)):
+        return None
+    return _told(sentence, "use", span) if _is_tool(sentence, span) or word[0] == "s" else None
+
+
+def _told(sentence: Sentence, lemma: str, span: Span) -> tuple[str, Span] | None:
+    return (lemma, span) if is_telling(sentence, span, led=False) else None
+
+
+def _cut(sentence: Sentence, span: Span) -> Span:
+    end = span.begin
+    while end < span.end and sentence.low(end) not in _CUTS:
+        end += 1
+    return Span(span.begin, end)
+
+
+def _is_tool(sentence: Sentence, span: Span, *, known: bool = False) -> bool:
+    inner = core(sentence, span)
+    if sentence.low(inner.begin) in vocabulary("tools"):
+        return True
+    return not known and inner.begin < inner.end and sentence.capital(inner.begin)
+
+
+def _is_service(sentence: Sentence, span: Span) -> bool:
+    return _is_tool(sentence, span) or sentence.low(span.end - 1) in vocabulary("subscriptions")
+
+
+def no_thing(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "I have no X", "I eat no X", "no X for me"."""
+    if sentence.low(index) != "no" or sentence.low(index + 1) in {"longer", "one", "more"}:
+        return
+    before = sentence.low(index - 1)
+    cue = Span(index, index + 1)
+    contracted = before in {"i've", "we've", "they've"}
+    if before in _HAVING or contracted:
+        last = index - 1 if contracted else index - 2
+        if before == "got" and sentence.low(last) in {"have", "has"}:
+            last -= 1
+        subject = subject_ending(sentence, last, user_name=user_name) if last >= 0 else None
+        head = sentence.low(index + 1)
+        if subject is not None and head not in vocabulary("empty_objects"):
+            have = contracted or before in {"has", "got"}
+            lemma = "have" if have else verb_lemma(before)
+            said = f"{does_not(subject)} {lemma}"
+            yield from governed(sentence, subject, lemma, index + 1, cue, said)
+    elif sentence.is_boundary(index - 1) or before in vocabulary("lead_ins"):
+        yield from _none_for(sentence, index, cue, user_name)
+
+
+def _none_for(sentence: Sentence, index: int, cue: Span, user_name: str | None) -> Iterator[Denial]:
+    span = _cut(sentence, object_at(sentence, index + 1))
+    if sentence.low(span.end) != "for" or not is_telling(sentence, span, led=False):
+        return
+    whom = span.end + 1
+    if sentence.low(index + 1) in vocabulary("empty_objects"):
+        return
+    if sentence.low(whom) in {"me", "us"}:
+        after = sentence.low(whom + 1)
+        if sentence.is_boundary(whom + 1) or after in {"thanks", "please", "then"}:
+            yield Denial(user(index), "have", span, "does not have", whom + 1, cue)
+    elif sentence.low(whom) in {"my", "our"} and sentence.is_boundary(whom + 2):
+        name = f"{sentence.low(whom)} {sentence.low(whom + 1)}"
+        shown = f"The user's {sentence.verbatim(whom + 1, whom + 2)}"
+        yield Denial(Subject(name, shown, index), "have", span, "does not have", whom + 2, cue)
+
+
+def neither(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "I drink neither X nor Y", "I'm neither X nor Y"."""
+    if sentence.low(index) != "neither":
+        return
+    verb_at = skip_back(sentence, index - 1)
+    word = sentence.low(verb_at)
+    first = object_at(sentence, index + 1)
+    if sentence.low(first.end) != "nor" or verb_at < 0:
+        return
+    second = object_at(sentence, first.end + 1)
+    cue = Span(index, index + 1)
+    base, mark, ending = word.partition("'")
+    be = word in {"am", "is", "are"} or (mark and ending in {"m", "s", "re"} and base)
+    last = verb_at if mark else verb_at - 1
+    subject = subject_ending(sentence, last, user_name=user_name) if last >= 0 else None
+    if subject is None:
+        return
+    for span in (first, second):
+        if be and is_state(sentence, span):
+            yield Denial(subject, "be", span, "is not", second.end, cue)
+        elif not be and is_telling(
+            sentence, span, led=sentence.low(span.begin) in vocabulary("prepositions")
+        ):
+            lemma = verb_lemma(word)
+            yield Denial(subject, lemma, span, f"{does_not(subject)} {lemma}", second.end, cue)
+
+
+def nobody(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "None of us eats X", "nobody in my family smokes"."""
+    word = sentence.low(index)
+    at = index + 1
+    if word == "no" and sentence.low(at) == "one":
+        at += 1
+    elif word not in {"nobody", "none", "neither", "no-one"}:
+        return
+    opening = sentence.is_boundary(index - 1) or sentence.low(index - 1) in vocabulary("lead_ins")
+    if not opening or sentence.low(at) not in {"of", "in", "on", "at", "from"}:
+        return
+    whom = at + 1
+    if sentence.low(whom) == "us":
+        begin = sentence.verbatim(index, whom + 1)
+        subject = Subject(begin.lower(), begin[0].upper() + begin[1:], index)
+        verb_at, said = whom + 1, ""
+    elif sentence.low(whom) in {"my", "our"}:
+        name = f"{sentence.low(whom)} {sentence.low(whom + 1)}"
+        shown = f"The user's {sentence.verbatim(whom + 1, whom + 2)}"
+        subject = Subject(name, shown, index)
+        verb_at, said = whom + 2, "does not "
+    else:
+        return
+    verb_at = skip_on(sentence, verb_at)
+    verb = sentence.low(verb_at)
+    if not verb.isalpha() or verb in vocabulary("reporting"):
+        return
+    cue = Span(index, whom)
+    if verb in {"is", "are"}:
+        if said:
+            yield from complement(sentence, subject, verb_at + 1, cue)
+        return
+    lemma = verb_lemma(verb)
+    if lemma in vocabulary("empty_verbs") or lemma in {"can", "will", "be", "know"}:
+        return
+    yield from governed(
+        sentence, subject, lemma, verb_at + 1, cue, f"{said}{lemma}" if said else verb
+    )
+
+
+# --- explicit negations: what a turn says is not so
+#
+# Sentences with a negating word are taken apart by rules: whom it is about,
+# which verb, which object, where the object ends. Anything that is not the
+# speaker's own plain statement yields nothing: questions, conditions, reported
+# speech, double negation, manners of speaking. A false negation would hide a
+# true memory, so every doubt is decided against finding one.
+
+Rule = Callable[[Sentence, int, str | None], Iterator[Denial]]
+
+_CUE = re.compile(
+    r"n't\b|\b(?:not|never|no|none|nobody|no-one|neither|cannot|dont|doesnt|didnt|havent|hasnt|isnt|arent|wasnt|"
+    r"stopped|quit|gave up|given up|ceased|dropped|ditched|abandoned|left|uninstalled|deleted|"
+    r"replaced|"
+    r"sold|cancell?ed|cancell?ing|switched|switching|migrated|moved|got rid|getting rid|"
+    r"used to|ended up|cant|wont)\b"
+)
+_JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
+_RULES: dict[str, tuple[Rule, ...]] = {
+    "not": (negated_verb, contrasts.contrast),
+    "never": (negated_verb,),
+    "no": (negated_verb, no_thing, nobody),
+    "none": (nobody,),
+    "nobody": (nobody,),
+    "no-one": (nobody,),
+    "neither": (neither, nobody),
+    "used": (contrasts.used_to,),
+    **dict.fromkeys(("stopped", "quit", "ceased", "gave", "given"), (stopped,)),
+    **dict.fromkeys(
+        "dropped ditched abandoned left uninstalled deleted replaced sold cancelled canceled "
+        "switched migrated moved got ended wound".split(),
+        (ended,),
+    ),
+}
+_QUESTION_WORDS = frozenset(
+    "what which who how where when why can could do does did is are any would will should "
+    "have".split()
+)
+_NEW_CLAUSE = frozenset("and but so because".split())
+_TAIL = 4
+
+
+def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNegation, ...]:
+    """What ``text`` denies, in order of appearance, each (pattern, subject) once.
+
+    Args:
+        text: A turn of the user, verbatim; any Unicode.
+        user_name: The user's own name: a sentence about them by name is about the user.
+    """
+    clean = without_quotes(text)
+    lowered = clean.lower()
+    if not _CUE.search(lowered) or _JEST.search(lowered):
+        return ()
+    found: dict[tuple[str, str], FoundNegation] = {}
+    for sentence in sentences(clean, _CUE):
+        for denial in _denials(sentence, user_name):
+            negation = _negation(sentence, denial, text)
+            found.setdefault((negation.negates_pattern, negation.subject), negation)
+    return tuple(found.values())
+
+
+def _denials(sentence: Sentence, user_name: str | None) -> Iterator[Denial]:
+    contractions = vocabulary("contractions")
+    for index, word in enumerate(sentence.words):
+        if _in_title(sentence, index):
+            continue
+        rules = _RULES.get(word.low)
+        if rules is None:
+            if word.low not in contractions:
+                continue
+            rules = (negated_verb,)
+        for rule in rules:
+            for denial in rule(sentence, index, user_name):
+                if _stands(sentence, denial):
+                    yield denial
+
+
+def _in_title(sentence: Sentence, index: int) -> bool:
+    """Whether the word is part of a name in capitals: "Tomorrow Never Dies"."""
+    around = (index - 1, index, index + 1)
+    return (
+        index > 0 and all(sentence.capital(at) for at in around) and sentence.low(index - 1) != "i"
+    )
+
+
+def _stands(sentence: Sentence, denial: Denial) -> bool:
+    """Whether nothing around the denial takes it back."""
+    if denial.span is not None and not ended_cleanly(sentence, denial.span):
+        return False
+    if _asked(sentence, denial) or _conditional(sentence, denial):
+        return False
+    return not (_doubled(sentence, denial) or _attributed(sentence, denial))
+
+
+def _asked(sentence: Sentence, denial: Denial) -> bool:
+    if not sentence.question:
+        return False
+    # "I don't eat meat, what can you suggest?" states something before it asks.
+    index = denial.end
+    while index < len(sentence.words) and sentence.low(index) not in {",", "-", "so", "and"}:
+        index += 1
+    rest = [word.low for word in sentence.words[index:] if word.low not in {",", "-", "so", "and"}]
+    asks = bool(rest) and rest[0] in _QUESTION_WORDS and len(rest) > 2  # noqa: PLR2004 - "do I?" is a tag
+    opens = sentence.low(0) in _QUESTION_WORDS
+    return opens or not asks or denial.subject.name != "user"
+
+
+def _conditional(sentence: Sentence, denial: Denial) -> bool:
+    before = range(denial.end)
+    hypothetical, fiction = vocabulary("hypothetical"), vocabulary("fiction")
+    if any(sentence.low(index) in hypothetical for index in before):
+        return True
+    if any(sentence.low(index) in fiction for index in range(denial.subject.begin)):
+        return True
+    return sentence.low(denial.end) in vocabulary("conditional_after")
+
+
+def _doubled(sentence: Sentence, denial: Denial) -> bool:
+    """Whether a second negation stands in the same clause."""
+    begin = denial.subject.begin
+    double, contractions = vocabulary("double"), vocabulary("contractions")
+    while begin > max(0, denial.subject.begin - _TAIL):
+        if sentence.is_boundary(begin - 1) or sentence.low(begin - 1) in _NEW_CLAUSE:
+            break
+        begin -= 1
+    for index in range(begin, denial.end):
+        if denial.cue.begin <= index < denial.cue.end:
+            continue
+        word = sentence.low(index)
+        if word in contractions or (word in double and not _is_pair(sentence, index, denial)):
+            return True
+    return False
+
+
+def _is_pair(sentence: Sentence, index: int, denial: Denial) -> bool:
+    neither = sentence.low(denial.cue.begin) == "neither"
+    return sentence.low(index) == "nor" and neither
+
+
+def _attributed(sentence: Sentence, denial: Denial) -> bool:
+    """Whether ", he said" follows."""
+    at = denial.end
+    if not sentence.is_boundary(at) or at >= len(sentence.words):
+        return False
+    tail = [sentence.low(at + offset) for offset in range(1, _TAIL)]
+    return any(word in vocabulary("reporting") for word in tail) and not {"i", "i'm"} & set(tail)
+
+
+def _negation(sentence: Sentence, denial: Denial, text: str) -> FoundNegation:
+    begin = min(denial.subject.begin, denial.cue.begin)
+    end = max(denial.end, denial.cue.end)
+    shown = shown_object(sentence, denial.span)
+    content = " ".join(part for part in (denial.subject.shown, denial.verb, shown) if part)
+    return FoundNegation(
+        negates_pattern=pattern_of(sentence, denial),
+        subject=denial.subject.name,
+        content=f"{content}.",
+        evidence=text[sentence.words[begin].start : sentence.words[end - 1].end],
+    )

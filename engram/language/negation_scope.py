@@ -1,0 +1,356 @@
+"""Whether a negation denies what a memory claims.
+
+Decided by words: the memory must say, of the same subject, a verb that means
+what the negated one means, and after it the whole negated object. What is
+asked, supposed, denied or told as past by the memory is no claim. When it is
+not clear, the memory is not covered: hiding a true one costs more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from engram.domain.memories import AnyMemory, Episode, Fact, FactCategory, NegationFact, Slot
+from engram.language.text import is_past, stem, verb_lemma
+
+_WORD = re.compile(r"[^\W_]+(?:[.+#&/'\u2019-]+[^\W_]+)*(?:\+\+|#)?|[,;:!?.]")
+_SENTENCE = re.compile(r"[^.!?;\n]+(?:[.!?;](?=\S)[^.!?;\n]*)*[.!?;]*")
+_FOR_ME = re.compile(r"\bno\b.*\bfor (?:me|us|my|our)\b", re.IGNORECASE)
+_PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
+
+_FUNCTION_WORDS = frozenset(
+    "a an the any some my our your his her its their of in on at to for with from by about into as "
+    "and or nor me us it that this these those very really 's".split()
+)
+_MEANS_THE_SAME: tuple[frozenset[str], ...] = (
+    frozenset("use utilize utilise run rely employ".split()),
+    frozenset("have own possess".split()),
+    frozenset("like love enjoy adore".split()),
+    frozenset("live reside dwell".split()),
+    frozenset("study major".split()),
+    frozenset("speak talk".split()),
+    frozenset("eat consume".split()),
+    frozenset("drink consume".split()),
+    frozenset("teach".split()),
+)
+_FED = frozenset("have eat drink take consume".split())
+# Verbs whose place or employer may come after other words: "works as a cook at Ikea".
+_LOOSE = frozenset("live reside work study go move teach".split())
+_BE = frozenset("is are am was were be been i'm we're 'm 're".split())
+_NEGATING = frozenset(
+    "not never no none nobody neither nor without stopped quit cannot longer former formerly "
+    "hardly "
+    "rarely don't doesn't didn't isn't aren't wasn't weren't haven't hasn't won't can't dont "
+    "doesnt".split()
+)
+_SUPPOSING = frozenset(
+    "if would wouldn't wish suppose imagine whether unless might could should i'd".split()
+)
+_ELSEWHERE = frozenset(
+    "but because which who while when whereas instead than over unlike except although "
+    "though where".split()
+)
+_PREPOSITIONS = frozenset(
+    "of in on at to for with from by about into as after before since".split()
+)
+_PRONOUNS = frozenset("i we he she they you my our his her their your it".split())
+_SPEAKERS = frozenset("i we i'm we're i've we've".split())
+_UNRESOLVED = frozenset("he she they it".split())
+_SKIPPED = frozenset(
+    "also still really actually currently mostly usually often always now just do does did "
+    "have has "
+    "'ve am is are be been being regularly frequently generally mainly both all".split()
+)
+_AFTER_OBJECT = frozenset(
+    "and or too every daily now again a the as instead when because since but while these "
+    "right any "
+    "so if very most more sometimes often always regularly".split()
+)
+
+
+@lru_cache(maxsize=4096)
+def pattern_terms(pattern: str) -> tuple[str, ...]:
+    """The content stems of a negated pattern, each once: the verb's, then the object's.
+
+    For look-ups, and what :func:`covers` compares. "use mongo" gives
+    ("use", "mongo"); "be allergic to penicillin" ("be", "allerg", "penicillin").
+    """
+    verb, *rest = _words(pattern) or ("",)
+    terms = [_verb(verb), *_content_stems(rest)]
+    return tuple(dict.fromkeys(term for term in terms if term))
+
+
+def claim_terms(memory: AnyMemory) -> frozenset[str]:
+    """All content stems that a memory could claim something with.
+
+    A negation covers it only if each term of its object is among these, and each
+    of :func:`subject_terms`, so this sorts out most pairs before :func:`covers`
+    reads their sentences.
+    """
+    terms = _terms_in(memory.content)
+    if isinstance(memory, Fact):
+        terms |= _terms_in(memory.value)
+    slot = getattr(memory, "slot", None)
+    if isinstance(slot, Slot):
+        terms |= _terms_in(f"{slot.subject} {slot.predicate} {slot.object}")
+    return terms
+
+
+def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
+    """The content stems of its subject; none where the memory need not name it."""
+    subject = negation.subject
+    speaks = isinstance(memory, Episode) and (memory.speaker or "user").casefold() == subject
+    words = _words(subject)
+    if speaks or subject == "user" or {"of", "us"} <= set(words) or isinstance(memory, Fact):
+        return frozenset()
+    return frozenset(_content_stems(words)) - {"user"}
+
+
+@lru_cache(maxsize=4096)
+def _terms_in(text: str) -> frozenset[str]:
+    return frozenset(_content_stems(_words(text)))
+
+
+def covers(negation: NegationFact, memory: AnyMemory) -> bool:
+    """Whether what ``memory`` claims is what ``negation`` denies.
+
+    Both must be about the same subject. When either was said plays no part.
+    """
+    if isinstance(memory, NegationFact) or negation.subject in _UNRESOLVED:
+        return False
+    verb, *terms = pattern_terms(negation.negates_pattern) or ("",)
+    if not verb:
+        return False
+    if isinstance(memory, Episode):
+        return memory.role == "user" and _denied_by_speaker(negation, verb, terms, memory)
+    denied = _Denied(negation, verb, tuple(terms), subject=negation.subject)
+    if isinstance(memory, Fact):
+        return _names_denied(denied, memory)
+    slot = getattr(memory, "slot", None)
+    if isinstance(slot, Slot):
+        return denied.claimed_by_slot(slot) and not _is_denial(memory.content)
+    return denied.claimed_in(memory.content, told_by_user=False)
+
+
+def _denied_by_speaker(
+    negation: NegationFact, verb: str, terms: Sequence[str], memory: Episode
+) -> bool:
+    """Whether the turn's speaker claims it; "I" is whoever has the turn's name."""
+    speaker = memory.speaker.casefold() if memory.speaker is not None else "user"
+    if negation.subject == "user" != speaker:
+        # Somebody with a name spoke here; whether it is that user, nobody said.
+        return False
+    subject = "user" if negation.subject == speaker else negation.subject
+    denied = _Denied(negation, verb, tuple(terms), subject=subject)
+    return denied.claimed_in(memory.content, told_by_user=True)
+
+
+def _names_denied(denied: _Denied, memory: Fact) -> bool:
+    about_name = denied.subject in {"my name", "user"} and denied.verb == "be"
+    stems = set(_content_stems(_words(memory.value)))
+    return (
+        memory.category is FactCategory.NAME
+        and about_name
+        and bool(denied.terms)
+        and stems == set(denied.terms)
+    )
+
+
+class _Denied:
+    """A negation, taken apart."""
+
+    def __init__(
+        self, negation: NegationFact, verb: str, terms: tuple[str, ...], *, subject: str
+    ) -> None:
+        self.verb = verb
+        self.terms = terms
+        self.past = _PAST_DENIAL.search(negation.content) is not None
+        words = _words(subject)
+        mine = subject == "user" or {"of", "us"} <= set(words)
+        self.subject = "user" if mine else subject
+        self._subject_stems = frozenset(_content_stems(words)) - {"user"}
+        self._verbs = _equivalents(verb)
+        if _FOR_ME.search(negation.evidence):
+            self._verbs |= {_verb(word) for word in _FED}
+
+    def claimed_by_slot(self, slot: Slot) -> bool:
+        """Whether a (subject, predicate, object) says what is denied."""
+        if not self._same_subject(_words(slot.subject)):
+            return False
+        predicate = _words(slot.predicate)
+        said = [word for word in predicate if word not in _SKIPPED - _BE] or predicate
+        verbs = {_verb(word) for word in said[:1]} | (
+            {"be"} if self._is_being(predicate) else set()
+        )
+        objects = [*predicate[1:], *_words(slot.object)]
+        found = set(_content_stems(objects))
+        if self.verb == "be" and not set(_content_stems(predicate[1:])) <= set(self.terms):
+            # "is married to" a nurse is not "is" a nurse.
+            return False
+        return (
+            bool(verbs & self._verbs) and set(self.terms) <= found and self._head_matches(objects)
+        )
+
+    def claimed_in(self, text: str, *, told_by_user: bool) -> bool:
+        """Whether a sentence of ``text`` states what is denied."""
+        return any(self._stated(words, told_by_user=told_by_user) for words in _statements(text))
+
+    def _stated(self, words: Sequence[str], *, told_by_user: bool) -> bool:
+        for index, word in enumerate(words):
+            if not self._is_verb(words, index):
+                continue
+            if not self._subject_before(words, index, told_by_user=told_by_user):
+                continue
+            past = is_past(word) and not {"have", "has", "i've", "we've", "been"} & set(
+                words[max(0, index - 2) : index]
+            )
+            if past and not self.past and word not in _BE:
+                continue
+            if self._object_after(words, index):
+                return True
+        return False
+
+    def _is_verb(self, words: Sequence[str], index: int) -> bool:
+        word = words[index]
+        if word in {"i'm", "we're"}:
+            return "be" in self._verbs
+        lemma = _verb(word)
+        if lemma in self._verbs:
+            return True
+        following = words[index + 1] if index + 1 < len(words) else ""
+        return ((lemma, following) in {("work", "with")} and "use" in self._verbs) or (
+            (lemma, following) == ("work", "as") and "be" in self._verbs
+        )
+
+    def _subject_before(self, words: Sequence[str], index: int, *, told_by_user: bool) -> bool:
+        at = index if words[index] in {"i'm", "we're"} else index - 1
+        while at >= 0 and (words[at] in _SKIPPED or words[at].endswith("ly")):
+            at -= 1
+        if self.subject == "user":
+            if at < 0:
+                return not told_by_user
+            nearest = words[at]
+            if told_by_user:
+                return nearest in _SPEAKERS
+            return nearest == "user" or (nearest in _SPEAKERS | {"and"} and "user" in words[:at])
+        return self._subject_stems <= set(_content_stems(words[max(0, at - 5) : at + 1]))
+
+    def _object_after(self, words: Sequence[str], index: int) -> bool:
+        if not self.terms:
+            return True
+        missing = set(self.terms)
+        content_seen = False
+        for at in range(index + 1, len(words)):
+            word = words[at]
+            if word in _NEGATING or word in _ELSEWHERE or word in {"i", "we", "he", "she", "they"}:
+                return False
+            if content_seen and _verb(word) in self._verbs:
+                # Another statement began, about whomever stands before this verb.
+                return False
+            if word in _PREPOSITIONS:
+                if content_seen and self.verb not in _LOOSE and not missing < set(self.terms):
+                    return False
+                continue
+            if word in _FUNCTION_WORDS or not word[0].isalnum():
+                continue
+            content_seen = True
+            missing.discard(_stem(word))
+            if not missing:
+                return _object_ends(words, at)
+        return False
+
+    def _head_matches(self, objects: Sequence[str]) -> bool:
+        """The last denied word heads the object: "coffee" does not deny "coffee cake"."""
+        if not self.terms:
+            return True
+        last = self.terms[-1]
+        for at, word in enumerate(objects):
+            if _stem(word) == last and _object_ends(objects, at):
+                return True
+        return False
+
+    def _is_being(self, predicate: Sequence[str]) -> bool:
+        return any(word in _BE for word in predicate[:1]) or list(predicate[:2]) == ["works", "as"]
+
+    def _same_subject(self, words: Sequence[str]) -> bool:
+        if self.subject == "user":
+            return set(words) <= {"user", "the"} and bool(words)
+        return self._subject_stems == frozenset(_content_stems(words)) - {"user"}
+
+
+def _object_ends(words: Sequence[str], at: int) -> bool:
+    """Whether no further noun follows that the word at ``at`` would only describe."""
+    if at + 1 >= len(words):
+        return True
+    following = words[at + 1]
+    loose = following in _PREPOSITIONS | _FUNCTION_WORDS | _AFTER_OBJECT | _ELSEWHERE | _PRONOUNS
+    return loose or not following[0].isalnum() or following.endswith("ly")
+
+
+def _is_denial(text: str) -> bool:
+    return any(word in _NEGATING for word in _words(text))
+
+
+@lru_cache(maxsize=1024)
+def _statements(text: str) -> tuple[tuple[str, ...], ...]:
+    """Sentences that state something: neither asked nor supposed nor told as bygone."""
+    return tuple(_stating(text))
+
+
+def _stating(text: str) -> Iterator[tuple[str, ...]]:
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group().strip()
+        if not sentence or sentence.rstrip("\"')").endswith("?"):
+            continue
+        words = _words(sentence)
+        bygone = any(
+            word == "used" and words[at + 1 : at + 2] == ("to",) for at, word in enumerate(words)
+        )
+        denied = _first_part_denies(words)
+        if words and not (bygone or denied or _SUPPOSING & set(words)):
+            yield words
+
+
+def _first_part_denies(words: Sequence[str]) -> bool:
+    """Whether a negation stands before the first comma or "but": then nothing is claimed there."""
+    for word in words:
+        if word in _NEGATING:
+            return True
+        if word in _ELSEWHERE or word in {",", ";", ":"}:
+            return False
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _equivalents(verb: str) -> frozenset[str]:
+    found = {verb}
+    for group in _MEANS_THE_SAME:
+        stems = {_verb(word) for word in group}
+        if verb in stems:
+            found |= stems
+    return frozenset(found)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(
+        word.removesuffix("'s") if word not in {"he's", "she's", "it's"} else word
+        for word in _WORD.findall(text.casefold().replace("\u2019", "'"))
+        if word != "."
+    )
+
+
+def _content_stems(words: Sequence[str]) -> list[str]:
+    return [_stem(word) for word in words if word not in _FUNCTION_WORDS and word[0].isalnum()]
+
+
+@lru_cache(maxsize=8192)
+def _stem(word: str) -> str:
+    return stem(word.removesuffix("'s"))
+
+
+@lru_cache(maxsize=8192)
+def _verb(word: str) -> str:
+    """Verbs compare by the stem of their lemma."""
+    return "be" if word in _BE else stem(verb_lemma(word))

@@ -1,0 +1,1 @@
+"""What a turn states, read by rules: clauses, predicates, objects, notes."""

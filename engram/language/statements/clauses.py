@@ -1,0 +1,307 @@
+"""Sentences of a turn, and the clauses in which its speaker states something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import islice
+
+from engram.language.vocabulary import alternatives, vocabulary
+
+# --- from a turn to the sentences that state something, each with its place in the turn
+
+QUOTED = "\x00"
+# Each turn is read for statements, people, notes and promises, one after the other.
+_TURNS_KEPT = 8
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`]*`", re.DOTALL)
+_DOUBLE_QUOTED = re.compile(r"[\"“”«„][^\"“”»]*[\"“”»]")
+_SINGLE_QUOTED = re.compile(r"(?<!\w)['‘](?=\w)[^'‘’\n]*(?:(?<=\w)['’](?=\w)[^'‘’\n]*)*['’](?!\w)")
+# Tried once per word: 32 KB without a space, such as an encoded file, cost no time.
+_LINK = re.compile(r"(?<!\S)\S+(?:://|@)\S+")
+# From here on a turn passes for something else than what its speaker says.
+_FRAME = re.compile(
+    r"</?(?:turn|memor|system|user|assistant|message|context|instruction)|<\||\[/?(?:INST|SYSTEM)\]"
+    r"|^[ \t]*(?:#+[ \t]*)?(?:system|user|assistant|human|ai|tool|developer)(?:[ \t]+message)?"
+    r"[ \t]*:|\brole\"?[ \t]*[:=]|^[ \t]*#{2,}[ \t]*(?:context|system|memor)"
+    r"|\[\{\"|\{\"|^[ \t]*\|.*\|[ \t]*$",
+    re.I | re.M,
+)
+# A full stop ends a sentence only before a space, and not after an initial or a title.
+_SENTENCE_END = re.compile(
+    r"(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bProf)(?<!\bJr)"
+    r"(?:[.](?=\s|$)|[!?…]+|\.\.+|\n+)"
+)
+# "I live in Boise and my pipes froze, what now?": the statement before a question.
+_ASKING = re.compile(
+    r"[,;:]\s*(?:so\s+|and\s+|but\s+)?(?:what|how|can|could|do|does|did|any|where|who|which|why|when|is|are|"
+    r"should|would|will|have|has|got|shall|may|might)\b",
+    re.I,
+)
+# "Did I mention I speak Quechua?" asks nothing.
+_MENTIONED = re.compile(
+    r"(?:\w+,?\s+)?(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said)"
+    r"\s+(?:that\s+)?(?=(?:i|i'm|i've|my|we|we're|we've|our)\b)",
+    re.I,
+)
+_DECLARES = re.compile(r"(?:[\w ]{1,30}:\s*)?(?:i|i'm|i've|my|we|we're|we've|our)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A part of a turn.
+
+    Attributes:
+        text: With plain apostrophes, and blanks for code, links and quotations.
+        start: Where it begins in the turn; as long as what stands there.
+    """
+
+    text: str
+    start: int
+
+
+@lru_cache(maxsize=_TURNS_KEPT)
+def sentences(text: str) -> tuple[Sentence, ...]:
+    """Sentences that state something: no questions, quotations, conditions or role play."""
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[Sentence]:
+    plain = masked(text)
+    if _fiction().search(plain):
+        return
+    start = 0
+    for end in [*_SENTENCE_END.finditer(plain), None]:
+        mark = end.group() if end else ""
+        stop = end.start() if end else len(plain)
+        said = plain[start:stop]
+        began = start + len(said) - len(said.lstrip())
+        start = end.end() if end else len(plain)
+        sentence = said.strip()
+        if "?" in mark:
+            sentence = _before_the_question(sentence)
+        if sentence and states(sentence):
+            yield Sentence(sentence, began)
+
+
+@lru_cache(maxsize=_TURNS_KEPT)
+def masked(text: str) -> str:
+    """The turn's own words, as long as the turn: what is quoted, code or a frame is blank."""
+    plain = text.replace("’", "'")
+    frame = _FRAME.search(plain)
+    if frame:
+        plain = plain[: frame.start()]
+    plain = _LINK.sub(_blank, _CODE.sub(_blank, plain))
+    return _SINGLE_QUOTED.sub(_quoted, _DOUBLE_QUOTED.sub(_quoted, plain))
+
+
+def own_words(sentence: str) -> bool:
+    """Whether nothing in the sentence is quoted."""
+    return QUOTED not in sentence
+
+
+def states(sentence: str) -> bool:
+    """Whether it says how things are, not how they might be or what to do with memories."""
+    lowered = sentence.casefold()
+    return not (
+        _hypothetical_opening().match(lowered)
+        or _hypothetical_word().search(lowered)
+        or _command().search(lowered)
+    )
+
+
+def _before_the_question(sentence: str) -> str:
+    if _MENTIONED.match(sentence):
+        return sentence
+    asking = _ASKING.search(sentence)
+    if asking is None or not _DECLARES.match(sentence):
+        return ""
+    return sentence[: asking.start()]
+
+
+def _blank(found: re.Match[str]) -> str:
+    """As many spaces; a full stop after an address still ends its sentence."""
+    words = found.group()
+    kept = words[-1] if words[-1] in ".!?," else " "
+    return " " * (len(words) - 1) + kept
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return QUOTED.center(len(found.group()))
+
+
+@cache
+def _hypothetical_opening() -> re.Pattern[str]:
+    opened = alternatives(vocabulary().openings)
+    return re.compile(
+        rf"\W*(?:(?:{opened})\b[\s,]*)*+(?:{alternatives(vocabulary().hypothetical_openings)})\b"
+    )
+
+
+@cache
+def _hypothetical_word() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{alternatives(vocabulary().hypothetical_words)})\b")
+
+
+@cache
+def _fiction() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{alternatives(vocabulary().fictions)})\b", re.I)
+
+
+@cache
+def _command() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{alternatives(vocabulary().commands)})\b")
+
+
+# --- from a sentence to the clauses in which its speaker states something about themselves
+
+# A sentence with more is a list or a paste.
+_MOST = 60
+_CLAUSE_BREAK = re.compile(
+    r"\s*(?:[,;:()]|\s[-–—]+\s|—|\s/\s)\s*|\s+(?=(?:and|but|so|because|since|though|although|while|or|yet)\s)",
+    re.I,
+)
+_FIRST_PERSON = re.compile(
+    r"(?:i|ive|im|we|my|our|call\s+me|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
+    r"\s+(?:just\s+)?calls?\s+me|home(?:\s+(?:is|has|isn't)|'s))\b",
+    re.I,
+)
+_GOES_ON = re.compile(
+    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|back\s+(?:in|on|at))\b",
+    re.I,
+)
+_NOW = re.compile(
+    r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
+    r"|\Aback\b",
+    re.I,
+)
+# "... says my horoscope": the words before are somebody else's.
+_SAID_AFTER = re.compile(
+    r"[,;]\s*(?:says?|said|according\s+to|claims?|jokes?|joked)\s+(?!i\b)", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """The rest of a sentence from where its speaker speaks of themselves.
+
+    Attributes:
+        text: Begins with the speaker; with what was left out put in front.
+        at: Where it begins in the turn.
+    """
+
+    text: str
+    at: int
+
+
+def clauses(sentence: Sentence) -> Iterator[Clause]:
+    """The rests of a sentence that begin with the speaker ("I ...", "my ...").
+
+    A clause is not cut at its end: "I speak Finnish and Estonian" needs both.
+    """
+    text = sentence.text
+    if _SAID_AFTER.search(text):
+        return
+    spoken = False
+    starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST))]
+    for number, start in enumerate(starts):
+        rest = text[start:]
+        opening = None if _adverbial().match(rest) else _opening().match(rest)
+        clause = rest[opening.end() :] if opening else rest
+        at = sentence.start + len(text) - len(clause)
+        before = text[starts[number - 1] if number else 0 : start]
+        clause = _with_subject(
+            clause, first=number == 0 or before.rstrip().endswith(":"), after=(rest, spoken)
+        )
+        if clause and not _is_reported(before):
+            spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
+            yield Clause(clause, at)
+
+
+def opened(sentence: Sentence) -> tuple[int, str]:
+    """Where a sentence begins without its opening ("Well, ..."), and what it says from there."""
+    found = _opening().match(sentence.text)
+    start = found.end() if found else 0
+    return sentence.start + start, sentence.text[start:]
+
+
+def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
+    rest, spoken = after
+    # "I quit and started at a bakery": the second verb has the same subject.
+    if spoken and rest.lower().startswith(("and ", "but ")) and _same_subject().match(clause):
+        return f"I {clause}"
+    # "I'm from Naples originally, living in Munich now".
+    if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
+        return f"I'm {rest}"
+    before = _trusted().match(clause)
+    if before is None and not _FIRST_PERSON.match(clause):
+        before = _adverbial().match(clause)
+    if before:
+        return clause[before.end() :]
+    if _FIRST_PERSON.match(clause):
+        return clause
+    # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
+    for words, subject in _left_out():
+        if first and words.match(clause):
+            return f"{subject} {clause}"
+    return ""
+
+
+def _is_reported(before: str) -> bool:
+    """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
+    words = re.findall(r"[\w']+", before.casefold())
+    speakers = {"i", "i've", "i'd", "i'll", "we", "you"}
+    return bool(
+        words and words[-1] in vocabulary().reporting and not speakers.intersection(words)
+    ) or before.rstrip().endswith(QUOTED)
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    words = alternatives(vocabulary().openings)
+    # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
+    return re.compile(rf"(?:(?:{words})(?:\s+there)?\b[\s,:!]*){{1,8}}(?=\S)", re.I)
+
+
+@cache
+def _same_subject() -> re.Pattern[str]:
+    verbs = alternatives(vocabulary().shared_verbs | vocabulary().left_out_verbs)
+    return re.compile(rf"(?:now\s+|then\s+)?(?:{verbs})\b", re.I)
+
+
+@cache
+def _left_out() -> tuple[tuple[re.Pattern[str], str], ...]:
+    words = vocabulary()
+    adverbs = alternatives(words.adverbs)
+    return tuple(
+        (re.compile(rf"(?:(?:{adverbs})\s+)*(?:{alternatives(before)})\b", re.I), subject)
+        for before, subject in (
+            (words.left_out_perfects, "I've"),
+            (words.left_out_pasts, "I was"),
+            (words.left_out_states, "I'm"),
+            (words.left_out_verbs, "I"),
+        )
+    )
+
+
+@cache
+def _trusted() -> re.Pattern[str]:
+    """Who knows it of the speaker: "my passport says I was born in Lagos"."""
+    who = alternatives(vocabulary().authorities)
+    return re.compile(
+        rf"(?:my\s+|the\s+|our\s+)?(?:{who})\s+(?:says?|said|tells?\s+me|told\s+me|confirm(?:s|ed)|"
+        r"shows?|showed)\s+(?:that\s+)?(?=(?:i|my)\b)",
+        re.I,
+    )
+
+
+@cache
+def _adverbial() -> re.Pattern[str]:
+    """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
+    return re.compile(
+        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|last|this|these|next|about|around|over|"
+        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|when\s+i\s+was)"
+        r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
+        re.I,
+    )

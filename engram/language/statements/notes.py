@@ -1,0 +1,312 @@
+"""What a turn says beyond the speaker's own facts: people, decisions, principles, skills."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.domain.memories import Category
+from engram.language.statements.clauses import Clause, Sentence, clauses, masked, opened, sentences
+from engram.language.statements.predicates import Stated
+from engram.language.statements.reading import in_clause
+from engram.language.text import is_past, verb_lemma
+from engram.language.vocabulary import alternatives, expression, expression_text, spaced, vocabulary
+
+# --- who the people around the speaker are, and what is plainly said of them
+
+_NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
+_AUXILIARIES = {
+    "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
+    "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
+}  # fmt: skip
+# What is said of somebody else in these words is told of them, not of the speaker.
+_SAID_OF_OTHERS = frozenset(
+    {"lives in", "works at", "works as", "studies", "speaks", "is from", "is allergic to",
+     "was born", "uses", "owns", "likes", "dislikes", "has"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody close to the speaker.
+
+    Attributes:
+        name: As it was said.
+        relation: What they are to the speaker: "sister".
+        holds: False for what they were.
+        at: Where in the turn.
+        sentence: In which sentence.
+        facts: What the sentence states of them.
+    """
+
+    name: str
+    relation: str
+    holds: bool
+    at: int
+    sentence: Sentence
+    facts: tuple[Stated, ...] = ()
+
+
+def people(text: str) -> Iterator[Person]:
+    """Everybody whom a turn introduces by name and relation."""
+    plain = masked(text)
+    for sentence in sentences(text):
+        at, said = opened(sentence)
+        for pattern in _introductions():
+            found = pattern.search(said)
+            if found is None:
+                continue
+            before = found.groupdict().get("was") or ""
+            yield Person(
+                name=found.group("name").removesuffix("'s"),
+                relation=" ".join(found.group("relation").lower().split()),
+                holds=not expression("people", "over").search(before),
+                at=at + found.start(),
+                sentence=sentence,
+                facts=tuple(_facts(said[found.end() :], at + found.end(), sentence, plain)),
+            )
+            break
+
+
+def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[Stated]:
+    """What follows, read as if they said it themselves: "lives in Porto" as "I live in Porto"."""
+    found = expression("people", "verb").match(rest)
+    if found is None:
+        return
+    verb = found.group("verb").lower()
+    first = _AUXILIARIES.get(verb)
+    if first is None:
+        if not (is_past(verb) or verb.endswith("s")):
+            return
+        first = verb if is_past(verb) else verb_lemma(verb)
+    clause = Clause(f"I {first}{rest[found.end() :]}", at)
+    yield from (s for s in in_clause(clause, sentence, turn) if s.predicate in _SAID_OF_OTHERS)
+
+
+@cache
+def _introductions() -> tuple[re.Pattern[str], ...]:
+    relation = rf"(?P<relation>{alternatives(vocabulary().relations)})"
+    which = r"(?:(?:older|younger|big|little|new|old|twin|eldest|youngest)\s+)?"
+    mine = rf"(?i:\b(?:my|our)\s+{which}{relation})"
+    called = r"(?i:(?:is|are|was)\s+(?:called\s+|named\s+)?)?"
+    was = r"(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer)\s+)?"
+    return (
+        re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
+        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w),?"),
+    )
+
+
+# --- what a turn tells beyond predicates: decisions, principles, moments, skills and the like
+
+_REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
+_CAPITALS = re.compile(r"\[A-Z[^\]]*\]")
+_FEWEST_WORDS = 3
+BETWEEN = "\n"
+"""What separates the sentences of a note that has two."""
+
+
+class Kind(BaseModel):
+    """An entry of ``notes.toml``; see there.
+
+    Attributes:
+        category: Which of the ten.
+        importance: Of such notes, 0 to 1.
+        says: At the start of a clause.
+        anywhere: In the whole sentence.
+        unless: Not if the sentence says this too.
+        needs: Only if the sentence says this too.
+        predicate: What the group "it" is the object of.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    category: Category
+    importance: float = Field(ge=0, le=1)
+    says: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
+    unless: str | None = None
+    needs: str | None = None
+    predicate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something told.
+
+    Attributes:
+        category: Which of the ten.
+        importance: 0 to 1.
+        clause: The words, from their subject on, as the speaker said them.
+        at: Where in the turn.
+        sentence: In which sentence.
+        predicate: What it states of its object, if it has one.
+        object: Of what.
+    """
+
+    category: Category
+    importance: float
+    clause: str
+    at: int
+    sentence: Sentence
+    predicate: str | None = None
+    object: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    data: Kind
+    says: re.Pattern[str] | None
+    anywhere: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+    needs: re.Pattern[str] | None
+
+
+def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
+    """Every note of a turn, one for each clause at most.
+
+    Args:
+        text: The turn.
+        told: Where in it clauses begin that are understood already.
+    """
+    known = frozenset(told)
+    found: list[Note] = []
+    correcting: Note | None = None
+    for sentence in sentences(text):
+        if correcting is not None:
+            # What mends may follow in a sentence of its own.
+            found[-1] = _joined(correcting, sentence)
+            return found
+        inside = [at for at in known if sentence.start <= at < sentence.start + len(sentence.text)]
+        if not inside and _mends(sentence):
+            correcting = _correction(sentence)
+            found.append(correcting)
+            continue
+        if not inside:
+            found += _in_sentence(sentence)
+    return found
+
+
+def _mends(sentence: Sentence) -> bool:
+    """Whether it mends something said before, and does not ask for it to be mended."""
+    _, text = opened(sentence)
+    return (
+        len(sentence.text.split()) >= _FEWEST_WORDS
+        and bool(expression("notes", "mends").search(sentence.text))
+        and not expression("notes", "asks").match(text)
+    )
+
+
+def _in_sentence(sentence: Sentence) -> Iterator[Note]:
+    start, text = opened(sentence)
+    spoken = [(one.text, one.at) for one in clauses(sentence)]
+    starts = spoken if spoken and spoken[0][1] == start else [(text, start), *spoken]
+    for clause, at in starts:
+        for kind in _kinds():
+            said = kind.says.match(clause) if kind.says else None
+            if said and _fits(kind, sentence):
+                yield _note(kind, clause, at, sentence, said)
+                return
+    for kind in _kinds():
+        said = kind.anywhere.search(text) if kind.anywhere else None
+        if said and _fits(kind, sentence):
+            yield _note(kind, text, start, sentence, None)
+            return
+
+
+def _note(
+    kind: _Kind, clause: str, at: int, sentence: Sentence, said: re.Match[str] | None
+) -> Note:
+    groups = said.groupdict() if said else {}
+    return Note(
+        category=kind.data.category,
+        importance=kind.data.importance,
+        clause=clause,
+        at=at,
+        sentence=sentence,
+        predicate=kind.data.predicate,
+        object=next((value for value in groups.values() if value), None),
+    )
+
+
+def _fits(kind: _Kind, sentence: Sentence) -> bool:
+    text = sentence.text
+    return not (kind.unless and kind.unless.search(text)) and (
+        kind.needs is None or kind.needs.search(text) is not None
+    )
+
+
+def _correction(sentence: Sentence) -> Note:
+    start, text = opened(sentence)
+    return Note(Category.CORRECTION, 0.7, text, start, sentence)
+
+
+def _joined(note: Note, sentence: Sentence) -> Note:
+    return Note(
+        note.category,
+        note.importance,
+        f"{note.clause}{BETWEEN}{sentence.text}",
+        note.at,
+        note.sentence,
+    )
+
+
+@cache
+def _kinds() -> tuple[_Kind, ...]:
+    text = files("engram.language").joinpath("data/notes.toml").read_text(encoding="utf-8")
+    data = [Kind.model_validate(entry) for entry in tomllib.loads(text)["notes"]]
+    return tuple(
+        _Kind(
+            data=one,
+            says=_compiled(one.says),
+            anywhere=_compiled(one.anywhere),
+            unless=_compiled([one.unless] if one.unless else []),
+            needs=_compiled([one.needs] if one.needs else []),
+        )
+        for one in data
+    )
+
+
+def _compiled(ways: Iterable[str]) -> re.Pattern[str] | None:
+    written = [_REFERENCE.sub(lambda name: _reference(name.group(1)), spaced(way)) for way in ways]
+    if not written:
+        return None
+    joined = "|".join(f"(?:{way})" for way in written)
+    renamed = iter(range(1000))
+    # The same group name in several wordings of one entry.
+    joined = re.sub(r"\(\?P<it>", lambda _: f"(?P<it{next(renamed)}>", joined)
+    return re.compile(_CAPITALS.sub(lambda capital: f"(?-i:{capital.group()})", joined), re.I)
+
+
+@cache
+def _reference(name: str) -> str:
+    words = vocabulary()
+    adverbs = rf"(?:\s+(?:{alternatives(words.adverbs)})(?!\w))*"
+    title = r"[A-Z][\w'&.-]*(?:\s+(?:&\s+)?[A-Z][\w'&.-]*)*"
+    made = {
+        "I": rf"(?:i|we){adverbs}",
+        "AM": rf"(?:i'm|i\s+am|im|we're|we\s+are){adverbs}",
+        "HAVE": rf"(?:i've|ive|i\s+have|we've|we\s+have){adverbs}",
+        "I_HAVE": rf"(?:i've|ive|i\s+have|we've|we\s+have|i|we){adverbs}",
+        "name": title,
+        "title": title,
+        "past": rf"(?:[a-z]+ed|{alternatives(words.irregular_pasts)})",
+        "language": rf"(?:{alternatives(words.languages)})\b",
+        "ago": expression_text("notes", "ago"),
+    }
+    lists = {
+        "relation": words.relations,
+        "service": words.services,
+        "attribute": words.attributes,
+        "skill": words.skill_verbs,
+        "stative": words.stative_verbs,
+        "to_you": words.to_you_verbs,
+        "memorable": words.memorable_verbs,
+        "chore": words.chore_verbs,
+    }
+    return made[name] if name in made else rf"(?:{alternatives(lists[name])})\b"

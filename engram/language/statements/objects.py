@@ -1,0 +1,376 @@
+"""The object of a predicate: cut out of its clause, cleaned, and told from activities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from engram.language.text import verb_lemma
+from engram.language.vocabulary import alternatives, vocabulary
+
+# --- what a predicate is about: cut out of the rest of a clause, and cleaned
+
+_HARD_CUT = re.compile(r"\s*(?:[,;:()\[\]!?\x00…]|\.(?:\s|$)|\s[-–—]+\s|—|[😀-🙏🌀-🗿🚀-🛿])")
+_AND = re.compile(r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+", re.I)
+_NEW_CLAUSE = re.compile(
+    r"(?:i|i'm|i've|i'll|i'd|we|we're|my|our|he|she|it|it's|they|you|the|there|that|that's|this|then|now|so|his|her|their|don't|have|"
+    r"am|is|are|was|were|will|would|can|can't|never|always|not|no|started|moved|got|went|bought|just)\b",
+    re.I,
+)
+_GERUND = re.compile(r"[a-z]+ing\b")
+_YEAR_OR_DATE = re.compile(
+    r"\s+(?:in|on|since|from|until|around|about|back\s+in|as\s+of|for)\s+"
+    r"(?:early|late|mid|the\s+(?:early|late|mid|spring|summer|autumn|fall|winter)|spring|summer|autumn|winter|"
+    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|christmas|easter|"
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b|"
+    r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*",
+    re.I,
+)
+_CALLED = re.compile(r"\b(?:called|named)\s+", re.I)
+_CALLED_NAME = re.compile(r"\s+(?:called|named)\s+((?:[A-Z][\w'-]*)(?:\s+[A-Z][\w'-]*)*)")
+_DOING_SOMETHING = re.compile(
+    r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
+    r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
+)
+_WORDS_AT_MOST = 8
+_MEMBER_WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What was named.
+
+    Attributes:
+        phrase: As it stands in a sentence: "a narrowboat".
+        name: Without articles and possessives: "narrowboat".
+    """
+
+    phrase: str
+    name: str
+
+
+def thing(rest: str) -> Thing | None:
+    """A thing: cut at what describes it further, unless it is an activity."""
+    text = _until_cut(rest)
+    if _has_determiner(text) or not _GERUND.match(text):
+        text = _cut_at(text, _thing_preposition())
+    made = _made(text)
+    if made is None or made.name.split()[0].casefold() in vocabulary().thing_prepositions:
+        return None
+    return made
+
+
+def named_thing(rest: str) -> Thing | None:
+    """A thing, and what it is called: "a cat called Miso" is named "cat"."""
+    found = thing(rest)
+    if found is None:
+        return None
+    after = rest[rest.find(found.phrase) + len(found.phrase) :]
+    said = _CALLED_NAME.match(after)
+    if said is None:
+        return found
+    return Thing(phrase=f"{found.phrase} called {_name(said.group(1))}", name=found.name)
+
+
+def titled(rest: str) -> Thing | None:
+    """What may be called anything, from "Ali Smith" to "lapsang souchong"."""
+    text = rest.strip()
+    made = _made(_name(_bare(text))) if _starts_with_name(_bare(text)) else None
+    if made is not None and made.name.split()[0].casefold() not in vocabulary().pronouns:
+        article = "the " if re.match(r"the\s", text, re.I) else ""
+        return Thing(phrase=f"{article}{made.name}", name=made.name)
+    return thing(text)
+
+
+def activity(rest: str) -> Thing | None:
+    """Something to do: "repaint the fence"; prepositions belong to it."""
+    return _made(_until_cut(rest), at_most=14)
+
+
+def activities(rest: str) -> list[Thing]:
+    """Things to do: "sell the car and buy a bike" are two, "buy milk and eggs" is one."""
+    text = _HARD_CUT.split(rest, maxsplit=1)[0]
+    parts = _AND.split(text)
+    groups = [parts[0]]
+    for part in parts[1:]:
+        if _NEW_CLAUSE.match(part):
+            break
+        if _DOING_SOMETHING.match(part):
+            groups.append(part)
+        else:
+            groups[-1] = f"{groups[-1]} and {part}"
+    made = (_made(_without_circumstances(group), at_most=14) for group in groups)
+    return [one for one in made if one is not None]
+
+
+def place(rest: str, *, lower: bool = False) -> Thing | None:
+    """A place: a name, or words that describe one ("a village near Bath").
+
+    Args:
+        rest: What follows "live in".
+        lower: Whether the speaker writes everything in lower case, names too.
+    """
+    text = _until_cut(rest, dates=True)
+    named = _CALLED.search(text)
+    if named:
+        return _made(_name(text[named.end() :]))
+    if _starts_with_name(text):
+        return _made(_name(text))
+    after_the = re.match(r"the\s+(?=[A-Z])", text, re.I)
+    if after_the:
+        named_so = _made(_name(text[after_the.end() :]))
+        return None if named_so is None else Thing(f"the {named_so.name}", named_so.name)
+    if _has_determiner(text):
+        return _made(text) if _place_noun().search(text) else None
+    return _made(" ".join(_cut_at(text, _thing_preposition()).split()[:3])) if lower else None
+
+
+def name(rest: str) -> Thing | None:
+    """A proper name; None if what follows is not written as one."""
+    text = _until_cut(rest, dates=True)
+    named = _CALLED.search(text)
+    text = text[named.end() :] if named else text
+    return _made(_name(text)) if _starts_with_name(text) else None
+
+
+def organisation(rest: str) -> Thing | None:
+    """An employer: a name, or "a bank"."""
+    text = _until_cut(rest, dates=True)
+    named = _CALLED.search(text)
+    text = text[named.end() :] if named else text
+    bare = _bare(text)
+    if _starts_with_name(bare):
+        return _made(_name(bare))
+    return thing(rest) if _has_determiner(text) else None
+
+
+def several(rest: str, one: Callable[[str], Thing | None]) -> list[Thing]:
+    """Every member of a list: "ibuprofen and to latex", "Finnish, Estonian and Dutch"."""
+    found: list[Thing] = []
+    for part in _members(rest):
+        member = one(part)
+        if member is None or (found and _NEW_CLAUSE.match(part)):
+            break
+        found.append(member)
+        if _until_cut(part).strip() != part.strip():
+            break
+    return found
+
+
+def _members(rest: str) -> list[str]:
+    first_and = _AND.search(rest)
+    if first_and is None:
+        return [rest]
+    head, tail = rest[: first_and.start()], rest[first_and.end() :]
+    # Commas separate members only on the way to an "and": "cats, dogs and rain".
+    parts = [part.strip() for part in head.split(",")]
+    if any(_NEW_CLAUSE.match(part) or not part for part in parts[1:]):
+        return [head]
+    if len(parts) > 1 and any(len(part.split()) > _MEMBER_WORDS for part in parts):
+        return [head]
+    return [*parts, *_members(tail)]
+
+
+def _until_cut(rest: str, *, dates: bool = False) -> str:
+    text = _HARD_CUT.split(rest, maxsplit=1)[0]
+    text = _YEAR_OR_DATE.sub("", f" {text}").strip()
+    text = _cut_at(text, _cut_word())
+    joined = _AND.search(text)
+    while joined:
+        # "sell the car and buy a bike" is split by several(); a new clause always ends it.
+        if _NEW_CLAUSE.match(text[joined.end() :]) or not dates:
+            return text[: joined.start()]
+        joined = _AND.search(text, joined.end())
+    return text
+
+
+def _without_circumstances(text: str) -> str:
+    return _cut_at(_YEAR_OR_DATE.sub("", f" {text}").strip(), _cut_word())
+
+
+def _cut_at(text: str, pattern: re.Pattern[str]) -> str:
+    found = pattern.search(text)
+    return text[: found.start()] if found else text
+
+
+def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
+    phrase = text.strip(" \t.,;:!?'*_~-")
+    bare = _bare(phrase)
+    words = bare.split()
+    if not words or len(words) > at_most or not any(c.isalnum() for c in bare):
+        return None
+    if words[0].casefold().strip(",") in vocabulary().pronouns and not (
+        words[0].casefold() == "one" and len(words) > 1
+    ):
+        return None
+    return Thing(phrase=phrase, name=bare)
+
+
+def _bare(text: str) -> str:
+    stripped = text.strip()
+    while True:
+        found = _determiner().match(stripped)
+        if found is None or not stripped[found.end() :].strip():
+            return stripped
+        stripped = stripped[found.end() :].strip()
+
+
+def _has_determiner(text: str) -> bool:
+    return _determiner().match(text.strip()) is not None
+
+
+def _starts_with_name(text: str) -> bool:
+    bare = text.strip()
+    return bool(bare) and (bare[0].isupper() or (bare[0].isdigit() and bare[1:2].isalpha()))
+
+
+def _name(text: str) -> str:
+    """The leading run of capitalised words, with the small words that names hold."""
+    kept: list[str] = []
+    words = text.split()
+    for number, word in enumerate(words):
+        particle = word.casefold() in vocabulary().place_particles
+        follows = words[number + 1][:1].isupper() if number + 1 < len(words) else False
+        if word[0].isupper() or word[0].isdigit() or (kept and particle and follows):
+            kept.append(word)
+            continue
+        if kept and particle and number + 2 < len(words) and words[number + 2][:1].isupper():
+            kept.append(word)
+            continue
+        break
+    while kept and kept[-1].casefold() in vocabulary().place_particles:
+        kept.pop()
+    return " ".join(kept)
+
+
+@cache
+def _place_noun() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{alternatives(vocabulary().place_nouns)})\b", re.I)
+
+
+@cache
+def _determiner() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(vocabulary().leading_determiners)})\s+", re.I)
+
+
+@cache
+def _cut_word() -> re.Pattern[str]:
+    return re.compile(rf"(?:^|\s+)(?:{alternatives(vocabulary().cut_words)})\b(?!')", re.I)
+
+
+@cache
+def _thing_preposition() -> re.Pattern[str]:
+    return re.compile(rf"\s+(?:{alternatives(vocabulary().thing_prepositions)})(?=\s|$)", re.I)
+
+
+# --- where an object is looked for, and what is known of it by name
+
+NOTHING_NAMED = Thing("", "")
+"""The object of "I quit my job": whichever it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Where an object is looked for.
+
+    Attributes:
+        said: The words of the pattern.
+        rest: What follows them, to the end of the sentence.
+        sentence: All of it.
+    """
+
+    said: str
+    rest: str
+    sentence: str
+
+    @property
+    def lower(self) -> bool:
+        """Whether the speaker writes everything, names too, in lower case."""
+        return self.sentence == self.sentence.lower()
+
+
+def is_product(thing: Thing) -> bool:
+    """Whether it is a tool by name."""
+    return thing.name.casefold() in vocabulary().products
+
+
+def is_place(thing: Thing) -> bool:
+    """Whether it is a place by name."""
+    return thing.name.casefold() in vocabulary().places
+
+
+# --- objects that are something to do: liked, planned, promised
+
+_INFINITIVE = re.compile(r"\bto\Z", re.I)
+_COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
+_VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
+_WHOLE_GERUND = re.compile(r"[a-z]{2,}ing\Z")
+
+
+def liked(spoken: Spoken) -> list[Thing]:
+    """What is liked, or liked to do."""
+    if _INFINITIVE.search(spoken.said):
+        done = activity(spoken.rest.strip())
+        return [] if done is None else [replace(done, phrase=f"to {done.phrase}")]
+    if _VAGUE.match(spoken.rest.strip()):
+        return []
+    return several(spoken.rest.strip(), thing)
+
+
+def preferred(spoken: Spoken) -> list[Thing]:
+    """What is preferred, with what it is preferred to."""
+    rest = spoken.rest.strip()
+    infinitive = bool(_INFINITIVE.search(spoken.said))
+    parts = _COMPARED.split(rest, maxsplit=1)
+    found = activity(parts[0]) if infinitive else thing(parts[0])
+    if found is None:
+        return []
+    phrase = f"to {found.phrase}" if infinitive else found.phrase
+    compared = _COMPARED.search(rest)
+    other = activity(parts[1]) if len(parts) > 1 else None
+    if compared and other and parts[0].strip() == found.phrase:
+        phrase = f"{phrase} {' '.join(compared.group().split())} {other.phrase}"
+    return [replace(found, phrase=phrase)]
+
+
+def plan(spoken: Spoken) -> list[Thing]:
+    """What is going to be done; "going to bed" is no plan."""
+    first = re.match(r"\s*([\w'-]+)", spoken.rest)
+    word = first.group(1) if first else ""
+    if not word.islower() or word in vocabulary().plan_blockers or not word.isalpha():
+        return []
+    if re.match(r"\s*(?:the|a|an|my|our|your|this|that|his|her|their)\b", spoken.rest):
+        return []
+    return activities(spoken.rest.strip())
+
+
+def promise(spoken: Spoken) -> list[Thing]:
+    """What is promised, in the base form."""
+    return [_in_base_form(one) for one in activities(spoken.rest.strip())]
+
+
+def offer(spoken: Spoken) -> list[Thing]:
+    """What "I'll" can promise: to do something, not to see or to try."""
+    found = promise(spoken)
+    verb = found[0].name.split()[0].casefold() if found else ""
+    if verb not in vocabulary().promise_verbs:
+        return []
+    return [one for one in found if _names_something(one.name.split()[1:])]
+
+
+def _names_something(words: list[str]) -> bool:
+    """Whether there is more than "it now" or "you then"."""
+    said = {word.casefold().strip(".,!") for word in words}
+    empty = vocabulary().pronouns | {"then", "later", "soon", "now", "back", "up", "a", "the"}
+    return bool(said - empty) and not said & {"you", "your"}
+
+
+def _in_base_form(thing: Thing) -> Thing:
+    """From "translating the leaflet" to "translate the leaflet"."""
+    verb, _, rest = thing.phrase.partition(" ")
+    if not _WHOLE_GERUND.match(verb):
+        return thing
+    phrase = f"{verb_lemma(verb)} {rest}".strip()
+    return Thing(phrase, phrase)

@@ -1,0 +1,374 @@
+"""Which object fits which predicate, with favourites and replacements ("from X to Y")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from engram.language.statements import objects
+from engram.language.statements import objects as doings
+from engram.language.statements.clauses import Sentence
+from engram.language.statements.objects import NOTHING_NAMED, Spoken, Thing, is_place, is_product
+from engram.language.vocabulary import alternatives, expression, vocabulary
+
+# --- one statement, as the rules found it
+
+NO_SENTENCE = Sentence("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One statement.
+
+    Attributes:
+        predicate: What it states.
+        thing: Of what.
+        holds: False for what is not, or no longer, so.
+        begins: Whether it says that it began.
+        denied: Whether it says that it is not, rather than no longer, so.
+        said: The words before the object.
+        at: Where in the turn it is said.
+        sentence: In which sentence.
+        loose: Whether the wording is less than plain: "I'll send the slides".
+        corrects: Whether it takes back something said before.
+    """
+
+    predicate: str
+    thing: Thing
+    holds: bool = True
+    begins: bool = False
+    denied: bool = False
+    said: str = ""
+    at: int = 0
+    sentence: Sentence = NO_SENTENCE
+    loose: bool = False
+    corrects: bool = False
+
+
+# --- which words can be the object of which predicate
+
+_ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
+_SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
+_LEAVING_WORK = re.compile(
+    r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
+    r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
+    re.I,
+)
+_NAME_WORDS = 4
+_MEMBERS_WORDS = 2
+_WORK_WORDS = 6
+_ENDS_THERE = re.compile(
+    r"\s*(?:$|[,.;:!()–—-]|\b(?:and|but|so|because|last|this|in|on|at|after|before|yesterday|today|now|early|"
+    r"two|three|a|from\s+work|with|though|since|finally|again|recently|when)\b)",
+    re.I,
+)
+# Written as a name is, and alone, after "I speak".
+_UNKNOWN_LANGUAGE = re.compile(r"[A-Z][^\W\d_]{2,}(?:i|an|ish|ese|ic|ight|wa|a|u|que|en|ch|o)\Z")
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
+
+
+def find(kind: str, spoken: Spoken) -> list[Thing]:
+    """The objects of that kind; empty if the words cannot be one."""
+    return _KINDS[kind](spoken)
+
+
+def _place(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.place(spoken.rest.strip(), lower=spoken.lower))
+
+
+def _named_place(spoken: Spoken) -> list[Thing]:
+    """A place by name; who writes everything in lower case names one in a word or two."""
+    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
+    if found is None:
+        return []
+    named = found.name[:1].isupper() or (
+        spoken.lower and len(found.name.split()) <= _MEMBERS_WORDS and "to" not in spoken.rest
+    )
+    blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
+    dated = _WEEKDAY.match(found.name) or _date().match(found.name)
+    return [found] if named and not blocked and not dated else []
+
+
+def _known_place(spoken: Spoken) -> list[Thing]:
+    return [one for one in _place(spoken) if is_place(one)]
+
+
+def _nothing(spoken: Spoken) -> list[Thing]:
+    """Nothing named: only if the clause ends there, or goes on about when or why."""
+    return [NOTHING_NAMED] if _ENDS_THERE.match(spoken.rest) else []
+
+
+def _titled(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.titled(spoken.rest.strip()))
+
+
+def _organisation(spoken: Spoken) -> list[Thing]:
+    found = objects.organisation(spoken.rest.strip())
+    if found is None and spoken.lower:
+        # Who writes "i" may write "google"; more than a word or two is no name.
+        plain = objects.thing(spoken.rest.strip())
+        found = plain if plain and len(plain.name.split()) <= _MEMBERS_WORDS else None
+    if found is None or _is_idle(found):
+        return []
+    # "I work with Excel" names no employer.
+    return [] if is_product(found) and spoken.said.casefold().endswith("with") else [found]
+
+
+def _former_employer(spoken: Spoken) -> list[Thing]:
+    found = objects.name(spoken.rest.strip())
+    if found is None or is_product(found):
+        return []
+    quitting = spoken.said.casefold().endswith("quit")
+    at_work = set(found.name.casefold().split()) & vocabulary().company_words
+    return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
+
+
+def _name(spoken: Spoken) -> list[Thing]:
+    return _listed(objects.name(spoken.rest.strip(" ,")))
+
+
+def _company(spoken: Spoken) -> list[Thing]:
+    """A name that says itself that it is an employer's."""
+    found = _name(spoken)
+    words = vocabulary().company_words
+    return [one for one in found if words.intersection(one.name.casefold().split())]
+
+
+def _own_name(spoken: Spoken) -> list[Thing]:
+    found = objects.name(spoken.rest.strip(" ,"))
+    if found is None and spoken.lower:
+        word = re.match(r"\s*([^\W\d_][\w'-]*)(?=\s*(?:$|,|and\s|by\sthe|btw))", spoken.rest)
+        naming = re.search(r"name(?:'s|\s+is)\Z", spoken.said.strip(), re.I)
+        found = Thing(word.group(1), word.group(1)) if word and naming else None
+    if found is None or _WEEKDAY.match(found.name) or len(found.name.split()) > _NAME_WORDS:
+        return []
+    return [found]
+
+
+def _thing(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.thing)
+    if not found or _is_idle(found[0]):
+        return []
+    # "Slack and Notion" are two; "a pen and love it" is not.
+    return [found[0], *(t for t in found[1:] if t.name[:1].isupper() or is_product(t))]
+
+
+def _things(spoken: Spoken) -> list[Thing]:
+    return objects.several(spoken.rest.strip(), objects.thing)
+
+
+def _product(spoken: Spoken) -> list[Thing]:
+    found = objects.thing(spoken.rest.strip())
+    return [found] if found is not None and is_product(found) else []
+
+
+def _possession(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.named_thing)
+    if not found or not all(_is_possession(one) for one in found):
+        return [one for one in found[:1] if _is_possession(one)]
+    return found
+
+
+def _subject(spoken: Spoken) -> list[Thing]:
+    found = objects.several(spoken.rest.strip(), objects.thing)
+    return [] if not found or found[0].name.casefold() in _SCHOOLS else found
+
+
+def _language(spoken: Spoken) -> list[Thing]:
+    speaks = "speak" in spoken.said.casefold()
+    one = _any_language if speaks else _one_language
+    return objects.several(spoken.rest.strip(), one)
+
+
+def _any_language(rest: str) -> Thing | None:
+    known, found = _one_language(rest), objects.thing(rest)
+    if known is not None or found is None or not _UNKNOWN_LANGUAGE.match(found.name):
+        return known
+    named = is_product(found) or is_place(found) or _WEEKDAY.match(found.name)
+    return None if named else found
+
+
+def _one_language(rest: str) -> Thing | None:
+    found = objects.thing(rest)
+    if found is None:
+        return None
+    known = _languages().match(found.name)
+    return Thing(known.group(), known.group()) if known else None
+
+
+def _work(spoken: Spoken) -> list[Thing]:
+    found = objects.thing(spoken.rest.strip())
+    if found is None or len(found.name.split()) > _WORK_WORDS:
+        return []
+    words = found.name.casefold().split()
+    known = vocabulary().occupations
+    if vocabulary().hobby_words.intersection(words):
+        return []
+    occupied = words[-1] in known or " ".join(words[-2:]) in known
+    return [found] if occupied or _ANY_WORK.search(spoken.said) else []
+
+
+def _birth(spoken: Spoken) -> list[Thing]:
+    rest = spoken.rest.strip()
+    preposition, _, what = rest.partition(" ")
+    found: list[Thing] = []
+    dated = _date().match(what) or _later_date().search(what)
+    where = None if _date().match(what) else objects.thing(what)
+    if where is not None and objects.name(what):
+        where = objects.place(what)
+    if where is not None and not _WEEKDAY.match(where.name):
+        found.append(replace(where, phrase=f"{preposition} {where.phrase}"))
+    if dated:
+        date = dated.group("date")
+        bare = re.sub(r"^the\s+", "", date)
+        short = "in" if re.match(r"(?:\d{4}|[A-Za-z]+\s+\d{4})\Z", bare) else "on"
+        found.append(Thing(phrase=f"{short} {date}", name=bare))
+    return found
+
+
+def _is_possession(thing: Thing) -> bool:
+    words = re.findall(r"[\w'-]+", thing.name.casefold())
+    known, blocked = vocabulary().has_nouns, vocabulary().has_blockers
+    if not words or blocked.intersection(words):
+        return False
+    return bool({words[-1], words[0], " ".join(words[-2:])} & known) or " of " in thing.name
+
+
+def _is_idle(thing: Thing) -> bool:
+    return bool(set(thing.name.casefold().split()) & vocabulary().uses_blockers)
+
+
+def _listed(found: Thing | None) -> list[Thing]:
+    return [] if found is None else [found]
+
+
+@cache
+def _languages() -> re.Pattern[str]:
+    return re.compile(rf"(?:{alternatives(vocabulary().languages)})\b", re.I)
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    months = alternatives(vocabulary().months)
+    day = r"\d{1,2}(?:st|nd|rd|th)?"
+    return re.compile(
+        rf"(?P<date>(?:the\s+)?{day}\s+(?:of\s+)?(?:{months})(?:,?\s+\d{{4}})?|"
+        rf"(?:{months})\s+{day}(?:,?\s+\d{{4}})?|(?:{months})(?:\s+\d{{4}})?|(?:19|20)\d\d)\b",
+        re.I,
+    )
+
+
+@cache
+def _later_date() -> re.Pattern[str]:
+    return re.compile(rf"\s(?:in|on)\s+{_date().pattern}", re.I)
+
+
+_KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
+    "place": _place,
+    "named_place": _named_place,
+    "known_place": _known_place,
+    "nothing": _nothing,
+    "titled": _titled,
+    "origin": _place,
+    "moved_to": _place,
+    "organisation": _organisation,
+    "former_employer": _former_employer,
+    "name": _name,
+    "company": _company,
+    "own_name": _own_name,
+    "thing": _thing,
+    "things": _things,
+    "product": _product,
+    "possession": _possession,
+    "liked": doings.liked,
+    "preferred": doings.preferred,
+    "plan": doings.plan,
+    "promise": doings.promise,
+    "offer": doings.offer,
+    "subject": _subject,
+    "language": _language,
+    "work": _work,
+    "birth": _birth,
+}
+
+
+# --- favourites: "my favourite author is Zadie Smith", "the Anchor is my favourite pub"
+
+_FAVOURITES = "favourites"
+
+
+def favourites(sentence: Sentence) -> Iterator[Stated]:
+    """What a sentence calls the speaker's favourite, or no longer does."""
+    if not expression(_FAVOURITES, "maybe").search(sentence.text):
+        return
+    for said in ("is", "inverted"):
+        for found in expression(_FAVOURITES, said).finditer(sentence.text):
+            thing = objects.titled(found.group("it"))
+            if thing is None:
+                continue
+            verb = " ".join((found.group("verb") or "is").split())
+            yield Stated(
+                f"favourite {' '.join(found.group('what').split()).lower()}",
+                thing,
+                holds=expression(_FAVOURITES, "over").match(verb) is None,
+                at=sentence.start + found.start(),
+                sentence=sentence,
+            )
+
+
+# --- both statements of "switched from Trello to Linear" and "swapped Porto for Lisbon"
+
+_EXCHANGES = "exchanges"
+_JOB_VERBS = frozenset({"left", "quit"})
+
+
+def exchanged(clause: str) -> list[Stated]:
+    """What a clause says of the old and of the new; nothing if it exchanges nothing."""
+    moved = expression(_EXCHANGES, "from_to").match(clause)
+    if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
+        old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
+        if any(thing is not None and _is_company(thing) for thing in (old, new)):
+            return _exchange("works at", old, new)
+        tools = any(thing is not None and is_product(thing) for thing in (old, new))
+        return _exchange("uses" if tools else "lives in", old, new)
+    swapped = moved or expression(_EXCHANGES, "for").match(clause)
+    if swapped is None:
+        return []
+    jobs = _jobs(swapped.group("old"), swapped.group("new"))
+    if jobs:
+        return jobs
+    return _of_names(swapped)
+
+
+def _of_names(swapped: re.Match[str]) -> list[Stated]:
+    """By what the two are: cities, tools, or companies after a verb of leaving."""
+    old, new = objects.thing(swapped.group("old")), objects.organisation(swapped.group("new"))
+    if old is None or new is None:
+        return []
+    if is_place(old) or is_place(new):
+        return _exchange("lives in", old, new) if new.name[:1].isupper() else []
+    if is_product(old) or is_product(new):
+        return _exchange("uses", old, new)
+    if not (old.name[:1].isupper() and new.name[:1].isupper()):
+        return []
+    leaving = swapped.group("verb").lower() in _JOB_VERBS
+    return _exchange("works at" if leaving else "uses", old, new)
+
+
+def _is_company(thing: Thing) -> bool:
+    return bool(set(thing.name.casefold().split()) & vocabulary().company_words)
+
+
+def _jobs(old: str, new: str) -> list[Stated]:
+    was, is_now = (find("work", Spoken("", words, words)) for words in (old, new))
+    if not (was and is_now):
+        return []
+    return _exchange("works as", was[0], is_now[0])
+
+
+def _exchange(predicate: str, old: Thing | None, new: Thing | None) -> list[Stated]:
+    began = [Stated(predicate, new, begins=True)] if new else []
+    ended = [Stated(predicate, old, holds=False)] if old else []
+    return [*began, *ended]

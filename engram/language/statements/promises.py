@@ -1,0 +1,177 @@
+"""Promises that were kept or called off, and claims that the user's next turn confirms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from engram.domain.memories import Resolution
+from engram.language.statements.clauses import Sentence, sentences
+from engram.language.text import is_past, stem, verb_lemma
+from engram.language.vocabulary import expression, word_groups
+
+# --- which promises of a conversation were kept or called off later in it
+
+_WORD = re.compile(r"[^\W\d_][\w'-]*")
+_SHORTEST: Final = 3
+# Of the words of a promise that somebody who speaks of its end says again.
+_SHARED: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a promise.
+
+    Attributes:
+        promise: Number of the promise among those that were given.
+        resolution: Kept, or come to nothing.
+        sentence: Which says so.
+    """
+
+    promise: int
+    resolution: Resolution
+    sentence: Sentence
+
+
+def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
+    """What a turn says about the end of promises that were made before it.
+
+    Args:
+        text: The turn.
+        promises: What was promised: "send Mira the slides".
+    """
+    for sentence in sentences(text):
+        said = _stems(sentence.text)
+        meant = _meant(sentence.text, promises)
+        if meant is not None:
+            yield Ended(*meant, sentence)
+            continue
+        for number, promise in enumerate(promises):
+            did = _did(sentence.text, promise)
+            how = _how(sentence.text, promise, did=did)
+            if how is not None and _is_about(promise, said, by_name=did is not None):
+                yield Ended(number, how, sentence)
+
+
+def kept(text: str) -> Iterator[tuple[str, Sentence]]:
+    """What was done "as promised", by the speaker's own word: "bring the folding chairs"."""
+    for sentence in sentences(text):
+        found = expression("commitments", "kept").match(sentence.text)
+        verb = found.group("verb").lower() if found else ""
+        if found and is_past(verb):
+            yield f"{verb_lemma(verb)} {found.group('it').strip()}", sentence
+
+
+def _meant(text: str, promises: Sequence[str]) -> tuple[int, Resolution] | None:
+    """The end of a promise that is not named: "Sent it", "Done", "Tom will do it instead"."""
+    only = len(promises) == 1
+    if only and expression("commitments", "dropped_that").search(text):
+        return 0, Resolution.EXPIRED
+    found = expression("commitments", "that").match(text)
+    if found is None or expression("commitments", "open").search(text):
+        return None
+    verb = found.group("verb").lower()
+    if expression("commitments", "finished").fullmatch(verb):
+        return (0, Resolution.FULFILLED) if only else None
+    if not is_past(verb):
+        return None
+    doing = [n for n, one in enumerate(promises) if verb_lemma(verb) in _doings(_verb(one))]
+    return (doing[0], Resolution.FULFILLED) if len(doing) == 1 else None
+
+
+def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
+    """What becomes of it: done, called off, or nothing yet.
+
+    Args:
+        text: The sentence.
+        promise: What was promised.
+        did: The word in it that says it was done, if one does.
+    """
+    off = expression("commitments", "dropped").search(text)
+    before = expression("commitments", "others").match(text) if did else None
+    # "Photos sent to Chloe": what was promised comes first, and nobody else.
+    other = before and not _stems(before.group()) & _stems(promise)
+    if did and before and other and text[before.end() :].lower().startswith(did):
+        return Resolution.EXPIRED
+    # Who promised to cancel, and cancelled, has kept the promise.
+    if off and not (did and did in off.group().lower().split()):
+        return Resolution.EXPIRED
+    if expression("commitments", "open").search(text):
+        return None
+    done = did or expression("commitments", "done").search(text)
+    return Resolution.FULFILLED if done else None
+
+
+def _did(text: str, promise: str) -> str | None:
+    """Its own verb in the past, or one as good: "Sent off Paolo's reference"."""
+    verb = _verb(promise)
+    words = [word.lower() for word in _WORD.findall(text)]
+    said = [word for word in words[:2] if word not in {"i", "we"}]
+    if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
+        return verb
+    doings = _doings(verb)
+    return next((w for w in words if w != verb and is_past(w) and verb_lemma(w) in doings), None)
+
+
+def _verb(promise: str) -> str:
+    return verb_lemma(promise.split(maxsplit=1)[0].lower())
+
+
+def _doings(verb: str) -> frozenset[str]:
+    """The verb, and those that say much the same."""
+    groups = word_groups("commitments", "doings")
+    return frozenset({verb}).union(*(group for group in groups if verb in group))
+
+
+def _is_about(promise: str, said: frozenset[str], *, by_name: bool) -> bool:
+    verb, *rest = promise.split()
+    words = _stems(" ".join(rest))
+    if not words:
+        return _stems(verb) <= said
+    shared = len(words & said)
+    needed = max(1, round(_SHARED * len(words)))
+    return shared >= needed or (by_name and shared > 0)
+
+
+def _stems(text: str) -> frozenset[str]:
+    empty = expression("commitments", "empty")
+    return frozenset(
+        stem(word.lower().removesuffix("'s"))
+        for word in _WORD.findall(text)
+        if len(word) >= _SHORTEST and not empty.fullmatch(word)
+    )
+
+
+# --- what an assistant says of the user, and the user's next turn plainly confirms
+
+_TABLE: Final = "confirmations"
+_FIRST_PERSON: Final = {
+    "you're": "I'm", "you are": "I'm", "you've": "I've", "you have": "I have", "you": "I",
+    "your": "my", "yours": "mine", "yourself": "myself",
+}  # fmt: skip
+_ASKED: Final = {"are you": "I'm", "do you": "I", "is your": "my", "have you": "I have"}
+_SECOND_PERSON: Final = re.compile(
+    r"\b(?:you're|you are|you've|you have|yourself|yours|your|you)\b", re.I
+)
+
+
+def confirmed(asked: str, answer: str) -> str | None:
+    """What the answer says yes to, in the first person; None if it is no plain yes.
+
+    Args:
+        asked: What was said before: "So you moved to Oslo?"
+        answer: What the user said to it: "Yes, exactly."
+    """
+    if not expression(_TABLE, "yes").match(answer.replace("’", "'")):
+        return None
+    claims = list(expression(_TABLE, "claim").finditer(asked.replace("’", "'")))
+    if len(claims) != 1:
+        return None
+    claim = claims[0].group("claim")
+    question = expression(_TABLE, "asked").match(claim)
+    if question:
+        head = _ASKED[" ".join(question.group("verb").lower().split())]
+        claim = f"{head}{claim[question.end() :]}"
+    return f"{_SECOND_PERSON.sub(lambda said: _FIRST_PERSON[said.group().lower()], claim)}."

@@ -1,0 +1,296 @@
+"""What a turn's speaker states about themselves, corrections in the same breath included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from engram.language.statements import objects
+from engram.language.statements.clauses import Clause, Sentence, clauses, masked, sentences
+from engram.language.statements.objects import NOTHING_NAMED, Spoken, Thing, is_product
+from engram.language.statements.patterns import (
+    Pattern,
+    Reading,
+    candidates,
+    inside,
+    maybe_inside,
+    readings,
+)
+from engram.language.statements.predicates import NO_SENTENCE, Stated, exchanged, favourites, find
+from engram.language.vocabulary import expression, predicates, vocabulary, wordings
+
+# --- what takes back or goes on from something said just before: "sorry, I meant Bosch"
+
+_CORRECTIONS = "corrections"
+# Longer turns are pastes; each statement in them would search all of it.
+_LONGEST = 1_000
+
+
+def mended(found: Sequence[Stated], plain: str) -> list[Stated]:
+    """Without what was taken back in the same breath, and with what mends marked as such."""
+    cues = [cue.start() for cue in expression(_CORRECTIONS, "cue").finditer(plain)]
+    if not cues:
+        return list(found)
+    gone: set[int] = set()
+    mending: set[int] = set()
+    for number, new in enumerate(found):
+        if not new.holds:
+            continue
+        old = next(
+            (
+                n
+                for n in range(number - 1, -1, -1)
+                if n not in gone and found[n].holds and found[n].predicate == new.predicate
+            ),
+            None,
+        )
+        if any(cue <= new.at and (old is None or found[old].at < cue) for cue in cues):
+            mending.add(number)
+            if old is not None and found[old].thing.name.casefold() != new.thing.name.casefold():
+                gone.add(old)
+    return [replace(one, corrects=n in mending) for n, one in enumerate(found) if n not in gone]
+
+
+def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None) -> list[Stated]:
+    """New values that a sentence gives to what was being spoken of, without naming it."""
+    more: list[Stated] = []
+    for said, cue in (("mend", True), ("now", False), ("since", False), ("but", False)):
+        for match in expression(_CORRECTIONS, said).finditer(sentence.text):
+            at = sentence.start + match.start("it")
+            about = _spoken_of(at, [*found, *more], topic)
+            if about is None or (said == "but" and about.holds):
+                continue
+            if expression(_CORRECTIONS, "clausal").match(match.group("it")):
+                continue
+            kind = _kind(about.predicate)
+            words = f"on {match.group('it')}" if kind == "birth" else match.group("it")
+            things = find(kind, Spoken("", words, sentence.text))
+            more += [
+                Stated(about.predicate, one, begins=not cue, at=at, sentence=sentence)
+                for one in things[:1]
+                if one.name.casefold() != about.thing.name.casefold()
+                and not any(one.name == other.thing.name for other in found)
+            ]
+    return more
+
+
+def taken_back(found: Sequence[Stated], plain: str) -> list[Stated]:
+    """What "I meant blues, not jazz. I like blues." ends, wherever the turn says it."""
+    lowered = plain.casefold()
+    if "not " not in lowered or len(lowered) > _LONGEST:
+        return []
+    return [old for new in found if new.holds for old in _not_that(new, plain)]
+
+
+def _not_that(new: Stated, plain: str) -> list[Stated]:
+    name = re.escape(new.thing.name)
+    after = rf"\b{name},? (?:and |but )?not (?:in |at |as |to )?(?P<after>[^,;:!().]{{1,40}})"
+    before = (
+        rf"\bnot (?:in |at |as |to )?(?P<before>[^,;:!().]{{1,40}})(?:, (?:but )?| but ){name}\b"
+    )
+    kind = _kind(new.predicate)
+    for said in re.finditer(rf"{after}|{before}", plain, re.I):
+        words = said.group("after") or said.group("before")
+        if expression(_CORRECTIONS, "not_a_value").match(words):
+            continue
+        for old in find(kind, Spoken("", words, plain))[:1]:
+            if old.name.casefold() != new.thing.name.casefold():
+                return [replace(new, thing=old, holds=False, begins=False, corrects=False)]
+    return []
+
+
+def topic_after(
+    sentence: Sentence, found: Sequence[Stated], before: Stated | None
+) -> Stated | None:
+    """What the sentences that follow may go on about."""
+    if found:
+        return found[-1]
+    for name, cue in _topics():
+        if cue.search(sentence.text):
+            return Stated(name, NOTHING_NAMED, sentence=sentence)
+    return before
+
+
+def not_but(rest: str) -> str | None:
+    """What "..., not Valencia" names, after a statement."""
+    found = expression(_CORRECTIONS, "not").search(rest)
+    if found is None:
+        return None
+    old = next(group for group in found.groups() if group)
+    return None if expression(_CORRECTIONS, "not_a_value").match(old) else old
+
+
+def _spoken_of(at: int, found: Sequence[Stated], topic: Stated | None) -> Stated | None:
+    before = [one for one in found if one.at < at]
+    return max(before, key=lambda one: one.at) if before else topic
+
+
+def _kind(predicate: str) -> str:
+    if predicate.startswith("favourite "):
+        return "titled"
+    kind = predicates()[predicate].kind
+    return {"place": "named_place", "organisation": "name"}.get(kind, kind)
+
+
+@cache
+def _topics() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(cue, re.I)) for name, cue in wordings().topics.items())
+
+
+# --- what a turn's speaker states about themselves, as predicates and objects
+
+_STATEMENTS = "statements"
+_AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
+_AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
+
+
+def statements(text: str) -> list[Stated]:
+    """Every plain statement of a turn about its speaker, each once, in order."""
+    return [one for one in everything(text) if not one.loose]
+
+
+def everything(text: str) -> list[Stated]:
+    """The same, with what is less than plain: promises by "I'll"."""
+    plain = masked(text)
+    found: dict[tuple[str, str, bool], Stated] = {}
+    told = mended(sorted(_all(plain, text), key=lambda one: one.at), plain)
+    for stated in [*told, *taken_back(told, plain)]:
+        key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
+        found.setdefault(key, stated)
+    named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
+    # "Callum and I got divorced" also holds "I got divorced".
+    return [
+        one
+        for one in found.values()
+        if one.thing.name or (one.predicate, one.sentence.start) not in named
+    ]
+
+
+def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:
+    """What one clause states; of several wordings that fit, the first."""
+    found = exchanged(clause.text)
+    if not found:
+        found = next(_by_wording(clause, sentence, turn), [])
+    return [replace(stated, at=clause.at, sentence=sentence) for stated in found]
+
+
+def _all(plain: str, text: str) -> Iterator[Stated]:
+    greeted = expression(_STATEMENTS, "greeting", exact_case=True).match(plain) or expression(
+        _STATEMENTS, "introduction", exact_case=True
+    ).match(plain)
+    if greeted and _can_be_a_name(greeted.group("name")):
+        name = greeted.group("name")
+        yield Stated("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))
+    topic: Stated | None = None
+    for sentence in sentences(text):
+        found = list(_in_sentence(sentence, plain))
+        found += continued(sentence, found, topic)
+        yield from found
+        topic = topic_after(sentence, found, topic)
+
+
+def _in_sentence(sentence: Sentence, turn: str) -> Iterator[Stated]:
+    for clause in clauses(sentence):
+        yield from in_clause(clause, sentence, turn)
+    yield from favourites(sentence)
+    if not maybe_inside().search(sentence.text):
+        return
+    for pattern in inside():
+        for said in pattern.says.finditer(sentence.text):
+            if _meets(pattern, sentence.text, sentence, turn):
+                spoken = Spoken(said.group(), said.group("it"), sentence.text)
+                for thing in find(pattern.kind, spoken):
+                    yield _stated(
+                        pattern, thing, at=sentence.start + said.start(), sentence=sentence
+                    )
+
+
+def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[Stated]]:
+    for pattern, reading in candidates(readings(clause.text)):
+        if pattern.predicate == "works as" and expression(_STATEMENTS, "by_training").search(
+            clause.text.partition(" but ")[0]
+        ):
+            continue
+        if _meets(pattern, clause.text, sentence, turn):
+            stated = _matched(pattern, reading, sentence)
+            if stated:
+                yield stated
+
+
+def _meets(pattern: Pattern, clause: str, sentence: Sentence, turn: str) -> bool:
+    when = pattern.when
+    if when is None:
+        return True
+    text = {"clause": clause, "sentence": sentence.text, "turn": turn}[when.of]
+    return when.holds.search(text) is not None
+
+
+def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Stated]:
+    said = pattern.says.match(reading.clause, reading.start)
+    if said is None:
+        return []
+    words, rest = reading.clause[: said.end()], reading.clause[said.end() :]
+    things = find(pattern.kind, Spoken(words, rest, sentence.text))
+    found = [_stated(pattern, thing, said=words) for thing in things]
+    if not found or not pattern.holds:
+        return found
+    return [*found, *_besides(pattern, rest, found), *_instead(pattern, rest, things, sentence)]
+
+
+def _stated(
+    pattern: Pattern,
+    thing: Thing,
+    *,
+    said: str = "",
+    at: int = 0,
+    sentence: Sentence = NO_SENTENCE,
+) -> Stated:
+    return Stated(
+        predicate="uses" if pattern.kind == "moved_to" and is_product(thing) else pattern.predicate,
+        thing=thing,
+        holds=pattern.holds,
+        begins=pattern.begins,
+        denied=pattern.denied,
+        loose=pattern.loose,
+        said=said,
+        at=at,
+        sentence=sentence,
+    )
+
+
+def _besides(pattern: Pattern, rest: str, found: list[Stated]) -> list[Stated]:
+    """The second statement of "joined Spotify as an engineer" and "a nurse at Charité"."""
+    if pattern.predicate == "works at":
+        as_what = _AS.search(rest)
+        things = find("work", Spoken("work as", rest[as_what.end() :], rest)) if as_what else []
+        return [Stated("works as", thing, begins=pattern.begins) for thing in things]
+    if pattern.predicate == "works as":
+        after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]
+        where = _AT.match(after)
+        name = objects.name(after[where.end() :]) if where else None
+        return [Stated("works at", name, begins=pattern.begins)] if name else []
+    return []
+
+
+def _instead(pattern: Pattern, rest: str, things: list[Thing], sentence: Sentence) -> list[Stated]:
+    """What ended by "I study animation now, not graphic design"."""
+    old = not_but(rest)
+    if old is None:
+        return []
+    taken = {thing.name.casefold() for thing in things}
+    spoken = Spoken("", old, sentence.text)
+    kind = "named_place" if pattern.kind in {"place", "moved_to"} else pattern.kind
+    ended = [thing for thing in find(kind, spoken)[:1] if thing.name.casefold() not in taken]
+    return [Stated(pattern.predicate, thing, holds=False) for thing in ended]
+
+
+def _can_be_a_name(word: str) -> bool:
+    lowered = word.casefold()
+    known = vocabulary()
+    return not (
+        lowered in known.languages
+        or lowered in known.months
+        or expression(_STATEMENTS, "not_a_name", exact_case=True).match(word)
+    )

@@ -1,0 +1,216 @@
+"""English word forms and content words."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from functools import lru_cache
+
+import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
+
+# --- English word forms: from any form of a verb to its lemma, from any word to its stem
+
+# Lemma, then past, then participle where it differs. Only what a stemmer cannot undo.
+_IRREGULAR = """
+be was been; be were; be is; be are; be am; be being; be 's; be 're; be 'm; have had; have has;
+have having do did done; do does; go went gone; go goes; arise arose arisen; awake awoke awoken;
+bear bore borne; beat beat beaten; become became; begin began begun; bend bent; bet bet; bind
+bound; bite bit bitten; bleed bled; blow blew blown; break broke broken; breed bred; bring
+brought; broadcast broadcast; build built; burn burnt; burst burst; buy bought; cast cast; catch
+caught; choose chose chosen; cling clung; come came; cost cost; creep crept; cut cut; deal
+dealt; dig dug; dive dove; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven;
+eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought; find found; flee fled; fly
+flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze
+froze frozen; get got gotten; give gave given; grind ground; grow grew grown; hang hung; hear
+heard; hide hid hidden; hit hit; hold held; hurt hurt; keep kept; kneel knelt; know knew known;
+lay laid; lead led; lean leant; leap leapt; learn learnt; leave left; lend lent; let let; lie
+lay lain; light lit; lose lost; make made; mean meant; meet met; pay paid; put put; quit quit;
+read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said; see saw
+seen; seek sought; sell sold; send sent; set set; sew sewed sewn; shake shook shaken; shave
+shaved shaven; shine shone; shoot shot; show showed shown; shrink shrank shrunk; shut shut; sing
+sang sung; sink sank sunk; sit sat; sleep slept; slide slid; smell smelt; speak spoke spoken;
+spell spelt; spend spent; spill spilt; spin spun; spit spat; split split; spoil spoilt; spread
+spread; stand stood; steal stole stolen; stick stuck; sting stung; strike struck; swear swore
+sworn; sweep swept; swell swelled swollen; swim swam swum; swing swung; take took taken; teach
+taught; tear tore torn; tell told; think thought; throw threw thrown; understand understood;
+undertake undertook undertaken; undergo underwent undergone; wake woke woken; wear wore worn;
+weave wove woven; weep wept; win won; wind wound; withdraw withdrew withdrawn; write wrote
+written; die dying; tie tying; lie lying;
+travel travelling; travel travelled; cancel cancelling; cancel cancelled
+"""
+_LEMMAS: dict[str, str] = {}
+_ONLY_PAST: set[str] = set()
+_PARTICIPLES: set[str] = set()
+_NOT_PAST = {"is", "are", "am", "being", "'s", "'re", "'m", "has", "having", "does", "goes"}
+_NOT_PAST |= {"dying", "tying", "lying", "dove", "wound", "ground", "bound", "lay", "left", "bit"}
+for _entry in _IRREGULAR.replace("\n", " ").split(";"):
+    _lemma, *_forms = _entry.split()
+    for _form in _forms:
+        _LEMMAS.setdefault(_form, _lemma)
+        if _form != _lemma and _form not in _NOT_PAST:
+            _ONLY_PAST.add(_form)
+    _PARTICIPLES.update(_forms[-1:])
+_PARTICIPLES -= _NOT_PAST - {"left", "bound", "wound"}
+
+IRREGULAR_PAST = frozenset(_ONLY_PAST | {"left"})
+"""Past forms and participles that no present form shares ("ate", "gone"; not "put")."""
+IRREGULAR_PARTICIPLES = frozenset(_PARTICIPLES)
+
+_NO_PAST = frozenset(
+    (
+        "ahmed alfred biped bleed breed creed deed embed exceed feed fred greed heed hundred "
+        "indeed infrared jared kindred mohammed moped muhammed naked ned need proceed ragged reed "
+        "rugged sacred seed shed shred sled speed succeed syed ted weed wicked wilfred "
+    ).split()
+)
+
+_VOWELS = "aeiouy"
+_SHORTEST = 3
+_KEEP_DOUBLE = frozenset("lsfz")
+_TRULY_DOUBLE = frozenset("add odd egg err butt".split())
+_WITH_E = frozenset(
+    (
+        "accus achiev acquir admir advertis advis ag agre analys analyz announc apologis apologiz "
+        "appreciat argu arrang arriv assum bak balanc behav believ bik blam breath brows caff car "
+        "caus celebrat chang charg chas choos clon clos cod com combin communicat compar compet "
+        "complet compos concentrat confus consum continu convinc cooperat cop creat criticis "
+        "criticiz cultivat cycl damag danc dat decid decreas defin delet describ deserv desir "
+        "determin devot din disagre dispos div donat driv eas educat encourag engag evaluat "
+        "examin excit excus exercis explor expos fac financ fir fre freez gam gambl googl graduat "
+        "guid handl hat hesitat hid hik hir hop ignor imagin impos improv includ increas inspir "
+        "investigat invit invok issu jok judg juggl leav licens lik lin liv los lov mak manag "
+        "meditat memoris memoriz migrat mov nam not notic nurs observ operat oppos organis "
+        "organiz participat paus phon pil plac pleas practic practis prais prepar prescrib pric "
+        "prioritis prioritiz produc promis promot propos prov provid purchas quot rac rais rat "
+        "realis realiz receiv recogn recognis recogniz reduc refus rehears relat releas remov "
+        "replac requir rescu resum retir rid rul sampl sav schedul scor scrap sens separat serv "
+        "settl shak shap shar shin siz skat slic slid smil smok solv sourc spic squeez stag star "
+        "stat stor strik struggl subscrib suppos surpris surviv tak tast teas tim tir trac trad "
+        "translat tun typ unit updat us valu vap voic vot wag wak wast wav welcom whistl wip wir "
+        "wok writ "
+    ).split()
+)
+
+
+def verb_lemma(word: str) -> str:
+    """The base form of a verb: "using", "uses" and "used" give "use".
+
+    Regular endings are undone by rule and a list of stems that end in a mute e;
+    where both readings exist the commoner one is taken. ``word`` is lower case.
+    """
+    if word in _LEMMAS:
+        return _LEMMAS[word]
+    if len(word) <= _SHORTEST or word in _NO_PAST:
+        return word
+    if word.endswith(("ies", "ied")):
+        return word[:-3] + ("y" if len(word) > _SHORTEST + 1 else "ie")
+    if word.endswith("s"):
+        return _without_s(word)
+    return _without_ing_or_ed(word)
+
+
+def _without_s(word: str) -> str:
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
+        return word[:-2]
+    return word if word.endswith(("ss", "us", "is")) else word[:-1]
+
+
+def _without_ing_or_ed(word: str) -> str:
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 1 and any(letter in _VOWELS for letter in stem):
+            return _base(stem)
+    return word
+
+
+def _base(stem: str) -> str:
+    if stem in _WITH_E:
+        return stem + "e"
+    doubled = len(stem) >= _SHORTEST and stem[-1] == stem[-2] and stem[-1] not in _VOWELS
+    if doubled and stem not in _TRULY_DOUBLE and stem[-1] not in _KEEP_DOUBLE:
+        return stem[:-1]
+    return stem
+
+
+def is_past(word: str) -> bool:
+    """Whether ``word``, lower case, looks like a past form or participle and nothing else."""
+    if word in IRREGULAR_PAST:
+        return True
+    return len(word) > _SHORTEST and word.endswith("ed") and word not in _NO_PAST
+
+
+_stemmer = Stemmer.Stemmer("english")
+# The stemmer keeps state between calls and must not be entered by two threads.
+_stemming = threading.Lock()
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """The stem of one lower-case word; irregular verbs through their lemma ("ate" as "eat")."""
+    base = _LEMMAS.get(word, word)
+    with _stemming:
+        return str(_stemmer.stemWord(base))
+
+
+# --- content words: what a text is about, without what every text has
+
+_WORDS = re.compile(r"[^\W_]+(?:['’.+#-][^\W_]+)*[+#]*")
+_FUNCTION = """
+a about above after again against ago all almost along already also although always am among an
+and another any anybody anyone anything are around as at away back be because been before being
+below between both but by can cannot could did do does doing done down during each either else
+enough even ever every everybody everyone everything few for from further had has have having he
+hence her here hers herself him himself his how however i if in indeed instead into is it its
+itself just later least less let like lot lots many may maybe me might mine more most much must my
+myself near neither never no nobody none nor not nothing now of off often on once one only onto or
+other others our ours out over own per perhaps quite rather really same shall she should since so
+some somebody someone something sometimes somewhere soon still such than that the their theirs
+them themselves then there these they this those though through thus till to today together
+tomorrow tonight too toward towards under unless until up upon us use used uses using very was we
+well were what whatever when where whether which while who whom whose why will with within without
+would yes yesterday yet you your yours yourself
+"""
+_CHAT = """
+ah alright anyway awesome bye cheers cool course exactly fine glad good great ha haha hello hey hi
+hmm huh interesting kind know lol mean nah nice nope oh ok okay please right sorry sort sounds sure
+thank thanks think true uh um understood welcome wow wonderful yeah yep yup
+"""
+_LIGHT = """
+ask asked be become came come comes day days do feel feels felt find found gave get gets getting
+give gives go goes going gone got happen happened help keep kept know last let live lives long look
+looking lot made make makes making many need needs new next old people put put said say says see
+seem seems start started take taken takes tell thing things think time times told took tried try
+trying want wanted wants way week weeks went work works worked working year years month months user
+also longer no like love enjoy hate dislike prefer own speak study plan promise call called
+marry born
+"""
+_STOP = frozenset(f"{_FUNCTION} {_CHAT} {_LIGHT}".split())
+# Light in every form: "likes" says as little about a topic as "like".
+_LIGHT_STEMS = frozenset(stem(word) for word in _LIGHT.split())
+_CONTRACTED = re.compile(r"['’](?:s|re|ve|ll|d|m|t)\Z")
+_SHORTEST_TERM = 2
+
+
+def content_words(text: str) -> Counter[str]:
+    """How often each content word occurs, as it is written but for case."""
+    words = (_bare(word) for word in _WORDS.findall(text.casefold()))
+    return Counter(word for word in words if _tells(word))
+
+
+def terms_of(text: str) -> Counter[str]:
+    """How often each content word occurs, stemmed."""
+    found: Counter[str] = Counter()
+    for word, count in content_words(text).items():
+        found[stem(word)] += count
+    return found
+
+
+def _bare(word: str) -> str:
+    return _CONTRACTED.sub("", word)
+
+
+def _tells(word: str) -> bool:
+    if len(word) < _SHORTEST_TERM or word in _STOP or word.isdigit():
+        return False
+    return stem(word) not in _LIGHT_STEMS

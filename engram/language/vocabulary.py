@@ -1,0 +1,297 @@
+"""Word lists and patterns from the data files, loaded and checked once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from engram.domain.memories import Category
+
+# --- word lists of the extraction of facts and negations
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """The tables of ``data/{name}.toml``. Callers must not change what they get."""
+    return tomllib.loads(
+        files("engram.language").joinpath(f"data/{name}.toml").read_text(encoding="utf-8")
+    )
+
+
+@cache
+def words(name: str, key: str) -> frozenset[str]:
+    """A word list of ``data/{name}.toml``; in the file, one text of words or a list."""
+    value = load(name)[key]
+    return frozenset(value.split() if isinstance(value, str) else value)
+
+
+# --- the word lists that the rules go by
+
+
+class Vocabulary(BaseModel):
+    """Lower-case words and phrases, by what they do to a sentence.
+
+    Attributes:
+        hypothetical_openings: A sentence that opens so states nothing.
+        hypothetical_words: A sentence that holds one of these states nothing.
+        commands: A sentence that holds one of these is about the memory, not about the speaker.
+        fictions: A turn that holds one of these plays a part.
+        authorities: What they say of the speaker is so.
+        shared_verbs: "and" before one of these leaves out the same subject.
+        left_out_states: At the start of a sentence "I'm" is left out before these.
+        left_out_perfects: There "I've" is left out before these.
+        left_out_pasts: There "I was" is left out before these.
+        company_words: What the names of companies and institutions hold.
+        left_out_verbs: At the start of a sentence "I" is left out before these.
+        reporting: After one of these, "I" may be somebody else.
+        openings: May stand between the start of a clause and "I".
+        adverbs: May stand between "I" and its verb.
+        leading_determiners: Not part of what is named.
+        pronouns: Name nothing by themselves.
+        cut_words: What follows them is about something else.
+        thing_prepositions: What follows them describes a thing further.
+        place_particles: Lower-case words inside names.
+        place_nouns: What one can live in that has a place on the map.
+        uses_blockers: What one uses or works at without it saying anything.
+        months: January first.
+        occupations: What one can be.
+        places: Places that could be mistaken for companies or tools.
+        has_nouns: What it means something to have.
+        has_blockers: What one has without owning or suffering it.
+        products: Names of tools that could be mistaken for places.
+        languages: Names of languages.
+        plan_blockers: "Going to" before one of these is no plan.
+        hobby_words: What is done for pleasure is no job.
+        relations: Somebody close, or with whom one has to do.
+        services: Somebody or something whose name is introduced.
+        attributes: What everybody has one of.
+        skill_verbs: What "I can" tells as a skill.
+        stative_verbs: After "always" or "never" these tell a state, not a rule.
+        to_you_verbs: After "always" or "never" these tell the listener what to do.
+        memorable_verbs: Past tenses that are worth remembering by themselves.
+        chore_verbs: Past tenses that are not.
+        irregular_pasts: Past tenses that do not end in "ed".
+        promise_verbs: What one promises to do by "I'll".
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    hypothetical_openings: tuple[str, ...]
+    hypothetical_words: tuple[str, ...]
+    commands: tuple[str, ...]
+    fictions: tuple[str, ...]
+    authorities: tuple[str, ...]
+    shared_verbs: frozenset[str]
+    left_out_states: tuple[str, ...]
+    left_out_perfects: tuple[str, ...]
+    left_out_pasts: tuple[str, ...]
+    company_words: frozenset[str]
+    left_out_verbs: frozenset[str]
+    reporting: frozenset[str]
+    openings: tuple[str, ...]
+    adverbs: tuple[str, ...]
+    leading_determiners: tuple[str, ...]
+    pronouns: frozenset[str]
+    cut_words: tuple[str, ...]
+    thing_prepositions: tuple[str, ...]
+    place_particles: frozenset[str]
+    place_nouns: tuple[str, ...]
+    uses_blockers: frozenset[str]
+    months: tuple[str, ...]
+    occupations: frozenset[str]
+    places: frozenset[str]
+    has_nouns: frozenset[str]
+    has_blockers: frozenset[str]
+    products: frozenset[str]
+    languages: frozenset[str]
+    plan_blockers: frozenset[str]
+    promise_verbs: frozenset[str]
+    irregular_pasts: frozenset[str]
+    chore_verbs: frozenset[str]
+    memorable_verbs: frozenset[str]
+    to_you_verbs: frozenset[str]
+    stative_verbs: frozenset[str]
+    skill_verbs: frozenset[str]
+    attributes: frozenset[str]
+    services: frozenset[str]
+    relations: frozenset[str]
+    hobby_words: frozenset[str]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """The word lists."""
+    text = files("engram.language").joinpath("data/words.toml").read_text(encoding="utf-8")
+    return Vocabulary.model_validate(tomllib.loads(text))
+
+
+def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:
+    """A regular expression for any of the words, longest first."""
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(word.replace(" ", r"\s+").replace(".", r"\.") for word in ordered)
+
+
+# --- the turns of phrase of ``expressions.toml``, compiled when first needed
+
+_Entry = str | list[str]
+_TABLES: TypeAdapter[dict[str, dict[str, _Entry]]] = TypeAdapter(dict[str, dict[str, _Entry]])
+_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+
+
+@cache
+def expression(table: str, name: str, *, exact_case: bool = False) -> re.Pattern[str]:
+    """A regular expression by table and name.
+
+    Args:
+        table: A table of the data file.
+        name: An entry of it.
+        exact_case: Whether capitals matter.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return re.compile(_written_out(_tables()[table], name), 0 if exact_case else re.I)
+
+
+def expression_text(table: str, name: str) -> str:
+    """The same, not compiled, to be put into another one."""
+    return f"(?:{_written_out(_tables()[table], name)})"
+
+
+@cache
+def word_groups(table: str, name: str) -> tuple[frozenset[str], ...]:
+    """The words of each line of a list that is no expression."""
+    return tuple(frozenset(line.split()) for line in _tables()[table][name])
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, _Entry]]:
+    text = files("engram.language").joinpath("data/expressions.toml").read_text(encoding="utf-8")
+    return _TABLES.validate_python(tomllib.loads(text))
+
+
+def spaced(text: str) -> str:
+    """With any white space for a space."""
+    return re.sub(r"(?<!\\) ", r"\\s+", text)
+
+
+def _written_out(table: Mapping[str, _Entry], name: str) -> str:
+    entry = table[name]
+    text = entry if isinstance(entry, str) else "|".join(entry)
+    return _REFERENCE.sub(lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text))
+
+
+# --- the data file ``wordings.toml`` as values, read once
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Wording(_Data):
+    """One way to say it.
+
+    Attributes:
+        says: A regular expression; see the data file.
+        kind: How its object is cut out and checked, where not as the predicate's.
+        when: The condition that the clause must meet as well.
+        loose: Whether it is less than plain, and counts only for promises.
+    """
+
+    says: str
+    kind: str | None = None
+    when: str | None = None
+    loose: bool = False
+
+
+class Condition(_Data):
+    """What must be said as well.
+
+    Attributes:
+        of: Whether the clause, its sentence or the whole turn must say it.
+        holds: The regular expression.
+    """
+
+    of: Literal["clause", "sentence", "turn"]
+    holds: str
+
+
+class Predicate(_Data):
+    """What can be stated of somebody, and how.
+
+    Attributes:
+        name: What the statement calls it.
+        category: Which of the ten it is.
+        importance: Of such statements, 0 to 1.
+        kind: How its object is cut out and checked, see ``kinds``.
+        base: The verb as it follows "I".
+        gerund: The verb as it follows "I am".
+        can_end: Whether "no longer" makes sense of it.
+        can_deny: Whether "not" says something of it.
+        past: Wordings after "I" that say it was so, and not that it is.
+        says: Further wordings that say that it is so.
+        begins: Wordings that say that it began.
+        ended: Wordings that say that it is no longer so.
+    """
+
+    name: str
+    category: Category
+    importance: float = Field(ge=0, le=1)
+    kind: str
+    base: str
+    gerund: str
+    can_end: bool = True
+    can_deny: bool = False
+    past: tuple[str, ...] = ()
+    says: tuple[str | Wording, ...] = ()
+    begins: tuple[str | Wording, ...] = ()
+    ended: tuple[str | Wording, ...] = ()
+
+
+class Templates(_Data):
+    """What every predicate can be said with."""
+
+    holds: tuple[str, ...]
+    ended: tuple[str, ...]
+    ended_any_more: tuple[str, ...]
+    denied: tuple[str, ...]
+    being_denied: tuple[str, ...]
+    being_ended: tuple[str, ...]
+    being_ended_any_more: tuple[str, ...]
+    was: tuple[str, ...]
+    were: tuple[str, ...]
+
+
+class Wordings(_Data):
+    """The data file.
+
+    Attributes:
+        conditions: Regular expressions by name.
+        topics: By predicate, what is said before "it's ... now" gives it a new value.
+        templates: Wordings made for every predicate.
+        predicates: In the order in which they are tried.
+    """
+
+    conditions: dict[str, Condition]
+    topics: dict[str, str]
+    templates: Templates
+    predicates: tuple[Predicate, ...]
+
+
+@cache
+def wordings() -> Wordings:
+    """The data file, checked."""
+    text = files("engram.language").joinpath("data/wordings.toml").read_text(encoding="utf-8")
+    return Wordings.model_validate(tomllib.loads(text))
+
+
+@cache
+def predicates() -> Mapping[str, Predicate]:
+    """Every predicate by name."""
+    return {one.name: one for one in wordings().predicates}

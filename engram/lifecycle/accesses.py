@@ -1,0 +1,314 @@
+"""Recalls as accesses: what one adds to a memory, and how they are noted in batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.domain.memories import AnyMemory, DerivedMemory, LinkKind, MemoryType, Together, Vitals
+from engram.domain.rules import LifecycleRules
+from engram.domain.scope import Scope
+from engram.errors import EngramError
+from engram.lifecycle.links import linked
+from engram.lifecycle.policies import Energy
+from engram.ports import MemoryRepository
+from engram.storage.updates import NewWriteId, update_memories
+
+# --- being recalled: what it adds to a memory, exactly once
+
+REMEMBERED_INSTANCES: Final = 16
+"""Processes whose last batch a memory remembers; only running ones can repeat a batch."""
+MOST_TOGETHER: Final = 32
+# A link that ten common recalls speak for is as sure as one can be.
+_SURE: Final = 10
+
+
+class Recalls(BaseModel):
+    """Recalls of one memory that one process collected.
+
+    Attributes:
+        count: How many.
+        at: When the last of them was; they all count as of then, which is
+            seconds after the first.
+        instance_id: The process.
+        batch: Counts the batches of that process; each is noted once.
+        together: Memories in the same answers, and in how many.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: int = Field(ge=1)
+    at: datetime
+    instance_id: str
+    batch: int = Field(ge=0)
+    together: tuple[Together, ...] = ()
+
+
+def accessed(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> AnyMemory | None:
+    """``memory`` after these recalls; None if they are noted on it already.
+
+    E <- E x e^(-decay x hours since) + 1 for each. Batches of several processes
+    give the same in whichever order they arrive.
+    """
+    vitals = memory.vitals or Vitals()
+    if _noted(vitals.flushes, recalls):
+        return None
+    policy = Energy(rules.energy)
+    energy, energy_at = _risen(memory, policy, recalls)
+    peak = max(energy, vitals.peak_energy or 0.0)
+    lived = vitals.model_copy(
+        update={
+            "energy": energy,
+            "energy_at": energy_at,
+            "peak_energy": peak,
+            "instance_id": recalls.instance_id,
+            "flushes": _with_batch(vitals.flushes, recalls),
+            "together": _counted(vitals.together, recalls.together),
+        }
+    )
+    last = memory.last_accessed_at
+    after = memory.model_copy(
+        update={
+            "access_count": memory.access_count + recalls.count,
+            "last_accessed_at": recalls.at if last is None else max(last, recalls.at),
+            "vitals": lived,
+        }
+    )
+    return _coactivated(after, recalls, rules)
+
+
+def _risen(memory: AnyMemory, policy: Energy, recalls: Recalls) -> tuple[float, datetime]:
+    energy, at = policy.written(memory)
+    latest = max(at, recalls.at)
+    added = recalls.count * policy.rules.per_access * policy.left(memory, recalls.at, latest)
+    return energy * policy.left(memory, at, latest) + added, latest
+
+
+def _noted(flushes: Iterable[str], recalls: Recalls) -> bool:
+    for entry in flushes:
+        instance, _, batch = entry.rpartition(":")
+        if instance == recalls.instance_id:
+            return int(batch) >= recalls.batch
+    return False
+
+
+def _with_batch(flushes: tuple[str, ...], recalls: Recalls) -> tuple[str, ...]:
+    prefix = f"{recalls.instance_id}:"
+    others = tuple(entry for entry in flushes if not entry.startswith(prefix))
+    return (*others, f"{prefix}{recalls.batch}")[-REMEMBERED_INSTANCES:]
+
+
+def _counted(before: tuple[Together, ...], added: tuple[Together, ...]) -> tuple[Together, ...]:
+    # The new ones first, so that of equal counts the oldest is forgotten.
+    counts = {one.memory_id: one.count for one in added}
+    for one in before:
+        counts[one.memory_id] = counts.get(one.memory_id, 0) + one.count
+    best = sorted(counts.items(), key=lambda item: -item[1])[:MOST_TOGETHER]
+    return tuple(Together(memory_id=memory_id, count=count) for memory_id, count in best)
+
+
+def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> AnyMemory:
+    """Linked with what was recalled with it often enough (from three times on)."""
+    if not isinstance(memory, DerivedMemory) or memory.vitals is None:
+        return memory
+    seen_now = {one.memory_id for one in recalls.together}
+    after: DerivedMemory = memory
+    for one in memory.vitals.together:
+        if one.memory_id in seen_now and one.count >= rules.edges.coactivations:
+            sure = min(one.count / _SURE, 1.0)
+            after = linked(after, one.memory_id, LinkKind.COACTIVATED, sure, recalls.at) or after
+    return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+
+# --- being recalled is an access: collected in memory, noted in batches
+#
+# Collecting costs a few dictionary entries per answer. What waits is noted every
+# few seconds, when much waits, and on a clean stop; a batch that was written but
+# not acknowledged is written again and counts once.
+
+MOST_PAIRED: Final = 6
+"""Only the best so many answers count as recalled together: 15 pairs at most."""
+
+_log = structlog.get_logger("engram.accesses")
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What was recalled of one memory since the last batch."""
+
+    kind: MemoryType
+    at: datetime
+    count: int = 0
+    together: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    number: int
+    memories: Mapping[str, _Waiting]
+
+
+class AccessLog:
+    """Collects what recall brings up, and notes it on the memories.
+
+    Args:
+        repository: Where memories are kept; it stamps what it writes.
+        rules: By which energy rises.
+        instance_id: Names this process, and no other, ever.
+        new_write_id: Makes a fresh value for each write.
+        interval: How long something waits at most before it is noted.
+        most: So many waiting memories are noted at once.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        rules: LifecycleRules,
+        *,
+        instance_id: str,
+        new_write_id: NewWriteId,
+        interval: timedelta,
+        most: int,
+    ) -> None:
+        self._repository = repository
+        self._rules = rules
+        self._instance_id = instance_id
+        self._new_write_id = new_write_id
+        self._interval = interval.total_seconds()
+        self._most = most
+        self._waiting: dict[Scope, dict[str, _Waiting]] = {}
+        self._count = 0
+        # A batch keeps its number until it is known to be written.
+        self._unwritten: dict[Scope, _Batch] = {}
+        self._batches = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether something is not known to be written yet."""
+        return bool(self._waiting or self._unwritten)
+
+    def note(self, scope: Scope, memories: Sequence[AnyMemory], now: datetime) -> None:
+        """These memories, best first, were an answer at ``now``. Writes nothing yet."""
+        if not memories:
+            return
+        waiting = self._waiting.setdefault(scope, {})
+        for memory in memories:
+            entry = waiting.get(memory.id)
+            if entry is None:
+                entry = waiting[memory.id] = _Waiting(memory.type, now)
+                self._count += 1
+            entry.count += 1
+            entry.at = max(entry.at, now)
+        _pair(waiting, memories[:MOST_PAIRED])
+        if self._count >= self._most:
+            self._begin()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._interval, self._begin)
+
+    async def flush(self) -> None:
+        """Note everything that waits.
+
+        Raises:
+            EngramError: some of it could not be noted. It waits on, and counts
+                once however often this is tried.
+        """
+        async with self._lock:
+            failed: EngramError | None = None
+            # First what was tried before: batches of one memory are noted in order.
+            for scope in [*self._unwritten, *self._waiting]:
+                try:
+                    await self._flush_scope(scope)
+                except EngramError as error:
+                    failed = error
+            if failed is not None:
+                raise failed
+
+    async def close(self) -> None:
+        """Note everything that waits, and stop. A store that is gone is reported in the log."""
+        self._closed = True
+        self._cancel_timer()
+        if self._running is not None:
+            with suppress(asyncio.CancelledError):
+                await self._running
+        try:
+            await self.flush()
+        except EngramError as error:
+            _log.error("recalls could not be noted before closing", code=error.code)
+
+    async def _flush_scope(self, scope: Scope) -> None:
+        if scope in self._unwritten:
+            await self._write(scope, self._unwritten[scope])
+        waiting = self._waiting.pop(scope, None)
+        if waiting:
+            self._count -= len(waiting)
+            self._batches += 1
+            batch = self._unwritten[scope] = _Batch(self._batches, waiting)
+            await self._write(scope, batch)
+
+    async def _write(self, scope: Scope, batch: _Batch) -> None:
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            return accessed(memory, self._recalls(batch, memory.id), self._rules)
+
+        kinds = {entry.kind for entry in batch.memories.values()}
+        await update_memories(
+            self._repository,
+            scope,
+            batch.memories,
+            change,
+            new_write_id=self._new_write_id,
+            types=sorted(kinds),
+        )
+        del self._unwritten[scope]
+
+    def _recalls(self, batch: _Batch, memory_id: str) -> Recalls:
+        entry = batch.memories[memory_id]
+        return Recalls(
+            count=entry.count,
+            at=entry.at,
+            instance_id=self._instance_id,
+            batch=batch.number,
+            together=tuple(
+                Together(memory_id=other, count=count) for other, count in entry.together.items()
+            ),
+        )
+
+    def _begin(self) -> None:
+        self._cancel_timer()
+        if not self._closed and (self._running is None or self._running.done()):
+            self._running = asyncio.get_running_loop().create_task(self._flush_quietly())
+
+    async def _flush_quietly(self) -> None:
+        try:
+            await self.flush()
+        except EngramError as error:
+            _log.warning("recalls could not be noted; trying again", code=error.code)
+        if self.pending and self._timer is None and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._interval, self._begin)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _pair(waiting: Mapping[str, _Waiting], memories: Sequence[AnyMemory]) -> None:
+    """Count conclusions that answered together; tests and what is real never meet."""
+    paired = [memory for memory in memories if isinstance(memory, DerivedMemory)]
+    for one in paired:
+        together = waiting[one.id].together
+        for other in paired:
+            if other.id != one.id and other.is_test == one.is_test:
+                together[other.id] = together.get(other.id, 0) + 1

@@ -1,0 +1,472 @@
+"""Checks of stored memories, and the health of a user's memory as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from engram.domain.identity import content_hash, operation_id
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Fact,
+    Link,
+    LinkKind,
+    MemoryForm,
+    MemoryStatus,
+    PolicyClass,
+    SemanticMemory,
+    Tier,
+)
+from engram.domain.rules import HealthRules
+from engram.lifecycle.decisions import Rulebook
+from engram.lifecycle.links import MAX_LINKS, linked
+from engram.lifecycle.policies import Energy
+from engram.lifecycle.promotion import is_habit
+
+# --- what can be wrong with stored memories, and what mends it: pure, no words quoted
+
+# Clocks of machines differ by less.
+_FUTURE = timedelta(days=1)
+
+
+class Problem(StrEnum):
+    """What can be wrong with a memory."""
+
+    ORPHAN = "orphan"
+    """None of the turns that a conclusion names exists."""
+    BROKEN_LINK = "broken_link"
+    """A link leads to a memory that does not exist."""
+    ONE_WAY_LINK = "one_way_link"
+    """A link that the other end does not know."""
+    DUPLICATE = "duplicate"
+    """Two conclusions say the same; normalising should have made them one."""
+    BAD_FIELD = "bad_field"
+    """A field has a value that nothing writes."""
+
+
+class Finding(BaseModel):
+    """One thing that is wrong.
+
+    Attributes:
+        problem: Which kind.
+        memory_id: The memory.
+        memory_type: Its type.
+        other_id: The other memory that this is about.
+        what: In words, without any of the memory's content.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    problem: Problem
+    memory_id: str
+    memory_type: str
+    other_id: str | None = None
+    what: str
+
+
+def references(memory: AnyMemory) -> set[str]:
+    """The memories that a check of this one has to look at."""
+    found: set[str] = set()
+    if isinstance(memory, DerivedMemory):
+        found.update(memory.source_episode_ids, memory.related_ids, memory.supersedes)
+        if memory.superseded_by is not None:
+            found.add(memory.superseded_by)
+    if memory.vitals is not None and memory.vitals.promoted_from is not None:
+        found.add(memory.vitals.promoted_from)
+    return found
+
+
+def check(
+    memory: AnyMemory, known: Mapping[str, AnyMemory], now: datetime, book: Rulebook
+) -> list[Finding]:
+    """Everything that is wrong with one memory, duplicates aside.
+
+    Args:
+        memory: As it is stored.
+        known: Those of its :func:`references` that exist.
+        now: To tell moments that have not come.
+        book: By which its ``review_at`` should have been computed.
+    """
+    found = [_finding(memory, Problem.BAD_FIELD, what) for what in bad_fields(memory, now, book)]
+    if not isinstance(memory, DerivedMemory):
+        return found
+    if not any(source in known for source in memory.source_episode_ids):
+        found.append(_finding(memory, Problem.ORPHAN, "none of its source turns exists"))
+    found += [
+        _finding(memory, Problem.BROKEN_LINK, f"{what} leads nowhere", other)
+        for what, other in _broken(memory, known)
+    ]
+    found += [
+        _finding(memory, Problem.ONE_WAY_LINK, f"{link.kind} is not known at the other end", other)
+        for link, other in ((link, link.target_id) for link in one_way(memory, known))
+    ]
+    return found
+
+
+def same_as(memory: AnyMemory) -> str | None:
+    """What two conclusions have in common only if they should be one; None if they may repeat."""
+    if not isinstance(memory, DerivedMemory) or memory.status is not MemoryStatus.ACTIVE:
+        return None
+    if isinstance(memory, SemanticMemory) and memory.form is not MemoryForm.STATEMENT:
+        return None
+    said = content_hash(memory.content)
+    if isinstance(memory, Fact):
+        said = f"{memory.category}:{memory.value}"
+    return f"{memory.type}:{memory.is_test}:{said}"
+
+
+def duplicate(memory: AnyMemory, first: str) -> Finding:
+    """The finding that ``memory`` says what the memory ``first`` says."""
+    return _finding(memory, Problem.DUPLICATE, "says the same as another one", first)
+
+
+def one_way(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> list[Link]:
+    """Links whose other end exists, could hold a link back, and has none."""
+    found: list[Link] = []
+    for link in memory.links:
+        other = known.get(link.target_id)
+        # What was recalled together is noted at each end in its own time.
+        if not isinstance(other, DerivedMemory) or link.kind is LinkKind.COACTIVATED:
+            continue
+        back = any(x.target_id == memory.id and x.kind is link.kind for x in other.links)
+        if not back and len(other.links) < MAX_LINKS:
+            found.append(link)
+    return found
+
+
+def bad_fields(memory: AnyMemory, now: datetime, book: Rulebook) -> list[str]:
+    """Fields with values that nothing writes, in words."""
+    checks = {
+        "archived without a moment": memory.status is MemoryStatus.ARCHIVED
+        and memory.archived_at is None,
+        "expired without a moment": memory.status is MemoryStatus.EXPIRED
+        and memory.expired_at is None,
+        "written in the future": memory.created_at > now + _FUTURE,
+        "recalled in the future": memory.last_accessed_at is not None
+        and memory.last_accessed_at > now + _FUTURE,
+        "recalls without a moment": memory.access_count > 0 and memory.last_accessed_at is None,
+        "ends before it begins": isinstance(memory, DerivedMemory) and _turned(memory),
+        "reviewed at the wrong moment": memory.policy_fingerprint == book.fingerprint
+        and memory.review_at != book.review_at(memory),
+        **_bad_energy(memory),
+    }
+    return [what for what, wrong in checks.items() if wrong]
+
+
+def mended(
+    memory: AnyMemory, known: Mapping[str, AnyMemory], now: datetime, book: Rulebook
+) -> AnyMemory | None:
+    """``memory`` with everything put right that lies in itself; None if nothing is wrong.
+
+    An orphan is archived, unless it is protected: what it rested on is gone.
+    """
+    wrong = check(memory, known, now, book)
+    changes: dict[str, Any] = {}
+    for finding in wrong:
+        match finding.problem:
+            case Problem.ORPHAN if memory.policy_class is not PolicyClass.PROTECTED:
+                if memory.status is MemoryStatus.ACTIVE:
+                    changes |= {"status": MemoryStatus.ARCHIVED, "archived_at": now}
+            case Problem.BROKEN_LINK:
+                changes |= _without_broken(memory, known)
+            case Problem.BAD_FIELD:
+                changes |= _mended_fields(memory, now)
+    if not changes and not any(f.problem is Problem.BAD_FIELD for f in wrong):
+        return None
+    # Writing it stamps its next review anew, whatever else is changed.
+    return memory.model_copy(update=changes)
+
+
+def linked_back(other: DerivedMemory, memory: DerivedMemory, now: datetime) -> DerivedMemory | None:
+    """``other`` with the links back to ``memory`` that it lacks; None if it lacks none."""
+    after = other
+    for link in memory.links:
+        if link.target_id == other.id and link.kind is not LinkKind.COACTIVATED:
+            after = linked(after, memory.id, link.kind, link.confidence, now) or after
+    return None if after is other else after
+
+
+def merged(kept: DerivedMemory, other: DerivedMemory) -> DerivedMemory | None:
+    """``kept`` with what a duplicate adds to it; None if that was added before."""
+    operation = operation_id("merge", kept.id, other.id)
+    if operation in kept.operation_ids:
+        return None
+    sources = tuple(dict.fromkeys((*kept.source_episode_ids, *other.source_episode_ids)))
+    more = len(sources) - len(kept.source_episode_ids)
+    confidence = kept.confidence.model_copy(
+        update={
+            "supporting_episodes": kept.confidence.supporting_episodes + more,
+            "last_confirmed": max(kept.confidence.last_confirmed, other.confidence.last_confirmed),
+        }
+    )
+    times = [t for t in (kept.last_accessed_at, other.last_accessed_at) if t is not None]
+    return kept.model_copy(
+        update={
+            "source_episode_ids": sources,
+            "confidence": confidence,
+            "known_at": min(kept.known_at, other.known_at),
+            "access_count": kept.access_count + other.access_count,
+            "last_accessed_at": max(times) if times else None,
+            "supersedes": tuple(dict.fromkeys((*kept.supersedes, other.id))),
+            "operation_ids": (*kept.operation_ids, operation),
+        }
+    )
+
+
+def folded_into(other: DerivedMemory, kept: DerivedMemory) -> DerivedMemory | None:
+    """A duplicate as replaced by the one that is kept; None if it is already."""
+    if other.superseded_by == kept.id:
+        return None
+    return other.model_copy(
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": kept.id,
+            "superseded_known_at": max(kept.known_at, other.known_at),
+        }
+    )
+
+
+def _finding(memory: AnyMemory, problem: Problem, what: str, other: str | None = None) -> Finding:
+    return Finding(
+        problem=problem,
+        memory_id=memory.id,
+        memory_type=memory.type.value,
+        other_id=other,
+        what=what,
+    )
+
+
+def _broken(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> Iterable[tuple[str, str]]:
+    for link in memory.links:
+        if link.target_id not in known:
+            yield link.kind.value, link.target_id
+    for other in memory.supersedes:
+        if other not in known:
+            yield "supersedes", other
+    if memory.superseded_by is not None and memory.superseded_by not in known:
+        yield "superseded_by", memory.superseded_by
+
+
+def _without_broken(memory: AnyMemory, known: Mapping[str, AnyMemory]) -> dict[str, Any]:
+    if not isinstance(memory, DerivedMemory):
+        return {}
+    by = memory.superseded_by
+    return {
+        "links": tuple(link for link in memory.links if link.target_id in known),
+        "supersedes": tuple(other for other in memory.supersedes if other in known),
+        "superseded_by": by if by in known else None,
+    }
+
+
+def _mended_fields(memory: AnyMemory, now: datetime) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if memory.status is MemoryStatus.ARCHIVED and memory.archived_at is None:
+        changes["archived_at"] = now
+    if memory.status is MemoryStatus.EXPIRED and memory.expired_at is None:
+        changes["expired_at"] = now
+    if memory.created_at > now + _FUTURE:
+        changes["created_at"] = now
+    late = memory.last_accessed_at is not None and memory.last_accessed_at > now + _FUTURE
+    if late or (memory.access_count and memory.last_accessed_at is None):
+        changes["last_accessed_at"] = min(memory.created_at, now)
+    if isinstance(memory, DerivedMemory) and _turned(memory):
+        changes["valid_to"] = memory.valid_from
+    vitals = memory.vitals
+    if vitals is not None and any(_bad_energy(memory).values()):
+        if vitals.energy is not None and (vitals.energy_at is None or vitals.energy_at > now):
+            vitals = vitals.model_copy(update={"energy_at": now})
+        peak = max(vitals.peak_energy or 0.0, vitals.energy or 0.0)
+        changes["vitals"] = vitals.model_copy(update={"peak_energy": peak})
+    return changes
+
+
+def _bad_energy(memory: AnyMemory) -> dict[str, bool]:
+    vitals = memory.vitals
+    if vitals is None or vitals.energy is None:
+        return {}
+    return {
+        "energy without a moment": vitals.energy_at is None,
+        "energy above its peak": (vitals.peak_energy or 0.0) < vitals.energy,
+    }
+
+
+def _turned(memory: DerivedMemory) -> bool:
+    begins, ends = memory.valid_from, memory.valid_to
+    return begins is not None and ends is not None and ends < begins
+
+
+# --- whether a user's memories live as they should: the four ways in which they may not
+
+_PROMOTED = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
+
+
+class Ailment(StrEnum):
+    """The ways in which memories may not live as they should."""
+
+    WRONG_ENERGIES = "wrong_energies"
+    ORPHANS = "orphans"
+    EVERYTHING_PROMOTES = "everything_promotes"
+    NOTHING_PROMOTES = "nothing_promotes"
+    EAGER_DECAY = "eager_decay"
+
+
+class Diagnosis(BaseModel):
+    """One thing that is not well.
+
+    Attributes:
+        ailment: Which.
+        memories: How many memories it concerns.
+        what: In words.
+        hint: What to look at.
+        examples: The first few of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    ailment: Ailment
+    memories: int
+    what: str
+    hint: str
+    examples: tuple[str, ...] = ()
+
+
+class Census:
+    """Counts what health is told from, memory by memory.
+
+    Args:
+        rules: From where on something is unhealthy.
+        book: By which the memories live.
+        now: The present.
+    """
+
+    def __init__(self, rules: HealthRules, book: Rulebook, now: datetime) -> None:
+        self._rules = rules
+        self._book = book
+        self._now = now
+        self.seen = 0
+        self._young = self._left_young = 0
+        self._ready = self._promoted = self._risen = self._used = 0
+        self._oldest_ready: datetime | None = None
+        self._energies: list[str] = []
+        self._orphans: list[str] = []
+        self._eager: list[str] = []
+
+    def count(self, memory: AnyMemory, *, orphan: bool) -> None:
+        """One more memory; ``orphan``: none of the turns it names exists."""
+        self.seen += 1
+        if self._is_wrong(memory):
+            self._energies.append(memory.id)
+        if orphan and isinstance(memory, DerivedMemory) and memory.status is MemoryStatus.ACTIVE:
+            self._orphans.append(memory.id)
+        if memory.created_at > self._now - timedelta(days=self._rules.young_days):
+            self._young += 1
+            if memory.status in {MemoryStatus.ARCHIVED, MemoryStatus.EXPIRED}:
+                self._left_young += 1
+                self._eager.append(memory.id)
+        self._count_promotion(memory)
+
+    def diagnose(self) -> list[Diagnosis]:
+        """What is not well; empty if everything is."""
+        found = [*self._of_energies(), *self._of_orphans()]
+        return [*found, *self._of_promotion(), *self._of_decay()]
+
+    def _is_wrong(self, memory: AnyMemory) -> bool:
+        value = Energy(self._book.rules.energy).value(memory, self._now)
+        if not math.isfinite(value) or value < 0:
+            return True
+        return any(what.startswith("energy") for what in bad_fields(memory, self._now, self._book))
+
+    def _count_promotion(self, memory: AnyMemory) -> None:
+        if self._book.policy.name == "energy" and memory.vitals is not None:
+            self._used += bool(memory.access_count)
+            self._risen += memory.vitals.tier in {Tier.SHORT_TERM, Tier.LONG_TERM}
+        if not isinstance(memory, SemanticMemory) or not is_habit(memory.content):
+            return
+        promoted = any(link.kind in _PROMOTED for link in memory.links)
+        self._promoted += promoted
+        wanted = self._book.rules.promotion
+        earned = memory.selectivity >= wanted.selectivity
+        if promoted or (earned and memory.consolidation_passes >= wanted.passes):
+            self._ready += 1
+            if not promoted:
+                oldest = self._oldest_ready or memory.created_at
+                self._oldest_ready = min(oldest, memory.created_at)
+
+    def _of_energies(self) -> list[Diagnosis]:
+        if not self._energies:
+            return []
+        return [
+            Diagnosis(
+                ailment=Ailment.WRONG_ENERGIES,
+                memories=len(self._energies),
+                what=f"{len(self._energies)} memories have an energy that nothing writes.",
+                hint="engram validate names the fields, engram repair ID mends them.",
+                examples=tuple(self._energies[:5]),
+            )
+        ]
+
+    def _of_orphans(self) -> list[Diagnosis]:
+        if not self._orphans:
+            return []
+        return [
+            Diagnosis(
+                ailment=Ailment.ORPHANS,
+                memories=len(self._orphans),
+                what=f"{len(self._orphans)} active conclusions name turns that do not exist.",
+                hint="engram repair ID archives one; forgetting a turn should have taken it along.",
+                examples=tuple(self._orphans[:5]),
+            )
+        ]
+
+    def _of_promotion(self) -> list[Diagnosis]:
+        rules, ready, promoted = self._rules, self._ready, self._promoted
+        found: list[Diagnosis] = []
+        risen_share = self._risen / self._used if self._used >= rules.enough else 0.0
+        all_habits = self.seen and promoted / self.seen > rules.promoted_share
+        if (all_habits and promoted >= rules.enough) or risen_share > rules.promoted_share:
+            found.append(
+                Diagnosis(
+                    ailment=Ailment.EVERYTHING_PROMOTES,
+                    memories=max(promoted, self._risen),
+                    what="Nearly everything is promoted, so that being promoted says nothing.",
+                    hint="Raise ENGRAM_LIFECYCLE__PROMOTION__SELECTIVITY or the energy thresholds.",
+                )
+            )
+        settled = self._now - timedelta(days=rules.settled_days)
+        waits = self._oldest_ready is not None and self._oldest_ready < settled
+        stuck = self._used >= rules.enough and not self._risen
+        if (ready and not promoted and waits) or stuck:
+            found.append(
+                Diagnosis(
+                    ailment=Ailment.NOTHING_PROMOTES,
+                    memories=ready or self._used,
+                    what="Memories have what promotion asks for, and none was promoted.",
+                    hint="Do passes run? engram schedules list; engram promote --dry-run.",
+                )
+            )
+        return found
+
+    def _of_decay(self) -> list[Diagnosis]:
+        if self._young < self._rules.enough:
+            return []
+        if self._left_young / self._young <= self._rules.young_left_share:
+            return []
+        return [
+            Diagnosis(
+                ailment=Ailment.EAGER_DECAY,
+                memories=self._left_young,
+                what=(
+                    f"{self._left_young} of {self._young} memories younger than "
+                    f"{self._rules.young_days:g} days have left the answers already."
+                ),
+                hint="Compare the decay settings with docs/lifecycle.md; "
+                "engram decay --dry-run says what comes next.",
+                examples=tuple(self._eager[:5]),
+            )
+        ]

@@ -1,0 +1,440 @@
+"""What becomes of a memory: by the transition table, or by what a user does to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from engram.domain.confidence import Verification
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    Category,
+    DerivedMemory,
+    Episode,
+    LifecycleState,
+    MemoryStatus,
+    MemoryType,
+    Placement,
+    PolicyClass,
+    Resolution,
+    SemanticMemory,
+    Vitals,
+)
+from engram.domain.rules import LifecycleRules
+from engram.errors import InvalidInput
+from engram.lifecycle.policies import (
+    DecayPolicy,
+    policy_class,
+    policy_for,
+    tier_of,
+    verification_of,
+)
+from engram.lifecycle.table import ERASED, TABLE, Aspect, Event, Row
+from engram.lifecycle.windows import Ground, Window
+
+# --- running the table: what becomes of a memory now, and when to look at it next
+
+RULES_VERSION: Final = 1
+"""Raised when the code decides otherwise than before, so that every memory is looked at again."""
+
+_MOST_TRANSITIONS: Final = len(TABLE)
+_ByState: TypeAlias = tuple[tuple[Aspect, Mapping[str, Sequence[tuple[int, Row]]]], ...]
+
+
+class Transition(BaseModel):
+    """One step in a memory's life.
+
+    Attributes:
+        rule: Name of the row in the table.
+        event: What made it act.
+        aspect: Which state changed.
+        source: From which value.
+        target: To which; ``erased`` for the end.
+        why: In words, without any of the memory's content.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    event: Event
+    aspect: Aspect
+    source: str
+    target: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A memory after everything that was due.
+
+    Attributes:
+        memory: What to write; None if it is to be erased.
+        transitions: What happened, in order; empty if the memory was only looked at.
+    """
+
+    memory: AnyMemory | None
+    transitions: tuple[Transition, ...]
+
+
+class Rulebook:
+    """The table under one set of rules, for the memories of one namespace.
+
+    Args:
+        rules: Every number.
+        namespace: Decides which decay policy applies.
+    """
+
+    def __init__(self, rules: LifecycleRules, namespace: str) -> None:
+        self.rules: Final = rules
+        self.policy: Final[DecayPolicy] = policy_for(rules, namespace)
+        self.fingerprint: Final = _fingerprint(rules, self.policy.name)
+        self._ground = Ground(rules, self.policy)
+        self._rows = tuple(row for row in TABLE if row.enabled(rules, self.policy.name))
+        self._timed = {
+            (kind, status): self._by_state(kind, status)
+            for kind in STORED_TYPES
+            for status in MemoryStatus
+        }
+
+    def decide(self, memory: AnyMemory, now: datetime) -> Transition | None:
+        """What time makes happen to ``memory`` next, at ``now``; None if nothing does."""
+        row = self._due(memory, now)
+        return None if row is None else self._transition(memory, row, now)
+
+    def review_at(self, memory: AnyMemory) -> datetime | None:
+        """The earliest moment at which a rule could act, if nothing is written before.
+
+        It may lie in the past: then the memory is due at once. None for never.
+        """
+        seen = memory.vitals.last_decay if memory.vitals is not None else None
+        starts = [
+            window.start
+            for _, _, window in self._windows(memory)
+            # What was over when a pass last looked will not come again by itself.
+            if window.end is None or seen is None or window.end > seen
+        ]
+        return min(starts) if starts else None
+
+    def settle(self, memory: AnyMemory, now: datetime) -> Settled:
+        """``memory`` after everything that is due at ``now``, and noted as looked at.
+
+        Its next ``review_at`` lies after ``now``, so a pass that writes it is done with it.
+        """
+        done: list[Transition] = []
+        for _ in range(_MOST_TRANSITIONS):
+            row = self._due(memory, now)
+            if row is None:
+                return Settled(_looked_at(memory, now), tuple(done))
+            done.append(self._transition(memory, row, now))
+            if row.target == ERASED:
+                return Settled(None, tuple(done))
+            memory = _applied(memory, row, now)
+        raise AssertionError(f"rules go in a circle: {[step.rule for step in done]}")
+
+    def fire(self, memory: AnyMemory, event: Event, now: datetime) -> Settled:
+        """``memory`` after an event other than time; unchanged if no row fits."""
+        done: list[Transition] = []
+        for row in self._rows:
+            if row.event is event and self._fits(memory, row):
+                window = row.when(memory, self._ground)
+                if window is not None and window.holds(now):
+                    done.append(self._transition(memory, row, now))
+                    memory = _applied(memory, row, now)
+        return Settled(memory, tuple(done))
+
+    def stamped(self, memory: AnyMemory) -> AnyMemory:
+        """``memory`` with its ``review_at`` and the fingerprint of these rules, for writing."""
+        return memory.model_copy(
+            update={
+                "review_at": self.review_at(memory),
+                "policy_fingerprint": self.fingerprint,
+            }
+        )
+
+    def _by_state(self, kind: MemoryType, status: MemoryStatus) -> _ByState:
+        """The rows of time for such memories: by aspect, then by its state, each with its rank."""
+        found: dict[Aspect, dict[str, list[tuple[int, Row]]]] = {}
+        for rank, row in enumerate(self._rows):
+            if row.event is Event.TIME and kind in row.types and status in row.statuses:
+                for state in row.sources:
+                    found.setdefault(row.aspect, {}).setdefault(state, []).append((rank, row))
+        return tuple((aspect, states) for aspect, states in found.items())
+
+    def _due(self, memory: AnyMemory, now: datetime) -> Row | None:
+        due = [
+            (window.start, rank, row)
+            for rank, row, window in self._windows(memory)
+            if window.holds(now)
+        ]
+        # No two rows have one rank.
+        return min(due)[2] if due else None
+
+    def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, Row, Window]]:
+        # Every stored turn passes here, so only the rows that can matter are looked at.
+        protected = memory.policy_class is PolicyClass.PROTECTED
+        for aspect, states in self._timed[memory.type, memory.status]:
+            for rank, row in states.get(state_of(memory, aspect, self.rules), ()):
+                if protected and row.takes:
+                    continue
+                window = row.when(memory, self._ground)
+                if window is not None:
+                    yield rank, row, window
+
+    def _fits(self, memory: AnyMemory, row: Row) -> bool:
+        return (
+            memory.type in row.types
+            and memory.status in row.statuses
+            and state_of(memory, row.aspect, self.rules) in row.sources
+            and not (row.takes and memory.policy_class is PolicyClass.PROTECTED)
+        )
+
+    def _transition(self, memory: AnyMemory, row: Row, now: datetime) -> Transition:
+        why = f"{row.condition} ({row.origin})"
+        if row.name in {"retention", "energy"}:
+            why = f"{why}: {self.policy.explain(memory, now)}"
+        return Transition(
+            rule=row.name,
+            event=row.event,
+            aspect=row.aspect,
+            source=str(state_of(memory, row.aspect, self.rules)),
+            target=row.target,
+            why=why,
+        )
+
+
+@lru_cache(maxsize=64)
+def rulebook(rules: LifecycleRules, namespace: str) -> Rulebook:
+    """The rulebook of a namespace; made once per set of rules."""
+    return Rulebook(rules, namespace)
+
+
+def decide(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Transition | None:
+    """What time does to ``memory`` next, at ``now``; None if nothing."""
+    return rulebook(rules, memory.namespace).decide(memory, now)
+
+
+def review_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
+    """The earliest moment at which any rule could act on ``memory``; None for never."""
+    return rulebook(rules, memory.namespace).review_at(memory)
+
+
+def settle(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Settled:
+    """``memory`` after everything that is due at ``now``."""
+    return rulebook(rules, memory.namespace).settle(memory, now)
+
+
+def fingerprint(rules: LifecycleRules, namespace: str) -> str:
+    """Names the rules that a namespace's memories are judged by."""
+    return rulebook(rules, namespace).fingerprint
+
+
+def lifecycle_of(memory: AnyMemory) -> LifecycleState:
+    """How far a memory has come: as written, else where its type begins."""
+    if memory.lifecycle is not None:
+        return memory.lifecycle
+    return LifecycleState.ACTIVE if isinstance(memory, Episode) else LifecycleState.CANDIDATE
+
+
+def state_of(memory: AnyMemory, aspect: Aspect, rules: LifecycleRules) -> str:
+    """The value of one of a memory's states."""
+    match aspect:
+        case Aspect.STATUS:
+            return memory.status
+        case Aspect.LIFECYCLE:
+            return lifecycle_of(memory)
+        case Aspect.PLACEMENT:
+            return memory.placement or Placement.HOT
+        case Aspect.TIER:
+            return tier_of(memory, rules)
+        case Aspect.VERIFICATION:
+            return verification_of(memory)
+        case Aspect.POLICY_CLASS:
+            return policy_class(memory, rules)
+
+
+def _applied(memory: AnyMemory, row: Row, now: datetime) -> AnyMemory:
+    return memory.model_copy(update=_changes(memory, row, now))
+
+
+def _changes(memory: AnyMemory, row: Row, now: datetime) -> dict[str, Any]:
+    match row.aspect:
+        case Aspect.STATUS:
+            return _new_status(memory, MemoryStatus(row.target), now)
+        case Aspect.LIFECYCLE:
+            left = now if row.target == LifecycleState.ARCHIVED else None
+            stamps = {"archived_at": left, "expired_at": None}
+            return {"lifecycle": LifecycleState(row.target), **stamps}
+        case Aspect.PLACEMENT:
+            return {"placement": Placement(row.target)}
+        case Aspect.TIER:
+            vitals = memory.vitals or Vitals()
+            attempts = vitals.promotion_attempts + 1
+            changes = {
+                "tier": row.target,
+                "last_promotion": now,
+                "promotion_attempts": attempts,
+            }
+            return {"vitals": Vitals.model_validate({**dict(vitals), **changes})}
+        case Aspect.VERIFICATION | Aspect.POLICY_CLASS:
+            # Facts of the memory itself: engram.lifecycle.decisions writes them.
+            return {}
+
+
+def _new_status(memory: AnyMemory, status: MemoryStatus, now: datetime) -> dict[str, Any]:
+    left = {"status": status, "archived_at": None, "expired_at": None}
+    match status:
+        case MemoryStatus.ARCHIVED:
+            return {**left, "archived_at": now, "lifecycle": LifecycleState.ARCHIVED}
+        case MemoryStatus.EXPIRED:
+            return {**left, "expired_at": now, "lifecycle": LifecycleState.ARCHIVED}
+    # Its own end has come already: it cannot hold for what came back.
+    ended = memory.status is MemoryStatus.EXPIRED
+    expires_at = None if ended else memory.expires_at
+    return {**left, "lifecycle": LifecycleState.ACTIVE, "expires_at": expires_at}
+
+
+def _looked_at(memory: AnyMemory, now: datetime) -> AnyMemory:
+    vitals = (memory.vitals or Vitals()).model_copy(update={"last_decay": now})
+    return memory.model_copy(update={"vitals": vitals})
+
+
+def _fingerprint(rules: LifecycleRules, policy: str) -> str:
+    # Only what decides about time: other numbers may change without a look at every memory.
+    other = "energy" if policy == "retention" else "retention"
+    skipped = {"decay_policy", "energy_namespaces", "retention_namespaces", "promotion", "edges"}
+    numbers = rules.model_dump(mode="json", exclude={*skipped, other})
+    text = json.dumps([RULES_VERSION, policy, numbers], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+# --- what the user, an operator or a further turn does to a memory's life: memory to memory
+
+D = TypeVar("D", bound=DerivedMemory)
+# The row of being told again does not depend on any number.
+_ANY_RULES = LifecycleRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A memory as an action leaves it, and the steps of its life in that."""
+
+    memory: AnyMemory
+    transitions: tuple[Transition, ...] = ()
+
+
+def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """The user says that it is so: it is validated, and comes back if it had left.
+
+    Raises:
+        InvalidInput: it is a turn, which was said whatever one thinks of it.
+    """
+    derived = _derived(memory, "confirmed")
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.CONFIRMED, now)
+    confidence = derived.confidence.model_copy(
+        update={
+            "verification": Verification.USER_CONFIRMED,
+            "last_confirmed": max(derived.confidence.last_confirmed, now),
+        }
+    )
+    changes: dict[str, Any] = {"confidence": confidence}
+    if isinstance(memory, SemanticMemory):
+        changes["disputed_with"] = ()
+    return _changed(fired.memory or memory, changes, fired.transitions)
+
+
+def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """The user says that it is not so: it counts for less, and stays readable.
+
+    Raises:
+        InvalidInput: it is a turn, which was said whatever one thinks of it.
+    """
+    derived = _derived(memory, "disputed")
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.DISPUTED, now)
+    confidence = derived.confidence.model_copy(update={"verification": Verification.DISPUTED})
+    return _changed(fired.memory or memory, {"confidence": confidence}, fired.transitions)
+
+
+def protect(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """No rule may take it away any more; it comes back if one had. New knowledge still replaces it.
+
+    Its own expiry date is dropped, for that would end it all the same.
+    """
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.PROTECTED, now)
+    changes = {"policy_class": PolicyClass.PROTECTED, "expires_at": None}
+    return _changed(fired.memory or memory, changes, fired.transitions)
+
+
+def unprotect(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """Rules apply to it again, from when it was last used."""
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.UNPROTECTED, now)
+    return _changed(fired.memory or memory, {"policy_class": None}, fired.transitions)
+
+
+def demote(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """Archive it by hand; nothing happens to what is protected or has left."""
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.DEMOTED, now)
+    return Changed(fired.memory or memory, fired.transitions)
+
+
+def force_promote(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """Lift it one tier by hand; nothing happens at the top."""
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.FORCED, now)
+    return Changed(fired.memory or memory, fired.transitions)
+
+
+def end_session(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """Its session ended: what is lively enough leaves the working tier."""
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.SESSION_ENDED, now)
+    return Changed(fired.memory or memory, fired.transitions)
+
+
+def resolve(memory: AnyMemory, how: Resolution, now: datetime) -> Changed:
+    """A commitment ended. Saying it again changes nothing; saying otherwise does.
+
+    Raises:
+        InvalidInput: it is no commitment.
+    """
+    if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
+        raise InvalidInput(
+            "Only commitments can be resolved.",
+            allowed="a semantic memory of the category commitment",
+            details={"id": memory.id},
+        )
+    if memory.resolution is how and memory.resolved_at is not None:
+        return Changed(memory)
+    return Changed(memory.model_copy(update={"resolution": how, "resolved_at": now}))
+
+
+def told_again(memory: D) -> D:
+    """A further turn says the same: what had left comes back.
+
+    Takes no clock and no rules, for whoever adds the source has neither.
+    """
+    book = rulebook(_ANY_RULES, "")
+    fired = book.fire(memory, Event.TOLD_AGAIN, memory.created_at)  # type: ignore[arg-type]  # every derived memory is an AnyMemory
+    return fired.memory or memory  # type: ignore[return-value]  # a copy of what was given
+
+
+def _derived(memory: AnyMemory, what: str) -> DerivedMemory:
+    if isinstance(memory, Episode):
+        raise InvalidInput(
+            f"A turn cannot be {what}: it was said.",
+            allowed="a conclusion: factual, semantic, procedural or negation",
+            hint="Use protect to keep a turn; or name a conclusion drawn from it.",
+            details={"id": memory.id},
+        )
+    return memory
+
+
+def _changed(
+    memory: AnyMemory, changes: dict[str, Any], transitions: tuple[Transition, ...]
+) -> Changed:
+    return Changed(memory.model_copy(update=changes), transitions)

@@ -1,0 +1,134 @@
+"""Links between memories: how they are added, and how they weaken with time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+from engram.domain.identity import normalise
+from engram.domain.memories import DerivedMemory, Link, LinkKind
+from engram.domain.rules import EdgeRules
+from engram.lifecycle.policies import days_between
+
+# --- links weaken at read time unless they are found again
+
+# What happened stays so: these say how a memory came about.
+_LASTING = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO})
+
+
+def edge_confidence(link: Link, now: datetime, rules: EdgeRules | None = None) -> float:
+    """How sure a link is at ``now``, 0 to 1; nothing stored changes.
+
+    A step down for each whole window past the grace period since it was last
+    found, never below the floor. A link that was weaker than the floor stays as
+    weak. Links that say how a memory came about do not weaken.
+    """
+    rules = rules or EdgeRules()
+    if link.kind in _LASTING:
+        return link.confidence
+    late = days_between(link.last_seen, now) - rules.grace_days
+    if late <= 0:
+        return link.confidence
+    lost = rules.per_window * math.floor(late / rules.window_days)
+    return max(link.confidence - lost, min(link.confidence, rules.floor))
+
+
+def reinforced(link: Link, now: datetime, rules: EdgeRules | None = None) -> Link:
+    """The link, found again at ``now``: surer by one step, at most 1, and stamped.
+
+    Finding it twice at the same moment, as a repeated write does, counts once.
+    """
+    rules = rules or EdgeRules()
+    if now <= link.last_seen:
+        return link
+    surer = min(edge_confidence(link, now, rules) + rules.reinforcement, 1.0)
+    return link.model_copy(update={"confidence": surer, "last_seen": now})
+
+
+def reinforces(similarity: float, rules: EdgeRules | None = None) -> bool:
+    """Whether new knowledge is so like old that it strengthens it (from 0.7)."""
+    return similarity >= (rules or EdgeRules()).similarity
+
+
+# --- links between memories: resolving what a model refers to, and adding an edge
+
+# Below this, a substring says too little about which memory is meant.
+_SHORTEST_SUBSTRING = 8
+# A memory that everything is linked to tells nothing; its first links stay.
+MAX_LINKS = 64
+
+
+def resolve_reference(reference: str, contents: Mapping[str, str]) -> str | None:
+    """The alias that a reference means, or None.
+
+    Tried in this order: the alias itself, the exact content, the normalised
+    content, and a part of the content. What fits two memories fits none.
+
+    Args:
+        reference: What the model wrote.
+        contents: Content by alias, as the model was shown.
+    """
+    wanted = reference.strip()
+    if wanted in contents:
+        return wanted
+    exact = [alias for alias, content in contents.items() if content == reference]
+    if exact:
+        return _only(exact)
+    normal = normalise(wanted)
+    if not normal:
+        return None
+    forms = {alias: normalise(content) for alias, content in contents.items()}
+    alike = [alias for alias, form in forms.items() if normal in (form, normalise(alias))]
+    if alike:
+        return _only(alike)
+    if len(normal) < _SHORTEST_SUBSTRING:
+        return None
+    return _only([a for a, form in forms.items() if _is_part(normal, form)])
+
+
+def linked(
+    memory: DerivedMemory,
+    target_id: str,
+    kind: LinkKind,
+    confidence: float,
+    now: datetime,
+    *,
+    past_the_bound: bool = False,
+) -> DerivedMemory | None:
+    """``memory`` with an edge to the target; None if nothing changes.
+
+    Observing an edge again adds none: it grows surer, and the time is stamped. At one
+    moment it is observed once, so that a retry changes nothing. A memory has at most
+    ``MAX_LINKS`` edges; ``past_the_bound`` adds this one all the same.
+    """
+    if target_id == memory.id:
+        return None
+    same = next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+    if same is None:
+        if len(memory.links) >= MAX_LINKS and not past_the_bound:
+            return None
+        edge = Link(
+            target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now
+        )
+        return memory.model_copy(update={"links": (*memory.links, edge)})
+    seen = reinforced(same, now)
+    stronger = seen.model_copy(update={"confidence": max(seen.confidence, confidence)})
+    if stronger == same:
+        return None
+    kept = tuple(stronger if x is same else x for x in memory.links)
+    return memory.model_copy(update={"links": kept})
+
+
+def without_link(memory: DerivedMemory, target_id: str, kind: LinkKind) -> DerivedMemory:
+    """``memory`` without its edge of that kind to the target."""
+    kept = tuple(x for x in memory.links if (x.target_id, x.kind) != (target_id, kind))
+    return memory.model_copy(update={"links": kept}) if len(kept) < len(memory.links) else memory
+
+
+def _only(aliases: list[str]) -> str | None:
+    return aliases[0] if len(aliases) == 1 else None
+
+
+def _is_part(wanted: str, form: str) -> bool:
+    return f" {wanted} " in f" {form} " or wanted in form

@@ -1,0 +1,220 @@
+"""Auditing all memories of a user page by page, and repairing what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.contracts.messages import Population
+from engram.domain.memories import STORED_TYPES, AnyMemory, DerivedMemory, MemoryType
+from engram.domain.rules import HealthRules
+from engram.domain.scope import Scope
+from engram.lifecycle.audit import (
+    Census,
+    Diagnosis,
+    Finding,
+    Problem,
+    check,
+    duplicate,
+    folded_into,
+    linked_back,
+    mended,
+    merged,
+    references,
+    same_as,
+)
+from engram.lifecycle.decisions import Rulebook
+from engram.lifecycle.due import of_population
+from engram.ports import Equals, Filter, MemoryRepository
+from engram.storage.updates import NewWriteId, every_page, one_memory, update_memories
+
+# --- reading all of a user's memories, page by page, and checking them on the way
+
+_PAGE = 200
+
+
+async def pages(
+    repository: MemoryRepository,
+    scope: Scope,
+    population: Population,
+    types: Sequence[MemoryType] = STORED_TYPES,
+    where: Filter = (),
+) -> AsyncIterator[Sequence[AnyMemory]]:
+    """All memories, type by type, in the order in which they became known."""
+    conditions = (*where, of_population(population))
+    for memory_type in types:
+        async for page in every_page(
+            repository, scope, memory_type, where=conditions, at_once=_PAGE
+        ):
+            yield page
+
+
+async def known_to(
+    repository: MemoryRepository, scope: Scope, memories: Sequence[AnyMemory]
+) -> dict[str, AnyMemory]:
+    """Those of the memories' references that exist."""
+    wanted = {other for memory in memories for other in references(memory)}
+    return await repository.get(scope, wanted) if wanted else {}
+
+
+async def validate(
+    repository: MemoryRepository,
+    scope: Scope,
+    population: Population,
+    now: datetime,
+    book: Rulebook,
+) -> tuple[int, list[Finding]]:
+    """How many memories there are, and everything that is wrong with them."""
+    found: list[Finding] = []
+    first: dict[str, str] = {}
+    seen = 0
+    async for page in pages(repository, scope, population):
+        known = await known_to(repository, scope, page)
+        seen += len(page)
+        for memory in page:
+            found += check(memory, known, now, book)
+            said = same_as(memory)
+            if said is not None and first.setdefault(said, memory.id) != memory.id:
+                found.append(duplicate(memory, first[said]))
+    return seen, found
+
+
+async def health(
+    repository: MemoryRepository,
+    scope: Scope,
+    population: Population,
+    now: datetime,
+    book: Rulebook,
+    rules: HealthRules,
+) -> tuple[int, list[Diagnosis]]:
+    """How many memories there are, and how they do."""
+    census = Census(rules, book, now)
+    async for page in pages(repository, scope, population):
+        known = await known_to(repository, scope, page)
+        for memory in page:
+            findings = check(memory, known, now, book)
+            orphan = any(finding.problem is Problem.ORPHAN for finding in findings)
+            census.count(memory, orphan=orphan)
+    return census.seen, census.diagnose()
+
+
+# --- mending what is wrong with one memory and its neighbours; doing it twice is doing it once
+
+
+@dataclass(frozen=True, slots=True)
+class Repairer:
+    """Finds and mends.
+
+    Args:
+        repository: Where memories are kept; it stamps what it writes.
+        book: By which the memories live.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    book: Rulebook
+    new_write_id: NewWriteId
+
+    async def findings(self, scope: Scope, memory_id: str, now: datetime) -> list[Finding]:
+        """What is wrong with one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        memory = await one_memory(self.repository, scope, memory_id)
+        known = await self.repository.get(scope, references(memory))
+        found = check(memory, known, now, self.book)
+        twin = await self._twin(scope, memory)
+        return found if twin is None else [*found, duplicate(memory, twin.id)]
+
+    async def repair(self, scope: Scope, memory_id: str, now: datetime) -> list[Finding]:
+        """Mend it; what was wrong and is not any more.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        wrong = await self.findings(scope, memory_id, now)
+        if not wrong:
+            return []
+        await self._mend(scope, memory_id, now)
+        if any(finding.problem is Problem.ONE_WAY_LINK for finding in wrong):
+            await self._link_back(scope, memory_id, now)
+        if any(finding.problem is Problem.DUPLICATE for finding in wrong):
+            await self._fold(scope, memory_id)
+        left = {_what(f) for f in await self.findings(scope, memory_id, now)}
+        return [finding for finding in wrong if _what(finding) not in left]
+
+    async def _mend(self, scope: Scope, memory_id: str, now: datetime) -> None:
+        memory = await one_memory(self.repository, scope, memory_id)
+        known = await self.repository.get(scope, references(memory))
+        await self._update(scope, memory, lambda m: mended(m, known, now, self.book))
+
+    async def _link_back(self, scope: Scope, memory_id: str, now: datetime) -> None:
+        memory = await one_memory(self.repository, scope, memory_id)
+        if not isinstance(memory, DerivedMemory):
+            return
+        for other in (await self.repository.get(scope, memory.related_ids)).values():
+            await self._update(
+                scope,
+                other,
+                _on_derived(lambda m: linked_back(m, memory, now)),
+            )
+
+    async def _fold(self, scope: Scope, memory_id: str) -> None:
+        """Keep the one that was known first; write it, and only then retire the other."""
+        memory = await one_memory(self.repository, scope, memory_id)
+        twin = await self._twin(scope, memory)
+        if twin is None or not isinstance(memory, DerivedMemory):
+            return
+        pair = sorted((memory, twin), key=lambda m: (m.known_at, m.id))
+        kept, other = pair
+        await self._update(
+            scope,
+            kept,  # type: ignore[arg-type]  # every derived memory is an AnyMemory
+            _on_derived(lambda m: merged(m, other)),
+        )
+        await self._update(
+            scope,
+            other,  # type: ignore[arg-type]  # same
+            _on_derived(lambda m: folded_into(m, kept)),
+        )
+
+    async def _twin(self, scope: Scope, memory: AnyMemory) -> DerivedMemory | None:
+        """Another conclusion that says the same."""
+        said = same_as(memory)
+        if said is None:
+            return None
+        where = (Equals("status", memory.status.value), Equals("is_test", memory.is_test))
+        async for page in every_page(self.repository, scope, memory.type, where=where):
+            for other in page:
+                if other.id != memory.id and same_as(other) == said:
+                    return other if isinstance(other, DerivedMemory) else None
+        return None
+
+    async def _update(
+        self, scope: Scope, memory: AnyMemory, change: Callable[[AnyMemory], AnyMemory | None]
+    ) -> None:
+        await update_memories(
+            self.repository,
+            scope,
+            [memory.id],
+            change,
+            new_write_id=self.new_write_id,
+            types=(memory.type,),
+        )
+
+
+def _on_derived(
+    change: Callable[[DerivedMemory], DerivedMemory | None],
+) -> Callable[[AnyMemory], AnyMemory | None]:
+    def checked(memory: AnyMemory) -> AnyMemory | None:
+        if not isinstance(memory, DerivedMemory):
+            return None
+        return change(memory)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+    return checked
+
+
+def _what(finding: Finding) -> tuple[str, str, str | None]:
+    return (finding.problem.value, finding.what, finding.other_id)

@@ -1,0 +1,178 @@
+"""Reviewing memories: everything that is due happens to them, on condition, and is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from engram.contracts.lifecycle import (
+    MOST_QUOTED,
+    Change,
+    DecayReport,
+    PassReport,
+    ReviewOutput,
+    RuleCount,
+    WalkInput,
+    summed,
+)
+from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.scope import Scope
+from engram.lifecycle.decisions import Rulebook, Transition, rulebook
+from engram.lifecycle.due import DueWalk, ReviewedRepository
+from engram.lifecycle.table import Aspect
+from engram.ports import MaintenanceRepository
+from engram.storage.updates import NewWriteId, update_memories
+
+# Memories that one activity looks at: a few seconds of work.
+MOST_AT_ONCE: Final = 1000
+
+
+@dataclass(slots=True)
+class Steps:
+    """What happened to which memory, in the last attempt at each."""
+
+    made: dict[str, tuple[MemoryType, tuple[Transition, ...]]] = field(default_factory=dict)
+
+    def note(self, memory: AnyMemory, transitions: Sequence[Transition]) -> None:
+        """These are the memory's steps; what was noted of it before is void."""
+        self.made[memory.id] = (memory.type, tuple(transitions))
+
+    def of(self, ids: Iterable[str]) -> tuple[tuple[RuleCount, ...], tuple[Change, ...]]:
+        """The steps of these memories, counted, and the first of them quoted."""
+        counts: list[RuleCount] = []
+        changes: list[Change] = []
+        for memory_id in ids:
+            memory_type, transitions = self.made.get(memory_id, (None, ()))
+            for step in transitions:
+                counts.append(
+                    RuleCount(
+                        rule=step.rule,
+                        aspect=step.aspect,
+                        source=step.source,
+                        target=step.target,
+                        memories=1,
+                    )
+                )
+                if memory_type is not None and len(changes) < MOST_QUOTED:
+                    changes.append(
+                        Change(
+                            memory_id=memory_id,
+                            memory_type=memory_type,
+                            rule=step.rule,
+                            source=step.source,
+                            target=step.target,
+                            why=step.why,
+                        )
+                    )
+        return summed(counts), tuple(changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """Does to memories what the rules say. Every method may run twice, and beside others.
+
+    Args:
+        repository: The store itself; what is written is stamped by the rules given.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MaintenanceRepository
+    new_write_id: NewWriteId
+
+    async def review(
+        self,
+        request: WalkInput,
+        begun: ReviewOutput | None = None,
+        progress: Callable[[ReviewOutput], None] = lambda _: None,
+    ) -> ReviewOutput:
+        """Walk over what is due, for some time.
+
+        Args:
+            request: Whose, by which rules, from where.
+            begun: How far an earlier attempt came.
+            progress: Told after each batch how far this one is.
+        """
+        walk = DueWalk(
+            self.repository, request.scope, request.rules, request.now, request.population
+        )
+        nothing = DecayReport(dry_run=request.dry_run, population=request.population)
+        done = begun or ReviewOutput(report=nothing, position=request.position)
+        while done.position is not None and done.report.reviewed < MOST_AT_ONCE:
+            memories, position = await walk.page(done.position, request.batch)
+            part = await self.settle(memories, request)
+            report = done.report.plus(DecayReport.model_validate(dict(part)))
+            done = ReviewOutput(report=report, position=position)
+            progress(done)
+        return done
+
+    async def settle(
+        self,
+        memories: Sequence[AnyMemory],
+        request: WalkInput,
+        only: Aspect | None = None,
+    ) -> PassReport:
+        """Let happen to these memories, all of one type, what is due.
+
+        Args:
+            memories: As they were read.
+            request: By which rules and as of when; whether to write.
+            only: Leave those alone in which no such state would change.
+        """
+        scope, now = request.scope, request.now
+        book = rulebook(request.rules, scope.namespace)
+        steps, erasable = Steps(), dict[str, int]()
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            # Somebody else may have been faster: then nothing is due any more.
+            if not _is_due(memory, now, book):
+                return None
+            settled = book.settle(memory, now)
+            if only is not None and all(step.aspect is not only for step in settled.transitions):
+                return None
+            steps.note(memory, settled.transitions)
+            if settled.memory is None:
+                erasable[memory.id] = memory.revision
+            return settled.memory
+
+        if request.dry_run or not memories:
+            for memory in memories:
+                change(memory)
+            changed = frozenset(steps.made)
+        else:
+            written = await update_memories(
+                ReviewedRepository(self.repository, request.rules),
+                scope,
+                [memory.id for memory in memories],
+                change,
+                new_write_id=self.new_write_id,
+                types=(memories[0].type,),
+            )
+            erased = await self._erase(scope, memories[0].type, erasable)
+            changed = written.changed | erased
+        counts, changes = steps.of(m.id for m in memories if m.id in changed)
+        gone = len(erasable.keys() & changed)
+        return PassReport(
+            dry_run=request.dry_run,
+            population=request.population,
+            reviewed=len(memories),
+            transitions=counts,
+            changes=changes,
+            erased=gone,
+        )
+
+    async def _erase(
+        self, scope: Scope, memory_type: MemoryType, revisions: dict[str, int]
+    ) -> frozenset[str]:
+        if not revisions:
+            return frozenset()
+        await self.repository.delete_unchanged(scope, memory_type, revisions)
+        left = await self.repository.get(scope, revisions, (memory_type,), fresh=True)
+        return frozenset(revisions) - left.keys()
+
+
+def _is_due(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:
+    if memory.policy_fingerprint != book.fingerprint:
+        return True
+    return memory.review_at is not None and memory.review_at <= now

@@ -1,1 +1,0 @@
-"""The door for MCP clients."""

@@ -1,0 +1,479 @@
+"""Operations for whoever operates a store: inspecting memories' lives, and mending them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.contracts.messages import Population
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    MemoryStatus,
+    MemoryType,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from engram.domain.rules import HealthRules, LifecycleRules
+from engram.domain.scope import Access, Scope
+from engram.lifecycle.audit import Diagnosis, Finding
+from engram.lifecycle.decisions import Rulebook, Transition, lifecycle_of, rulebook
+from engram.lifecycle.due import due_by, of_population, to_consider
+from engram.lifecycle.links import edge_confidence
+from engram.lifecycle.policies import (
+    Energy,
+    decay_score,
+    heat,
+    policy_class,
+    quality,
+    term_of,
+    tier_of,
+    verification_of,
+)
+from engram.lifecycle.promotion import promotable
+from engram.lifecycle.repairs import Repairer, health, pages, validate
+from engram.operations.registry import AboutMemory, ActOn, Handlers, Operation, Question, meant
+from engram.ports import Clock, Equals, MemoryRepository, Missing
+from engram.storage.updates import NewWriteId, one_memory
+
+# --- what operations that look at memories' lives answer
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TypeStatus(_Answer):
+    """How the memories of one type stand.
+
+    Attributes:
+        memories: All of them.
+        by_status: How many stand where.
+        due: How many a decay pass would look at now, by time.
+    """
+
+    memories: int
+    by_status: Mapping[MemoryStatus, int]
+    due: int
+
+
+class StatusReport(_Answer):
+    """How a user's memories stand.
+
+    Attributes:
+        policy: The decay policy of the namespace.
+        types: By type.
+        test_memories: How many test memories there are beside what is counted.
+        waiting: Turns that consolidation has not seen yet.
+        to_consider: Knowledge that the next promotion pass reads.
+    """
+
+    policy: str
+    types: Mapping[MemoryType, TypeStatus]
+    test_memories: int
+    waiting: int
+    to_consider: int
+
+
+class TierEnergy(_Answer):
+    """The energy of the active memories of one tier, now."""
+
+    tier: str
+    memories: int
+    lowest: float
+    mean: float
+    highest: float
+
+
+class MemoryEnergy(_Answer):
+    """How lively one memory is.
+
+    Attributes:
+        heat: How much it is in use, 0 to 1.
+        decay: How far it is on its way out, 0 to 1.
+        leaves_at: When it leaves the answers unless it is used; None for never.
+    """
+
+    memory_id: str
+    memory_type: MemoryType
+    tier: str
+    energy: float
+    heat: float
+    decay: float
+    leaves_at: datetime | None = None
+
+
+class EnergyReport(_Answer):
+    """The energy of a user's active memories, by tier and for those that fade first."""
+
+    policy: str
+    tiers: tuple[TierEnergy, ...] = ()
+    faintest: tuple[MemoryEnergy, ...] = ()
+
+
+class PromotedMemory(_Answer):
+    """A habit and where it came from."""
+
+    habit_id: str
+    source_id: str | None
+    status: MemoryStatus
+    promoted_at: datetime
+
+
+class Candidate(_Answer):
+    """Knowledge on its way to a habit, and what is missing."""
+
+    memory_id: str
+    missing: tuple[str, ...] = ()
+
+
+class PromotionsReport(_Answer):
+    """What was promoted, what is ready, what is nearly."""
+
+    habits: int = 0
+    promoted: tuple[PromotedMemory, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    tiers: Mapping[str, int] = Field(default_factory=dict)
+
+
+class HealthReport(_Answer):
+    """What is not well with a user's memories."""
+
+    memories: int
+    diagnoses: tuple[Diagnosis, ...] = ()
+
+
+class ValidationReport(_Answer):
+    """What is wrong with a user's memories; counted in full, the first quoted."""
+
+    memories: int
+    counts: Mapping[str, int] = Field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+class RepairReport(_Answer):
+    """What was wrong with a memory, and what was mended."""
+
+    memory_id: str
+    dry_run: bool = False
+    found: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+
+
+class LinkNow(_Answer):
+    """A link, as sure as it is now."""
+
+    target_id: str
+    kind: str
+    confidence: float
+    exists: bool
+
+
+class Inspection(_Answer):
+    """Everything about one memory's life.
+
+    Attributes:
+        states: Lifecycle, verification, policy class, tier, term, placement.
+        values: Quality, heat, decay score and energy, each 0 or more.
+        explanations: The numbers in words.
+        next_step: What a pass would do to it now.
+        links: Its links, as sure as they are now.
+        missing_sources: Turns it names that do not exist.
+        problems: What is wrong with it.
+    """
+
+    memory: AnyMemory
+    states: Mapping[str, str]
+    values: Mapping[str, float]
+    explanations: tuple[str, ...]
+    leaves_at: datetime | None = None
+    next_step: Transition | None = None
+    links: tuple[LinkNow, ...] = ()
+    missing_sources: tuple[str, ...] = ()
+    problems: tuple[Finding, ...] = ()
+
+
+# --- operations that look at memories' lives, and mend them, for whoever operates a store
+
+MOST_LISTED: Final = 50
+
+
+class OfPopulation(Question):
+    """Which memories are meant.
+
+    Attributes:
+        test_only: Test memories only; without it, all others.
+    """
+
+    test_only: bool = False
+
+    @property
+    def population(self) -> Population:
+        """Which memories are looked at."""
+        return Population.TEST if self.test_only else Population.REAL
+
+
+STATUS: Final = Operation(
+    "status", OfPopulation, StatusReport, "How memories stand.", access=Access.READ
+)
+ENERGY: Final = Operation(
+    "energy", OfPopulation, EnergyReport, "How lively memories are.", access=Access.READ
+)
+PROMOTIONS: Final = Operation(
+    "promotions",
+    OfPopulation,
+    PromotionsReport,
+    "What was promoted, and what is nearly.",
+    access=Access.READ,
+)
+HEALTH: Final = Operation(
+    "health", OfPopulation, HealthReport, "What is not well.", access=Access.READ
+)
+INSPECT: Final = Operation(
+    "inspect", AboutMemory, Inspection, "All about one memory's life.", access=Access.READ
+)
+VALIDATE: Final = Operation(
+    "validate",
+    OfPopulation,
+    ValidationReport,
+    "Orphans, broken links, duplicates, bad fields.",
+    access=Access.READ,
+)
+REPAIR: Final = Operation("repair", ActOn, RepairReport, "Mend one memory.", access=Access.ADMIN)
+
+INSPECTION_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
+    STATUS,
+    ENERGY,
+    PROMOTIONS,
+    HEALTH,
+    INSPECT,
+    VALIDATE,
+    REPAIR,
+)
+
+
+class InspectionHandlers:
+    """Carries out the operations of this module.
+
+    Args:
+        repository: Where memories are kept; it stamps what it writes.
+        rules: By which memories live.
+        health_rules: From where on something is unhealthy.
+        clock: The present.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        rules: LifecycleRules,
+        health_rules: HealthRules,
+        clock: Clock,
+        new_write_id: NewWriteId,
+    ) -> None:
+        self._repository = repository
+        self._rules = rules
+        self._health_rules = health_rules
+        self._clock = clock
+        self._new_write_id = new_write_id
+
+    def register(self, handlers: Handlers) -> None:
+        """Add every operation of this module."""
+        handlers.add(STATUS, self.status)
+        handlers.add(ENERGY, self.energy)
+        handlers.add(PROMOTIONS, self.promotions)
+        handlers.add(HEALTH, self.health)
+        handlers.add(INSPECT, self.inspect)
+        handlers.add(VALIDATE, self.validate)
+        handlers.add(REPAIR, self.repair)
+
+    async def status(self, scope: Scope, asked: OfPopulation) -> StatusReport:
+        """How memories stand, from counts alone."""
+        whose, count, now = of_population(asked.population), self._repository.count, self._clock()
+        types: dict[MemoryType, TypeStatus] = {}
+        tests = 0
+        for kind in STORED_TYPES:
+            by_status = {
+                status: await count(scope, kind, (whose, Equals("status", status.value)))
+                for status in MemoryStatus
+            }
+            types[kind] = TypeStatus(
+                memories=sum(by_status.values()),
+                by_status={status: n for status, n in by_status.items() if n},
+                due=await count(scope, kind, (whose, due_by(now))),
+            )
+            tests += await count(scope, kind, (of_population(Population.TEST),))
+        return StatusReport(
+            policy=self._book(scope).policy.name,
+            types=types,
+            test_memories=tests,
+            waiting=await count(scope, MemoryType.EPISODIC, (whose, Missing("consolidated_at"))),
+            to_consider=await count(scope, MemoryType.SEMANTIC, (whose, *to_consider(self._rules))),
+        )
+
+    async def energy(self, scope: Scope, asked: OfPopulation) -> EnergyReport:
+        """How lively active memories are."""
+        now, energy, book = self._clock(), Energy(self._rules.energy), self._book(scope)
+        active = (Equals("status", MemoryStatus.ACTIVE.value),)
+        rows: list[MemoryEnergy] = []
+        async for page in pages(self._repository, scope, asked.population, where=active):
+            rows += [
+                MemoryEnergy(
+                    memory_id=memory.id,
+                    memory_type=memory.type,
+                    tier=tier_of(memory, self._rules).value,
+                    energy=energy.value(memory, now),
+                    heat=heat(memory, now, self._rules),
+                    decay=decay_score(memory, now, self._rules),
+                    leaves_at=book.policy.leaves_at(memory),
+                )
+                for memory in page
+            ]
+        tiers: dict[str, list[float]] = {}
+        for row in rows:
+            tiers.setdefault(row.tier, []).append(row.energy)
+        rows.sort(key=lambda row: (-row.decay, row.energy, row.memory_id))
+        return EnergyReport(
+            policy=book.policy.name,
+            tiers=tuple(
+                TierEnergy(
+                    tier=tier,
+                    memories=len(values),
+                    lowest=min(values),
+                    mean=sum(values) / len(values),
+                    highest=max(values),
+                )
+                for tier, values in sorted(tiers.items())
+            ),
+            faintest=tuple(rows[:MOST_LISTED]),
+        )
+
+    async def promotions(self, scope: Scope, asked: OfPopulation) -> PromotionsReport:
+        """What was promoted, and what the next pass would consider."""
+        now = self._clock()
+        habits: list[ProceduralMemory] = []
+        tiers: Counter[str] = Counter()
+        candidates: list[Candidate] = []
+        async for page in pages(self._repository, scope, asked.population):
+            for memory in page:
+                if memory.vitals is not None and memory.vitals.last_promotion is not None:
+                    tiers[tier_of(memory, self._rules).value] += 1
+                if isinstance(memory, ProceduralMemory):
+                    habits.append(memory)
+                elif isinstance(memory, SemanticMemory):
+                    missing = promotable(memory, now, self._rules).missing
+                    if len(missing) <= 1:
+                        candidates.append(Candidate(memory_id=memory.id, missing=missing))
+        habits.sort(key=lambda habit: habit.created_at, reverse=True)
+        candidates.sort(key=lambda one: (len(one.missing), one.memory_id))
+        return PromotionsReport(
+            habits=len(habits),
+            promoted=tuple(
+                PromotedMemory(
+                    habit_id=habit.id,
+                    source_id=habit.vitals.promoted_from if habit.vitals else None,
+                    status=habit.status,
+                    promoted_at=habit.created_at,
+                )
+                for habit in habits[:MOST_LISTED]
+            ),
+            candidates=tuple(candidates[:MOST_LISTED]),
+            tiers=dict(tiers),
+        )
+
+    async def health(self, scope: Scope, asked: OfPopulation) -> HealthReport:
+        """What is not well."""
+        seen, found = await health(
+            self._repository,
+            scope,
+            asked.population,
+            self._clock(),
+            self._book(scope),
+            self._health_rules,
+        )
+        return HealthReport(memories=seen, diagnoses=tuple(found))
+
+    async def validate(self, scope: Scope, asked: OfPopulation) -> ValidationReport:
+        """What is wrong."""
+        seen, found = await validate(
+            self._repository, scope, asked.population, self._clock(), self._book(scope)
+        )
+        counts = Counter(finding.problem.value for finding in found)
+        return ValidationReport(
+            memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
+        )
+
+    async def repair(self, scope: Scope, asked: ActOn) -> RepairReport:
+        """Mend one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory, and only those may be mended.
+        """
+        await meant(self._repository, scope, asked)
+        repairer = Repairer(self._repository, self._book(scope), self._new_write_id)
+        now = self._clock()
+        found = tuple(await repairer.findings(scope, asked.memory_id, now))
+        if asked.dry_run:
+            return RepairReport(memory_id=asked.memory_id, dry_run=True, found=found)
+        mended = await repairer.repair(scope, asked.memory_id, now)
+        return RepairReport(memory_id=asked.memory_id, found=found, mended=tuple(mended))
+
+    async def inspect(self, scope: Scope, asked: AboutMemory) -> Inspection:
+        """All about one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        memory = await one_memory(self._repository, scope, asked.memory_id)
+        now, rules, book = self._clock(), self._rules, self._book(scope)
+        problems = await Repairer(self._repository, book, self._new_write_id).findings(
+            scope, memory.id, now
+        )
+        worth = quality(memory, now, rules)
+        sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
+        links = memory.links if isinstance(memory, DerivedMemory) else ()
+        there = await self._repository.get(scope, [*sources, *(link.target_id for link in links)])
+        explanations = [worth.explain(), book.policy.explain(memory, now)]
+        if isinstance(memory, DerivedMemory):
+            explanations.append(memory.confidence.explain(now, rules.weights))
+        return Inspection(
+            memory=memory,
+            states={
+                "lifecycle": lifecycle_of(memory).value,
+                "verification": verification_of(memory).value,
+                "policy class": policy_class(memory, rules).value,
+                "tier": tier_of(memory, rules).value,
+                "term": term_of(memory, rules).value,
+                "placement": memory.placement.value if memory.placement else "hot",
+            },
+            values={
+                "quality": worth.value,
+                "durable": worth.durable,
+                "heat": heat(memory, now, rules),
+                "decay": decay_score(memory, now, rules),
+                "energy": Energy(rules.energy).value(memory, now),
+            },
+            explanations=tuple(explanations),
+            leaves_at=book.policy.leaves_at(memory),
+            next_step=book.decide(memory, now),
+            links=tuple(
+                LinkNow(
+                    target_id=link.target_id,
+                    kind=link.kind.value,
+                    confidence=edge_confidence(link, now, rules.edges),
+                    exists=link.target_id in there,
+                )
+                for link in links
+            ),
+            missing_sources=tuple(source for source in sources if source not in there),
+            problems=tuple(problems),
+        )
+
+    def _book(self, scope: Scope) -> Rulebook:
+        return rulebook(self._rules, scope.namespace)

@@ -1,0 +1,314 @@
+"""Operations on what is composed from memories: profiles, topics, boxes, guidelines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from engram.digests.names import name_key, names_in
+from engram.digests.profiles import USER_KEY
+from engram.domain.digests import (
+    BoxDetail,
+    EntityKind,
+    GuidelineDetail,
+    Line,
+    Merge,
+    ProfileDetail,
+    SealReason,
+    Tally,
+    TopicDetail,
+)
+from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.scope import Access, Scope, check_identifier
+from engram.errors import InvalidQuery, MemoryNotFound
+from engram.operations.registry import Handlers, Operation, Question
+from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
+
+_MOST = 1000
+_PAGE = 200
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Profile(_Answer):
+    """What is known about one person, place or project, or how the user behaves.
+
+    Attributes:
+        memory_id: The version this is; ``history`` shows the others.
+        name: The fullest name.
+        aliases: Its other names.
+        kind: What it is; "user" for the user.
+        lines: What is known, most important first, each with the memories it rests on.
+        merges: Which names were taken for one bearer, and what decided it.
+        omitted: Memories that found no room in it.
+        updated_at: Timestamp of the latest thing it rests on.
+        generation: Counts its versions, from 0.
+    """
+
+    memory_id: str
+    name: str
+    aliases: tuple[str, ...]
+    kind: EntityKind
+    lines: tuple[Line, ...]
+    merges: tuple[Merge, ...]
+    omitted: tuple[str, ...]
+    updated_at: datetime
+    generation: int
+
+
+class Topic(_Answer):
+    """What is known under one topic.
+
+    Attributes:
+        memory_id: The version this is.
+        name: The topic's word.
+        member_ids: The memories under it, newest first.
+        updated_at: Timestamp of the latest thing it rests on.
+        generation: Counts its versions, from 0.
+    """
+
+    memory_id: str
+    name: str
+    member_ids: tuple[str, ...]
+    updated_at: datetime
+    generation: int
+
+
+class MemoryBox(_Answer):
+    """A run of turns on one topic, sealed.
+
+    Attributes:
+        memory_id: Of the box; what was derived from its turns is linked to it.
+        session_id: The conversation.
+        opened: Timestamp of its first turn.
+        last: Timestamp of its last turn.
+        sealed: Why it was sealed.
+        topic: The words that tell what it is about.
+        episode_ids: Its turns, in order.
+        trace_id: Shared by the boxes in which its topic comes back.
+    """
+
+    memory_id: str
+    session_id: str | None
+    opened: datetime
+    last: datetime
+    sealed: SealReason
+    topic: tuple[str, ...]
+    episode_ids: tuple[str, ...]
+    trace_id: str
+
+
+class Guidelines(_Answer):
+    """What became of earlier memories, and what extractions are told because of it.
+
+    Attributes:
+        guidance: Lines that extractions read.
+        tallies: What became of memories, by category and predicate.
+    """
+
+    guidance: tuple[str, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+
+class AboutSomebody(Question):
+    """A question about one person, place or project.
+
+    Attributes:
+        name: Any of its names; None for the user.
+        as_of: What was known then; None for now.
+    """
+
+    name: str | None = None
+    as_of: datetime | None = None
+
+
+class AboutBoxes(Question):
+    """A question about boxes, of one session or of all."""
+
+    session_id: str | None = None
+
+
+PROFILE: Final = Operation(
+    "profile",
+    AboutSomebody,
+    Profile,
+    "What is known about somebody or something, in few lines.",
+    access=Access.READ,
+)
+PROFILES: Final = Operation(
+    "profiles",
+    Question,
+    tuple[Profile, ...],
+    "Everyone and everything with a profile.",
+    access=Access.READ,
+)
+TOPICS: Final = Operation(
+    "topics", Question, tuple[Topic, ...], "What is known, by topic.", access=Access.READ
+)
+BOXES: Final = Operation(
+    "boxes",
+    AboutBoxes,
+    tuple[MemoryBox, ...],
+    "Runs of turns on one topic, sealed.",
+    access=Access.READ,
+)
+GUIDELINES: Final = Operation(
+    "guidelines",
+    Question,
+    Guidelines,
+    "What consolidation learnt from what became of memories.",
+    access=Access.READ,
+)
+
+DIGEST_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
+    PROFILE,
+    PROFILES,
+    TOPICS,
+    BOXES,
+    GUIDELINES,
+)
+
+
+class DigestHandlers:
+    """Carries out the operations of this module.
+
+    Args:
+        repository: Where memories are kept.
+    """
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self._repository = repository
+
+    def register(self, handlers: Handlers) -> None:
+        """Add every operation of this module."""
+        handlers.add(PROFILE, self.profile)
+        handlers.add(PROFILES, self.profiles)
+        handlers.add(TOPICS, self.topics)
+        handlers.add(BOXES, self.boxes)
+        handlers.add(GUIDELINES, self.guidelines)
+
+    async def profile(self, scope: Scope, asked: AboutSomebody) -> Profile:
+        """The profile of whoever bears a name; the user's own without one.
+
+        Raises:
+            MemoryNotFound: nobody and nothing of that name has a profile.
+            InvalidQuery: several do.
+        """
+        if asked.name is None:
+            found = await self._read(scope, MemoryForm.PROFILE, [USER_KEY], asked.as_of)
+        else:
+            found = await self._named(scope, asked.name, asked.as_of)
+        if not found:
+            raise MemoryNotFound(
+                "No profile of this user has this name.",
+                hint="profiles() lists them; a profile appears with the first consolidation "
+                "that learns something about somebody.",
+            )
+        entities = {m.detail.entity for m in found if isinstance(m.detail, ProfileDetail)}
+        if len(entities) > 1:
+            raise InvalidQuery(
+                f"{len(entities)} profiles of this user have this name.",
+                allowed="a name that only one of them bears",
+                hint="profiles() lists them with all their names.",
+            )
+        return _profile(max(found, key=lambda m: (m.generation, m.id)))
+
+    async def profiles(self, scope: Scope, _: Question) -> tuple[Profile, ...]:
+        """Every profile, in order of names; the user's first."""
+        found = [_profile(m) for m in await self._read(scope, MemoryForm.PROFILE)]
+        return tuple(sorted(found, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
+
+    async def topics(self, scope: Scope, _: Question) -> tuple[Topic, ...]:
+        """Every topic, the largest first."""
+        found = [
+            Topic(
+                memory_id=m.id,
+                name=m.detail.name,
+                member_ids=m.detail.member_ids,
+                updated_at=m.known_at,
+                generation=m.generation,
+            )
+            for m in await self._read(scope, MemoryForm.TOPIC)
+            if isinstance(m.detail, TopicDetail)
+        ]
+        return tuple(sorted(found, key=lambda t: (-len(t.member_ids), t.name)))
+
+    async def boxes(self, scope: Scope, asked: AboutBoxes) -> tuple[MemoryBox, ...]:
+        """Sealed boxes, in order of time.
+
+        Raises:
+            InvalidScope: the session id has a form that is refused.
+        """
+        if asked.session_id is not None:
+            check_identifier(asked.session_id, "session id")
+        keys = None if asked.session_id is None else [f"session:{asked.session_id}"]
+        found = [
+            MemoryBox(memory_id=m.id, **m.detail.model_dump(exclude={"about", "keys", "terms"}))
+            for m in await self._read(scope, MemoryForm.BOX, keys)
+            if isinstance(m.detail, BoxDetail)
+        ]
+        return tuple(sorted(found, key=lambda box: (box.opened, box.memory_id)))
+
+    async def guidelines(self, scope: Scope, _: Question) -> Guidelines:
+        """The guidance, and what it rests on."""
+        found = await self._read(scope, MemoryForm.GUIDELINE)
+        newest = max(found, key=lambda m: (m.generation, m.id), default=None)
+        if newest is None or not isinstance(newest.detail, GuidelineDetail):
+            return Guidelines()
+        return Guidelines(guidance=newest.detail.guidance, tallies=newest.detail.tallies)
+
+    async def _named(self, scope: Scope, name: str, as_of: datetime | None) -> list[SemanticMemory]:
+        """Who bears exactly this name; else, whose name it is a part of."""
+        keys = dict.fromkeys([name_key(name), *(name_key(n.name) for n in names_in(name))])
+        exact = await self._read(scope, MemoryForm.PROFILE, [f"name:{k}" for k in keys], as_of)
+        if exact or len(keys) > 1 or " " in name.strip():
+            return exact
+        return await self._read(scope, MemoryForm.PROFILE, [f"part:{name_key(name)}"], as_of)
+
+    async def _read(
+        self,
+        scope: Scope,
+        form: MemoryForm,
+        keys: Sequence[str] | None = None,
+        as_of: datetime | None = None,
+    ) -> list[SemanticMemory]:
+        where: Filter = (Equals("form", form.value),)
+        if keys is not None:
+            where = (*where, AnyOf("detail.keys", tuple(keys)))
+        if as_of is None:
+            where = (*where, Equals("status", MemoryStatus.ACTIVE.value))
+        else:
+            replaced = Not(Between("superseded_known_at", at_most=as_of))
+            where = (*where, Between("known_at", at_most=as_of), replaced)
+        found: list[SemanticMemory] = []
+        cursor: str | None = None
+        while len(found) < _MOST:
+            page = await self._repository.scroll(
+                scope, MemoryType.SEMANTIC, where=where, limit=_PAGE, cursor=cursor
+            )
+            found += [m for m in page.memories if isinstance(m, SemanticMemory)]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return [memory for memory in found if not memory.is_test]
+
+
+def _profile(memory: SemanticMemory) -> Profile:
+    detail = memory.detail
+    assert isinstance(detail, ProfileDetail)  # noqa: S101 - for the type checker; only profiles come here
+    return Profile(
+        memory_id=memory.id,
+        name=detail.name,
+        aliases=detail.aliases,
+        kind=detail.kind,
+        lines=detail.lines,
+        merges=detail.merges,
+        omitted=detail.omitted,
+        updated_at=memory.known_at,
+        generation=memory.generation,
+    )

@@ -1,0 +1,106 @@
+"""Operations that remove memories for good, and who carries them out."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from engram.contracts import names
+from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
+from engram.domain.scope import Access, Scope
+from engram.errors import InvalidQuery
+from engram.operations.registry import AboutMemory, Handlers, Operation, Question
+from engram.ports import Scrubber
+from engram.storage.payload import is_memory_id
+from engram.storage.updates import no_memory
+from engram.temporal.gateway import WorkflowGateway
+
+
+class EraseUser(Question):
+    """Erase everything of the user. There is nothing to choose."""
+
+
+ERASE: Final = Operation(
+    "erase",
+    EraseUser,
+    ErasureReceipt,
+    "Erase everything of this user, for good.",
+    access=Access.ADMIN,
+)
+
+FORGET: Final = Operation(
+    "forget",
+    AboutMemory,
+    ForgetReceipt,
+    "Forget one memory, and what rests only on it.",
+    access=Access.WRITE,
+)
+
+
+class Compact(Question):
+    """Rewrite all files. There is nothing to choose."""
+
+
+COMPACT: Final = Operation(
+    "compact",
+    Compact,
+    CompactReceipt,
+    "Rewrite all files of a data folder without what was deleted.",
+    access=Access.ADMIN,
+)
+
+FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET, COMPACT)
+
+
+class ForgettingHandlers:
+    """Carries out the operations of this module.
+
+    Args:
+        gateway: Reaches the workflows.
+        scrubber: Rewrites the files, in the process that owns them; None elsewhere.
+    """
+
+    def __init__(self, gateway: WorkflowGateway, scrubber: Scrubber | None = None) -> None:
+        self._gateway = gateway
+        self._scrubber = scrubber
+
+    def register(self, handlers: Handlers) -> None:
+        """Add every operation of this module."""
+        handlers.add(ERASE, self.erase)
+        handlers.add(FORGET, self.forget)
+        handlers.add(COMPACT, self.compact)
+
+    async def forget(self, scope: Scope, asked: AboutMemory) -> ForgetReceipt:
+        """Forget one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        # The id names a workflow, which must not take a name that is none of ours.
+        if not is_memory_id(asked.memory_id):
+            raise no_memory(asked.memory_id)
+        return await self._gateway.forget(scope, asked.memory_id)
+
+    async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
+        """Erase everything of a user; ends when nothing is left."""
+        del asked
+        erasing = partial(self._gateway.erase, scope)
+        if self._scrubber is not None:
+            return await self._scrubber.erase(names.erasure_workflow_id(scope), erasing)
+        receipt = await erasing()
+        return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
+
+    async def compact(self, scope: Scope, asked: Compact) -> CompactReceipt:
+        """Rewrite all files, whoever's memories they hold.
+
+        Raises:
+            InvalidQuery: the files belong to servers.
+        """
+        del scope, asked
+        if self._scrubber is None:
+            raise InvalidQuery(
+                "Only a data folder can be compacted.",
+                allowed="the embedded mode",
+                hint="Have Qdrant optimise its collections, and Temporal's database reclaim space.",
+            )
+        return await self._scrubber.compact()

@@ -1,0 +1,185 @@
+"""Candidates on their way to becoming answers, and the answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance
+
+# --- what recall gives back
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScorePart(_Value):
+    """One part of a score.
+
+    Attributes:
+        name: What was looked at: sparse, dense, around, subject, substance, cue, period
+            and asking make up the score of a search; lifecycle, cold, confidence, faded
+            and importance are what the memory is; link, outdated, replaces, replaced,
+            negated, same_words and reranked moved it.
+        raw: What was measured: cosine similarity, BM25 score, confidence of the
+            link, number of negations, factor. None where nothing was.
+        value: The same, brought to 0 to 1.
+        weight: What it was multiplied with.
+        contribution: What it added to the score, or took from it.
+    """
+
+    name: str
+    raw: float | None
+    value: float
+    weight: float
+    contribution: float
+
+
+class ExplainedLink(_Value):
+    """An edge on the way from an answer to this memory.
+
+    Attributes:
+        source_id: The memory it leads from.
+        kind: Why the two are linked.
+        confidence: 0 to 1.
+    """
+
+    source_id: str
+    kind: str
+    confidence: float
+
+
+class RecallExplanation(_Value):
+    """Why a memory came back, and came back where it did.
+
+    ``str()`` of it is for people; the fields, also as JSON, are for programs.
+
+    Attributes:
+        parts: What the score is made of; their contributions sum up to it.
+        filters: What the request asked for and this memory passed, in words.
+        linked_from: The hit whose link led here, where one did.
+        links: The whole way there, from an answer on.
+        confidence: The composite confidence in one sentence; None for episodes.
+        provenance: The run that wrote the memory.
+        run_url: Where the Temporal UI shows that run, when there is a UI.
+    """
+
+    parts: tuple[ScorePart, ...]
+    filters: tuple[str, ...]
+    linked_from: str | None = None
+    links: tuple[ExplainedLink, ...] = ()
+    confidence: str | None = None
+    provenance: Provenance = Provenance()
+    run_url: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The explanation in a few lines."""
+        total = sum(part.contribution for part in self.parts)
+        lines = [f"score {total:.3f} = {' '.join(map(_said, self.parts)).removeprefix('+ ')}"]
+        lines.extend(
+            f"linked from {link.source_id} ({link.kind}, conf={link.confidence:.2f})"
+            for link in self.links
+        )
+        lines.append(f"passed: {', '.join(self.filters)}")
+        if self.confidence is not None:
+            lines.append(f"confidence {self.confidence}")
+        origin = self.provenance
+        if origin.workflow_id is not None:
+            written = f"written by {origin.workflow_id}"
+            written += f" run {origin.run_id}" if origin.run_id else ""
+            written += f" with {origin.model}" if origin.model else ""
+            lines.append(written)
+        if self.run_url is not None:
+            lines.append(f"see {self.run_url}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """See :attr:`text`."""
+        return self.text
+
+
+def _said(part: ScorePart) -> str:
+    sign = "-" if part.contribution < 0 else "+"
+    raw = "" if part.raw is None else f" ({part.raw:.2f})"
+    return f"{sign} {abs(part.contribution):.3f} {part.name}{raw}"
+
+
+class RecallHit(_Value):
+    """One answer.
+
+    Attributes:
+        memory: What is remembered. A hit of an episode is that turn, nothing wider.
+        score: 0 to 1, best first. Comparable within one answer only.
+        confidence: The composite score at the time of asking, 0 to 1; None for episodes.
+        sources: The episodes it was concluded from, when asked for.
+        negated_by: Negations, known later, that speak against this episode.
+        explanation: When asked for.
+    """
+
+    memory: AnyMemory
+    score: float = Field(ge=0, le=1)
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    sources: tuple[Episode, ...] = ()
+    negated_by: tuple[str, ...] = ()
+    explanation: RecallExplanation | None = None
+
+
+# --- a candidate on its way to becoming an answer
+
+
+def part_of(name: str, value: float, weight: float, raw: float | None = None) -> ScorePart:
+    """A part of a score.
+
+    Args:
+        name: What was looked at.
+        value: What was found, 0 to 1.
+        weight: Its share of the score; negative where it takes away.
+        raw: What was measured, where that is another number.
+    """
+    return ScorePart(name=name, raw=raw, value=value, weight=weight, contribution=value * weight)
+
+
+def change(name: str, by: float, raw: float | None = None) -> ScorePart:
+    """A part that adds ``by`` to a score, or takes it away."""
+    return part_of(name, abs(by), 1.0 if by > 0 else -1.0, raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A memory with its score and what the score is made of; never changed, only replaced.
+
+    Attributes:
+        parts: Their contributions sum up to the score.
+        links: The steps by which it was reached, from an answer on.
+        negated_by: Negations that speak against it.
+    """
+
+    memory: AnyMemory
+    score: float
+    parts: tuple[ScorePart, ...] = ()
+    links: tuple[ExplainedLink, ...] = ()
+    negated_by: tuple[str, ...] = ()
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether Engram concluded it, rather than having been told."""
+        return self.memory.type is not MemoryType.EPISODIC
+
+    def moved_to(self, score: float, name: str, raw: float | None = None) -> Ranked:
+        """The same with another score; the difference becomes a part of this name."""
+        if score == self.score:
+            return self
+        part = change(name, score - self.score, raw)
+        return replace(self, score=score, parts=(*self.parts, part))
+
+    def times(self, factor: float, name: str) -> Ranked:
+        """The same with its score multiplied."""
+        return self.moved_to(min(1.0, self.score * factor), name, factor)
+
+
+def by_score(found: list[Ranked]) -> list[Ranked]:
+    """Best first, ties by id."""
+    return sorted(found, key=lambda one: (-one.score, one.memory.id))

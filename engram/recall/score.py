@@ -1,0 +1,241 @@
+"""The score of a candidate: relevance to the question, weight of the memory, and why."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from engram.domain.confidence import ConfidenceWeights
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    LifecycleState,
+    MemoryType,
+    SemanticMemory,
+)
+from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
+from engram.language.query import Analysis, holds_cue
+from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
+from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
+from engram.recall.search import Found, Question
+
+# --- one score out of what a question asks for and what a memory is: a weighted sum of parts
+#
+# Every part lies in 0 to 1. The sum is divided by what it could be at most.
+
+_WORD = re.compile(r"[^\W_]+")
+# With so many words a turn says as much as turns of a conversation do.
+_MANY_WORDS = 80
+# A conclusion names what it is about among its first words.
+_SUBJECT_WORDS = 4
+_SUBJECT_CHARACTERS = 80
+_LOG_OF_MANY = math.log1p(_MANY_WORDS)
+# How many of a session's best tell how well it answers.
+_BEST_OF_SESSION = 3
+
+
+def score(found: Sequence[Found], analysis: Analysis, weights: RankingWeights) -> list[Ranked]:
+    """Every candidate with its score and the parts it is made of, best first, ties by id."""
+    around = _around(found)
+    shares = _shares(weights)
+    return by_score([_scored(one, analysis, shares, around) for one in found])
+
+
+def _scored(one: Found, analysis: Analysis, shares: _Shares, around: Mapping[str, float]) -> Ranked:
+    memory, sides = one.memory, one.sides
+    # A conclusion is as good as its own match: it stands alone, whatever was said beside it.
+    beside = around.get(memory.id, sides.both)
+    match = sides.match
+    parts = [
+        part_of("sparse", sides.words, shares.sparse, match.sparse),
+        part_of("dense", sides.near, shares.dense, match.dense),
+        part_of("around", beside, shares.around),
+        part_of("substance", _substance(memory), shares.substance),
+    ]
+    if _is_subject(memory, analysis.subjects):
+        parts.append(part_of("subject", 1.0, shares.subject))
+    if analysis.asked and holds_cue(memory.content, analysis.asked):
+        parts.append(part_of("cue", 1.0, shares.cue))
+    if analysis.period is not None and analysis.period.holds(_moment(memory)):
+        parts.append(part_of("period", 1.0, shares.period))
+    if isinstance(memory, Episode) and memory.content.rstrip().endswith("?"):
+        parts.append(part_of("asking", 1.0, -shares.asking))
+    whole = sum([part.value * part.weight for part in parts])
+    ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
+    return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The weights, so that a memory with everything that speaks for it has a score of 1."""
+
+    sparse: float
+    dense: float
+    around: float
+    subject: float
+    substance: float
+    cue: float
+    period: float
+    asking: float
+
+
+def _shares(weights: RankingWeights) -> _Shares:
+    given = weights.model_dump()
+    total = sum(given.values()) - weights.asking or 1.0
+    return _Shares(**{name: weight / total for name, weight in given.items()})
+
+
+def _around(found: Sequence[Found]) -> dict[str, float]:
+    """For each turn, how well the best of its session match: what belongs together helps."""
+    sessions: dict[str, list[float]] = {}
+    for one in found:
+        if one.memory.session_id is not None and isinstance(one.memory, Episode):
+            sessions.setdefault(one.memory.session_id, []).append(one.sides.both)
+    worth = {
+        session: sum(sorted(values, reverse=True)[:_BEST_OF_SESSION]) / _BEST_OF_SESSION
+        for session, values in sessions.items()
+    }
+    return {
+        one.memory.id: worth[one.memory.session_id]
+        for one in found
+        if one.memory.session_id is not None and isinstance(one.memory, Episode)
+    }
+
+
+def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
+    """Whether the question names who speaks or, of a conclusion, what it is about."""
+    if isinstance(memory, Episode):
+        who = memory.speaker if memory.speaker is not None else memory.role
+        return not subjects.isdisjoint(_words_of(who))
+    begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
+    return not subjects.isdisjoint(_WORD.findall(begins)[:_SUBJECT_WORDS])
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(name.casefold()))
+
+
+def _substance(memory: AnyMemory) -> float:
+    if isinstance(memory, DerivedMemory):
+        # Nothing in it is idle talk.
+        return 1.0
+    words = memory.content.count(" ") + 1
+    return min(1.0, math.log1p(words) / _LOG_OF_MANY)
+
+
+def _moment(memory: AnyMemory) -> datetime:
+    return memory.event_at if isinstance(memory, DerivedMemory) else memory.timestamp
+
+
+# --- what a memory is, whatever was asked: its life, how sure Engram is, how fresh
+
+_NEUTRAL_IMPORTANCE = 0.5
+
+
+def weighted(
+    found: Sequence[Ranked], now: datetime, rules: LifecycleRules, factors: RankingFactors
+) -> list[Ranked]:
+    """The candidates with their scores weighted, best first."""
+    if not found:
+        return []
+    policy = policy_for(rules, found[0].memory.namespace)
+    return by_score([_weighted(one, now, policy, rules, factors) for one in found])
+
+
+def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
+    """What its state in life multiplies a score with; 1 for a memory that has none."""
+    match memory.lifecycle:
+        case LifecycleState.VALIDATED | LifecycleState.ACTIVE:
+            weight = factors.validated
+        case LifecycleState.CANDIDATE:
+            weight = factors.candidate
+        case LifecycleState.STALE:
+            weight = factors.stale
+        case _:
+            weight = 1.0
+    return weight * factors.disputed if is_disputed(memory) else weight
+
+
+def _weighted(
+    one: Ranked, now: datetime, policy: DecayPolicy, rules: LifecycleRules, factors: RankingFactors
+) -> Ranked:
+    memory, whole, parts = one.memory, one.score, list(one.parts)
+    for name, factor in _factors(memory, now, policy, rules, factors):
+        if factor == 1.0:
+            continue
+        after = min(1.0, whole * factor)
+        parts.append(change(name, after - whole, factor))
+        whole = after
+    return Ranked(memory, whole, tuple(parts), one.links, one.negated_by)
+
+
+def _factors(
+    memory: AnyMemory,
+    now: datetime,
+    policy: DecayPolicy,
+    rules: LifecycleRules,
+    factors: RankingFactors,
+) -> Iterator[tuple[str, float]]:
+    yield "lifecycle", lifecycle_weight(memory, factors)
+    if is_cold(memory, rules):
+        # Never more than behind what is hot: cold memories may be the only answer.
+        yield "cold", factors.cold
+    if isinstance(memory, Episode):
+        worth = min(1.0, policy.value(memory, now))
+        yield "faded", factors.faded + (1.0 - factors.faded) * worth
+    else:
+        sure = trust(memory, now, rules)
+        yield "confidence", factors.unsure + (1.0 - factors.unsure) * sure
+    if memory.importance < _NEUTRAL_IMPORTANCE:
+        missing = 1.0 - memory.importance / _NEUTRAL_IMPORTANCE
+        yield "importance", 1.0 - (1.0 - factors.unimportant) * missing
+
+
+# --- why an answer came back
+
+
+def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> RecallExplanation:
+    """Score parts, the way there, filters passed, and provenance of one answer."""
+    memory = one.memory
+    confidence = (
+        memory.confidence.explain(question.visibility.now, weights)
+        if isinstance(memory, DerivedMemory)
+        else None
+    )
+    return RecallExplanation(
+        parts=one.parts,
+        filters=tuple(_filters(one, question)),
+        linked_from=one.links[-1].source_id if one.links else None,
+        links=one.links,
+        confidence=confidence,
+        provenance=memory.provenance,
+    )
+
+
+def _filters(one: Ranked, question: Question) -> Iterator[str]:
+    request = question.request
+    yield f"type={one.memory.type.value}"
+    if request.as_of is not None:
+        yield f"known at {request.as_of.isoformat()}, not replaced then"
+    else:
+        yield f"status={one.memory.status.value}"
+    if request.valid_at is not None:
+        yield f"true at {request.valid_at.isoformat()}"
+    if isinstance(one.memory, SemanticMemory):
+        yield f"form={one.memory.form.value}"
+    if request.session_id is not None:
+        yield f"session={request.session_id}"
+    if request.tags:
+        yield f"tag in {', '.join(request.tags)}"
+    if request.min_confidence is not None and one.is_derived:
+        yield f"confidence>={request.min_confidence:g}"
+    if request.min_selectivity is not None and one.memory.type is MemoryType.SEMANTIC:
+        yield f"selectivity>={request.min_selectivity:g}"
+    if one.memory.type is not MemoryType.NEGATION and not one.negated_by:
+        yield "no negation in force"

@@ -1,0 +1,631 @@
+"""The stages of recall after scoring, in the order in which they run."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import structlog
+
+from engram.domain.identity import normalise
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    Link,
+    LinkKind,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    NegationFact,
+    SemanticMemory,
+)
+from engram.domain.rules import EdgeRules
+from engram.errors import EngramError
+from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
+from engram.lifecycle.links import edge_confidence
+from engram.ports import (
+    AnyOf,
+    Equals,
+    Filter,
+    MemoryRepository,
+    Reranker,
+    SearchRequest,
+    SparseVector,
+    TextVectors,
+)
+from engram.recall.request import Visibility, visible
+from engram.recall.results import ExplainedLink, Ranked, by_score
+from engram.recall.search import Question
+
+# --- following links: what the answers are connected with
+#
+# Activation spreads from the best answers along their links. A step passes on a
+# share of what it starts from, times how sure the link still is at the moment one
+# looks from, less with every step; links under the bound are not followed.
+# A memory that several answers lead to collects from each. ``ROUNDS`` rounds in the
+# manner of personalised PageRank (Page et al. 1998) then settle how much each is worth.
+
+HOPS = 2
+# What one step is worth, at full confidence of the link.
+STEP = 0.5
+# Weaker edges lead astray more often than not.
+WEAKEST = 0.2
+MOST_NEIGHBOURS = 100
+# Rounds of refinement.
+ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    source: str
+    target: str
+    kind: str
+    confidence: float
+
+
+async def follow(
+    repository: MemoryRepository,
+    question: Question,
+    found: Sequence[Ranked],
+    passes: Callable[[AnyMemory], bool],
+    rules: EdgeRules,
+) -> list[Ranked]:
+    """``found`` and what its best lead to, which passes the same filters, best first.
+
+    What was found as well gains: of what is missing in its score to 1, the share
+    that the links hint at. ``rules`` say how links weaken unless they are found again.
+    """
+    known = {one.memory.id: one for one in found}
+    seeds = {one.memory.id: one.score for one in found[: question.request.limit]}
+    memories = {one.memory.id: one.memory for one in found}
+    edges, paths = await _walk(repository, question, seeds, memories, passes, rules)
+    if not edges:
+        return list(found)
+    for memory_id, hint in _hints(seeds, edges).items():
+        steps = paths.get(memory_id)
+        if steps is None or hint <= 0.0:
+            continue
+        one = known.get(memory_id, Ranked(memories[memory_id], 0.0))
+        raised = one.moved_to(one.score + hint * (1.0 - one.score), "link", steps[-1].confidence)
+        known[memory_id] = replace(raised, links=steps)
+    return by_score(list(known.values()))
+
+
+async def _walk(
+    repository: MemoryRepository,
+    question: Question,
+    seeds: Mapping[str, float],
+    memories: dict[str, AnyMemory],
+    passes: Callable[[AnyMemory], bool],
+    rules: EdgeRules,
+) -> tuple[list[_Edge], dict[str, tuple[ExplainedLink, ...]]]:
+    """Edges up to ``HOPS`` away, and the surest path to each memory; reads what is missing."""
+    edges: list[_Edge] = []
+    paths: dict[str, tuple[ExplainedLink, ...]] = {}
+    border = sorted(seeds, key=lambda memory_id: (-seeds[memory_id], memory_id))
+    walked: set[str] = set()
+    for _ in range(HOPS):
+        outward = [
+            edge
+            for memory_id in border
+            if memory_id not in walked
+            for edge in _edges(question, memories.get(memory_id), rules)
+        ]
+        walked.update(border)
+        outward.sort(key=lambda edge: (-edge.confidence, edge.target, edge.source))
+        missing = {edge.target: None for edge in outward if edge.target not in memories}
+        wanted = list(missing)[:MOST_NEIGHBOURS]
+        if wanted:
+            fetched = await repository.get(question.scope, wanted, question.request.types)
+            memories |= {key: memory for key, memory in fetched.items() if passes(memory)}
+        reached = [edge for edge in outward if edge.target in memories]
+        for edge in reached:
+            step = ExplainedLink(source_id=edge.source, kind=edge.kind, confidence=edge.confidence)
+            paths.setdefault(edge.target, (*paths.get(edge.source, ()), step))
+        edges.extend(reached)
+        border = sorted({edge.target for edge in reached})
+    return edges, paths
+
+
+def _edges(question: Question, memory: AnyMemory | None, rules: EdgeRules) -> list[_Edge]:
+    if not isinstance(memory, DerivedMemory):
+        return []
+    moment = question.visibility.moment
+    return [
+        _Edge(memory.id, link.target_id, link.kind.value, confidence)
+        for link in memory.links
+        if _known(question, link)
+        and (confidence := edge_confidence(link, moment, rules)) >= WEAKEST
+    ]
+
+
+def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, float]:
+    """How strongly the links of all others speak for each memory they lead to, 0 to 1."""
+    hints: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        rest = dict.fromkeys((edge.target for edge in edges), 1.0)
+        for edge in edges:
+            # What was asked for stays the source of everything.
+            worth = max(seeds.get(edge.source, 0.0), hints.get(edge.source, 0.0))
+            # As independent hints: several add up, and never past 1.
+            rest[edge.target] *= 1.0 - worth * edge.confidence * STEP
+        hints = {target: 1.0 - left for target, left in rest.items()}
+    return hints
+
+
+def _known(question: Question, link: Link) -> bool:
+    as_of = question.visibility.as_of
+    return as_of is None or link.first_seen <= as_of
+
+
+# --- what was replaced never stands above what replaced it
+
+# Just enough to come after, so that it stays near what it belongs to.
+JUST_BELOW = 0.999
+
+
+def below_successors(found: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, each replaced memory after the one that replaced it, where both are there.
+
+    Both are there only when the question is about a time at which either may
+    have been true (``valid_at``).
+    """
+    known = {one.memory.id: one for one in found}
+    for memory_id in list(known):
+        _lower(memory_id, known, set())
+    return by_score(list(known.values()))
+
+
+def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
+    one = known[memory_id]
+    successor = one.memory.superseded_by if isinstance(one.memory, DerivedMemory) else None
+    if successor is None or successor not in known or memory_id in path:
+        return
+    _lower(successor, known, path | {memory_id})
+    bound = known[successor].score * JUST_BELOW
+    if one.score > bound:
+        known[memory_id] = one.moved_to(bound, "replaced")
+
+
+# --- turns that say what was replaced since: they come after what replaced it
+#
+# A turn is outdated when every conclusion drawn from it was replaced. It stays an
+# answer, for what was said was said, but stands behind the conclusion that holds
+# now, which is brought up where the search did not.
+
+# Conclusions of the turns in question; more than this many are not looked through.
+_MOST = 200
+# A value can be replaced by one that was replaced in turn.
+_LONGEST_CHAIN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Finds outdated turns, and puts them in their place.
+
+    Args:
+        repository: Where conclusions are.
+        factor: What the score of an outdated turn is multiplied with.
+    """
+
+    repository: MemoryRepository
+    factor: float
+
+    async def put_behind(
+        self,
+        question: Question,
+        found: Sequence[Ranked],
+        passes: Callable[[AnyMemory], bool],
+    ) -> list[Ranked]:
+        """``found``, outdated turns lowered and behind what replaced them, best first."""
+        turns = [one.memory.id for one in found if isinstance(one.memory, Episode)]
+        if not turns or question.request.valid_at is not None:
+            return list(found)
+        # Most turns have nothing replaced, which the store tells at once.
+        replaced = await self._drawn_from(question, turns, replaced=True)
+        if not replaced:
+            return list(found)
+        suspects = {turn for one in replaced for turn in one.source_episode_ids}
+        turns = [turn for turn in turns if turn in suspects]
+        drawn = await self._drawn_from(question, turns, replaced=False)
+        stale = _all_replaced(drawn, turns, question)
+        if not stale:
+            return list(found)
+        standing = await self._successors(question, stale)
+        return _reordered(found, stale, standing, passes, self.factor)
+
+    async def _drawn_from(
+        self, question: Question, turns: Sequence[str], *, replaced: bool
+    ) -> list[SemanticMemory]:
+        """What was concluded from the turns; only what was replaced since, or everything."""
+        of_turns: Filter = (AnyOf("source_episode_ids", tuple(turns)),)
+        gone: Filter = (Equals("status", MemoryStatus.SUPERSEDED.value),) if replaced else ()
+        page = await self.repository.scroll(
+            question.scope,
+            MemoryType.SEMANTIC,
+            where=(*of_turns, *gone),
+            descending=True,
+            limit=_MOST,
+        )
+        return [one for one in page.memories if isinstance(one, SemanticMemory)]
+
+    async def _successors(
+        self, question: Question, stale: Mapping[str, Sequence[SemanticMemory]]
+    ) -> dict[str, SemanticMemory]:
+        """What stands today in place of each outdated turn's conclusions, by turn."""
+        wanted = {one.superseded_by for old in stale.values() for one in old}
+        known: dict[str, SemanticMemory] = {}
+        for _ in range(_LONGEST_CHAIN):
+            missing = sorted(key for key in wanted if key is not None and key not in known)
+            if not missing:
+                break
+            read = await self.repository.get(question.scope, missing, (MemoryType.SEMANTIC,))
+            new = {key: one for key, one in read.items() if isinstance(one, SemanticMemory)}
+            known |= new
+            wanted = {one.superseded_by for one in new.values() if _replaced(one, question)}
+            if not new:
+                break
+        return {
+            turn: standing
+            for turn, old in stale.items()
+            if (standing := _last(old[0], known, question)) is not None
+        }
+
+
+def _all_replaced(
+    drawn: Sequence[SemanticMemory], turns: Sequence[str], question: Question
+) -> dict[str, list[SemanticMemory]]:
+    wanted = set(turns)
+    by_turn: dict[str, list[SemanticMemory]] = {}
+    for one in drawn:
+        if question.visibility.as_of is not None and one.known_at > question.visibility.as_of:
+            continue
+        for turn in wanted.intersection(one.source_episode_ids):
+            by_turn.setdefault(turn, []).append(one)
+    return {
+        turn: old for turn, old in by_turn.items() if all(_replaced(one, question) for one in old)
+    }
+
+
+def _replaced(one: SemanticMemory, question: Question) -> bool:
+    moment = one.superseded_known_at
+    as_of = question.visibility.as_of
+    return moment is not None and (as_of is None or moment <= as_of)
+
+
+def _last(
+    old: SemanticMemory, known: Mapping[str, SemanticMemory], question: Question
+) -> SemanticMemory | None:
+    """The end of the chain that begins with ``old``."""
+    one: SemanticMemory | None = old
+    for _ in range(_LONGEST_CHAIN):
+        if one is None or not _replaced(one, question):
+            return one
+        one = known.get(one.superseded_by or "")
+    return None
+
+
+def _reordered(
+    found: Sequence[Ranked],
+    stale: Mapping[str, Sequence[SemanticMemory]],
+    standing: Mapping[str, SemanticMemory],
+    passes: Callable[[AnyMemory], bool],
+    factor: float,
+) -> list[Ranked]:
+    known = {one.memory.id: one for one in found}
+    for one in found:
+        if one.memory.id not in stale:
+            continue
+        lowered = one.times(factor, "outdated")
+        successor = standing.get(one.memory.id)
+        if successor is not None and (successor.id in known or passes(successor)):
+            # The turn answers, so what replaced it answers too, and first.
+            ahead = known.get(successor.id, Ranked(successor, 0.0))
+            if ahead.score * JUST_BELOW < lowered.score:
+                known[successor.id] = ahead.moved_to(max(ahead.score, one.score), "replaces")
+        known[one.memory.id] = lowered
+        if successor is not None:
+            _behind_turns(known, one.memory.id, successor)
+    return by_score(list(known.values()))
+
+
+def _behind_turns(known: dict[str, Ranked], turn: str, successor: SemanticMemory) -> None:
+    """The outdated turn behind the best turn that says what holds now, where one was found."""
+    newer = [known[key] for key in successor.source_episode_ids if key in known and key != turn]
+    if not newer:
+        return
+    best = max(newer, key=lambda one: one.score)
+    old = known[turn]
+    if best.score * JUST_BELOW < old.score:
+        # They change places: whatever made the old one answer holds for the new one.
+        known[best.memory.id] = best.moved_to(old.score, "replaces")
+        known[turn] = old.moved_to(old.score * JUST_BELOW, "outdated")
+
+
+# --- what was denied does not come back as true
+
+Covers = Callable[[NegationFact, AnyMemory], bool]
+Encode = Callable[[str], SparseVector]
+
+# One look-up for all candidates brings up so many negations; where more match, there
+# is one look-up per candidate.
+TOGETHER = 512
+EACH = 16
+# Negations that are kept in memory. What one denies never changes, and whether it is
+# in force, and since when, is asked of the store each time.
+_KEPT = 4096
+_TEXTS_KEPT = 2048
+
+
+class Negations:
+    """Finds the negations in force, and what they do to candidates.
+
+    Args:
+        repository: Where negations are.
+        encode: The terms of a text.
+        covers: Whether a negation denies what a memory claims.
+        factor: What the score of a denied turn is multiplied with: it stays, verbatim,
+            behind what is equally near and still holds.
+    """
+
+    def __init__(
+        self, repository: MemoryRepository, encode: Encode, covers: Covers, factor: float
+    ) -> None:
+        self._repository = repository
+        self._encode = lru_cache(maxsize=_TEXTS_KEPT)(encode)
+        self._covers = covers
+        self._factor = factor
+        self._known: dict[str, NegationFact] = {}
+
+    async def apply(self, question: Question, found: Sequence[Ranked]) -> list[Ranked]:
+        """Candidates without the derived ones that are denied; denied episodes are marked.
+
+        A negation speaks against what was known before it. What was learnt after
+        it is the newer word, and stays.
+        """
+        open_to_doubt = [one for one in found if one.memory.type is not MemoryType.NEGATION]
+        if not open_to_doubt:
+            return list(found)
+        known = await self._sharing_words(question, open_to_doubt)
+        if not known:
+            return list(found)
+        in_force = _in_force_at(question.visibility)
+        denials = _Denials(known, self._covers)
+        possible = {one.memory.id: denials.against(one.memory) for one in found}
+        speaking = {negation for against in possible.values() for negation in against}
+        fresh = await self._read(question, speaking) if speaking else {}
+        kept: list[Ranked] = []
+        for one in found:
+            against = tuple(
+                key
+                for key in possible[one.memory.id]
+                if key in fresh
+                and in_force.counts(fresh[key])
+                and fresh[key].known_at > one.memory.known_at
+            )
+            if not against:
+                kept.append(one)
+            elif not one.is_derived:
+                lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
+                kept.append(replace(lowered, negated_by=against))
+        return kept
+
+    async def _sharing_words(
+        self, question: Question, found: Sequence[Ranked]
+    ) -> list[NegationFact]:
+        """Negations that share a word with the question or a candidate; not all are in force.
+
+        Which are is cheaper to tell of the few that speak than to ask of all. Only
+        where there are very many, those that are not may not take up the room.
+        """
+        texts = [question.request.query, *(one.memory.content for one in found)]
+        ids = await self._look_up(question, texts, TOGETHER, ())
+        if len(ids) >= TOGETHER:
+            standing = visible(_in_force_at(question.visibility), MemoryType.NEGATION)
+            ids = await self._look_up(question, texts, TOGETHER, standing)
+            if len(ids) >= TOGETHER:
+                for text in texts:
+                    ids |= await self._look_up(question, [text], EACH, standing)
+        await self._read(question, {key for key in ids if key not in self._known})
+        return [self._known[key] for key in sorted(ids) if key in self._known]
+
+    async def _look_up(
+        self, question: Question, texts: Sequence[str], limit: int, where: Filter
+    ) -> set[str]:
+        # By words only: a denial is of words, and the other side would bring up strangers.
+        nothing = (0.0,) * len(question.vectors.dense)
+        found = await self._repository.rank(
+            question.scope,
+            SearchRequest(
+                vectors=TextVectors(nothing, self._words_of(texts)),
+                types=(MemoryType.NEGATION,),
+                limit=limit,
+                where={MemoryType.NEGATION: where},
+            ),
+        )
+        return {one.memory_id for one in found}
+
+    def _words_of(self, texts: Iterable[str]) -> SparseVector:
+        """The terms of all texts, each once. The same memories answer again and again."""
+        indices = sorted({index for text in texts for index in self._encode(text).indices})
+        return SparseVector(tuple(indices), (1.0,) * len(indices))
+
+    async def _read(self, question: Question, ids: Iterable[str]) -> dict[str, NegationFact]:
+        wanted = sorted(ids)
+        if not wanted:
+            return {}
+        read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
+        found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
+        if len(self._known) + len(found) > _KEPT:
+            self._known.clear()
+        self._known |= found
+        return found
+
+
+class _Denials:
+    """Negations, by a word of what they deny.
+
+    The rule itself reads sentences, which takes long for many negations; a memory
+    that lacks a word of what is denied has nothing to find.
+    """
+
+    def __init__(self, known: Iterable[NegationFact], covers: Covers) -> None:
+        self._covers = covers
+        self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
+        self._of_verb_alone: list[NegationFact] = []
+        for negation in known:
+            longest, terms = _object_terms(negation.negates_pattern)
+            if longest is not None:
+                self._by_term.setdefault(longest, []).append((terms, negation))
+            else:
+                self._of_verb_alone.append(negation)
+
+    def against(self, memory: AnyMemory) -> tuple[str, ...]:
+        """The negations that deny what the memory claims, by id, whenever either was said."""
+        if isinstance(memory, NegationFact):
+            return ()
+        claimed = claim_terms(memory)
+        possible = [
+            negation
+            for term in claimed
+            for needed, negation in self._by_term.get(term, ())
+            if needed <= claimed
+        ]
+        return tuple(
+            sorted(
+                negation.id
+                for negation in (*self._of_verb_alone, *possible)
+                if subject_terms(negation, memory) <= claimed and self._covers(negation, memory)
+            )
+        )
+
+
+@lru_cache(maxsize=_KEPT)
+def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
+    """The words of what is denied, and the one to look it up by: long words are rare ones."""
+    terms = frozenset(pattern_terms(pattern)[1:])
+    return max(terms, key=lambda term: (len(term), term), default=None), terms
+
+
+def _in_force_at(visibility: Visibility) -> Visibility:
+    # A denial holds from when it was known, whatever time the question is about;
+    # and being archived does not bring it back.
+    return replace(visibility, valid_at=None, include_archived=False)
+
+
+# --- one answer per content, and none that another answer says already
+
+
+def without_repeats(found: Iterable[Ranked]) -> list[Ranked]:
+    """The best of each content, in the order given.
+
+    The same words are one answer, whatever holds them. Where an episode and a
+    derived memory say the same, the derived one answers: it names its sources
+    and has a confidence. It takes the place, and the score, of the better of
+    the two.
+    """
+    alike: dict[str, list[int]] = {}
+    kept: list[Ranked] = []
+    for one in found:
+        places = alike.setdefault(_outline(one.memory.content), [])
+        place = _same(one, kept, places)
+        if place is None:
+            places.append(len(kept))
+            kept.append(one)
+        elif one.is_derived and not kept[place].is_derived:
+            kept[place] = one.moved_to(kept[place].score, "same_words")
+    return kept
+
+
+def folded(found: Sequence[Ranked]) -> list[Ranked]:
+    """Without the notes that a better-ranked summary of them says already."""
+    said: set[str] = set()
+    kept: list[Ranked] = []
+    for one in found:
+        if one.memory.id in said:
+            continue
+        kept.append(one)
+        if isinstance(one.memory, SemanticMemory) and one.memory.form is MemoryForm.SUMMARY:
+            said.update(
+                link.target_id for link in one.memory.links if link.kind is LinkKind.BELONGS_TO
+            )
+    return kept
+
+
+def _same(one: Ranked, kept: list[Ranked], places: list[int]) -> int | None:
+    if not places:
+        return None
+    content = normalise(one.memory.content)
+    return next((p for p in places if normalise(kept[p].memory.content) == content), None)
+
+
+def _outline(content: str) -> str:
+    """Letters and digits only: equal for contents with one normal form, and far cheaper."""
+    if content.isascii():
+        folded = content.lower()
+    else:
+        folded = unicodedata.normalize("NFC", content).casefold()
+        folded = unicodedata.normalize("NFC", folded)
+    return "".join(filter(str.isalnum, folded))
+
+
+# --- a second look at the best answers, by a model that reads question and answer together
+
+_log = structlog.get_logger("engram.recall")
+
+
+async def reranked(reranker: Reranker, query: str, found: Sequence[Ranked]) -> list[Ranked]:
+    """The answers in the reranker's order, each with the score of its new place.
+
+    Scores of models have any scale, so only their order is taken: the best answer
+    gets the best score there was, and so on. Recall never fails for the reranker:
+    without its word the order stays.
+    """
+    if len(found) < 2:  # noqa: PLR2004 - one answer has one order
+        return list(found)
+    try:
+        said = await reranker.rerank(query, [one.memory.indexed_text for one in found])
+    except EngramError as error:
+        _log.warning("the reranker failed; the order stays", reason=error.code)
+        return list(found)
+    if len(said) != len(found):
+        _log.warning("the reranker failed; the order stays", reason="wrong number of scores")
+        return list(found)
+    places = sorted((one.score for one in found), reverse=True)
+    order = sorted(range(len(found)), key=lambda at: (-said[at], at))
+    moved = [
+        found[at].moved_to(place, "reranked", said[at])
+        for at, place in zip(order, places, strict=True)
+    ]
+    return by_score(moved)
+
+
+# --- the episodes that answers were concluded from
+
+
+async def sources_of(
+    repository: MemoryRepository, question: Question, memories: Sequence[AnyMemory]
+) -> dict[str, tuple[Episode, ...]]:
+    """Source episodes by memory id, in one read, each memory's in the order it names them.
+
+    Archived and expired episodes are shown: they are the evidence, not answers.
+    Under ``as_of``, an episode that came later is not shown.
+    """
+    derived = [memory for memory in memories if isinstance(memory, DerivedMemory)]
+    wanted = {episode for memory in derived for episode in memory.source_episode_ids}
+    if not wanted:
+        return {}
+    found = await repository.get(question.scope, sorted(wanted), (MemoryType.EPISODIC,))
+    as_of = question.visibility.as_of
+    return {
+        memory.id: tuple(
+            episode
+            for episode_id in memory.source_episode_ids
+            if isinstance(episode := found.get(episode_id), Episode)
+            and (as_of is None or episode.known_at <= as_of)
+        )
+        for memory in derived
+    }

@@ -1,0 +1,1 @@
+"""The HTTP API and the MCP server, behind one authentication."""

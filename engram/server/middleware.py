@@ -1,0 +1,560 @@
+"""What every request passes: request log, errors as problems, limits, authentication."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import structlog
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from limits import RateLimitItemPerSecond
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from engram.domain.scope import Access, Scope
+from engram.errors import (
+    AccessDenied,
+    ConflictingMessage,
+    EngramError,
+    HostRefused,
+    ImportOutOfStep,
+    InvalidInput,
+    InvalidScope,
+    KeyRefused,
+    MemoryNotFound,
+    NoSuchAddress,
+    SessionBusy,
+    TooManyRequests,
+    UnknownFailure,
+)
+from engram.server.keys import ApiKey, KeyRing
+from engram.settings import Settings
+
+# --- who asks, and what they may reach
+
+_PLACE: Final = "engram.caller"
+USER_HEADER: Final = "Engram-User"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks.
+
+    Attributes:
+        name: What the log calls them.
+        access: What they may do; None for nothing that has to do with memories.
+        namespace: The only one they reach; None for every one.
+        user_id: The only user they reach; None for every one of the namespace.
+        key_id: Of their key, when they have one.
+    """
+
+    name: str
+    access: Access | None
+    namespace: str | None = None
+    user_id: str | None = None
+    key_id: str | None = None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> Caller:
+        """Who holds this key."""
+        return cls(key.name, key.access, key.namespace, key.user_id, key.id)
+
+    def require(self, needed: Access) -> None:
+        """Check what they may do.
+
+        Raises:
+            AccessDenied: not this.
+        """
+        if self.access is None or not self.access.includes(needed):
+            raise AccessDenied(
+                f"The API key does not allow to {_DOING[needed]}.",
+                allowed=f"a key with access {needed}",
+                details={"needed": needed.value},
+            )
+
+    def reach(self, namespace: str, user_id: str) -> None:
+        """Check whose memory they reach; what they do not reach is as if it did not exist.
+
+        Raises:
+            NoSuchAddress: not this.
+        """
+        if self.namespace not in (None, namespace) or self.user_id not in (None, user_id):
+            raise no_such_address()
+
+    def scope(self, asked_user: str | None) -> Scope:
+        """Whose memory is meant where the address does not say it.
+
+        Raises:
+            InvalidScope: the key opens many users and the request names none.
+            NoSuchAddress: the request names a user that the key does not open.
+        """
+        user_id = asked_user or self.user_id
+        if user_id is None or self.namespace is None:
+            raise InvalidScope(
+                "The request does not say whose memory is meant.",
+                allowed=f"a header `{USER_HEADER}`, or a key of one user",
+            )
+        self.reach(self.namespace, user_id)
+        return Scope.of(self.namespace, user_id)
+
+
+# Of the Unix socket, which only the user who owns the data folder can open.
+OWNER: Final = Caller("owner", Access.ADMIN)
+# Without a key, at the few addresses that are open.
+ANYBODY: Final = Caller("anybody", None)
+
+_DOING: Final = {
+    Access.READ: "read memories",
+    Access.WRITE: "write memories",
+    Access.ADMIN: "operate on memories as a whole",
+}
+
+
+def no_such_address() -> NoSuchAddress:
+    """The error for what does not exist, and for what a key does not reach."""
+    return NoSuchAddress(
+        "There is no such address or method.",
+        hint="An API key reaches only the namespace and the user that it was made for.",
+    )
+
+
+def introduce(scope: AsgiScope, caller: Caller) -> None:
+    """Note on a request who asks."""
+    scope[_PLACE] = caller
+
+
+def caller_of(scope: AsgiScope) -> Caller:
+    """Who asks.
+
+    Raises:
+        KeyRefused: nobody has found out; then nobody gets in.
+    """
+    caller = known_caller(scope)
+    if caller is None:
+        raise KeyRefused("The request has not been admitted.")
+    return caller
+
+
+def known_caller(scope: AsgiScope) -> Caller | None:
+    """Who asks, if they got in."""
+    caller = scope.get(_PLACE)
+    return caller if isinstance(caller, Caller) else None
+
+
+# --- every request has an id, and leaves one line in the log
+
+HEADER: Final = "X-Request-ID"
+_WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
+# Addresses that are no routes of the API.
+_PLAIN: Final = frozenset({"/mcp", "/openapi.json"})
+_log = structlog.get_logger("engram.server")
+
+
+class Requests:
+    """ASGI middleware: names each request, in its answer and in every line of the log.
+
+    The line at the end says the method, the address as it is documented, the
+    status, the time taken and the name of the key: whose memory it was, what was
+    asked and what was answered stay out.
+
+    Args:
+        app: The application.
+        new_id: Makes an id where a request brings none that can be used.
+        quietly: Whether the line is for debugging only.
+    """
+
+    def __init__(self, app: ASGIApp, new_id: Callable[[], str], quietly: bool) -> None:
+        self._app = app
+        self._new_id = new_id
+        self._quietly = quietly
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        name = given if _WELL_FORMED.match(given) else self._new_id()
+        began = time.monotonic()
+        status = 0
+
+        async def named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                MutableHeaders(scope=message)[HEADER] = name
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=name):
+            try:
+                await self._app(scope, receive, named)
+            finally:
+                self._tell(scope, status, time.monotonic() - began)
+
+    def _tell(self, scope: AsgiScope, status: int, seconds: float) -> None:
+        caller: Caller | None = known_caller(scope)
+        # Looked up with every line: a program may set its logging up later than this.
+        say = _log.debug if self._quietly else _log.info
+        say(
+            "answered",
+            method=scope["method"],
+            route=_route(scope),
+            status=status,
+            ms=round(seconds * 1000, 1),
+            key=caller.name if caller is not None else None,
+        )
+
+
+def request_id() -> str | None:
+    """The id of the request that is being served."""
+    found: Any = structlog.contextvars.get_contextvars().get("request_id")
+    return found if isinstance(found, str) else None
+
+
+def _route(scope: AsgiScope) -> str | None:
+    """The address as documented: with places for names and ids, never with them."""
+    if scope["path"] in _PLAIN:
+        return str(scope["path"])
+    return getattr(scope.get("route"), "path", None)
+
+
+# --- typed errors as HTTP answers (RFC 9457)
+
+MEDIA_TYPE = "application/problem+json"
+
+_STATUS: Sequence[tuple[type[EngramError], int]] = (
+    (InvalidInput, 422),
+    (KeyRefused, 401),
+    (AccessDenied, 403),
+    (MemoryNotFound, 404),
+    (NoSuchAddress, 404),
+    (ConflictingMessage, 409),
+    (ImportOutOfStep, 409),
+    (HostRefused, 421),
+    (SessionBusy, 429),
+    (TooManyRequests, 429),
+)
+_NO_SUCH_PLACE = 404
+_NOT_ALLOWED = 405
+_MOST_NAMED = 10
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
+
+
+def status_of(error: EngramError) -> int:
+    """The HTTP status of a typed error: what trying again helps with is 503."""
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return status
+    return 503 if error.retryable else 500
+
+
+def problem(error: EngramError, status: int | None = None) -> Response:
+    """The answer that carries a typed error whole."""
+    chosen = status or status_of(error)
+    body = {
+        "type": f"urn:engram:error:{error.code}",
+        "title": (type(error).__doc__ or "").strip().splitlines()[0],
+        "status": chosen,
+        "detail": str(error),
+        "request_id": request_id(),
+        **error.as_dict(),
+    }
+    # What details hold is plain by contract; a slip must not hide the error itself.
+    return Response(
+        json.dumps(body, default=str),
+        status_code=chosen,
+        headers=_headers(error),
+        media_type=MEDIA_TYPE,
+    )
+
+
+def _headers(error: EngramError) -> dict[str, str]:
+    if isinstance(error, KeyRefused):
+        return {"WWW-Authenticate": "Bearer"}
+    wait = error.details.get("retry_after")
+    return {"Retry-After": str(math.ceil(wait))} if isinstance(wait, int | float) else {}
+
+
+async def on_engram_error(_: Request, error: Exception) -> Response:
+    """Answer a typed error."""
+    assert isinstance(error, EngramError)  # noqa: S101 - registered for this class only
+    return problem(error)
+
+
+async def on_invalid_request(_: Request, error: Exception) -> Response:
+    """Answer a request that does not have the right form, without repeating what it held."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    found = error.errors()
+    wrong = "; ".join(f"{_place(one['loc'])}: {one['type']}" for one in found[:_MOST_NAMED])
+    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return problem(InvalidInput(f"The request cannot be used: {wrong}{more}."))
+
+
+def _place(parts: Sequence[int | str]) -> str:
+    """Where something is wrong. Names of fields are the sender's: anything may stand there."""
+    return ".".join(
+        str(part) if isinstance(part, int) or _NAME.match(part) else "(a name)" for part in parts
+    )
+
+
+async def on_http_exception(_: Request, error: Exception) -> Response:
+    """Answer for addresses and methods that do not exist, and for bodies that cannot be read."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    if isinstance(error, TooLarge):
+        return error.problem()
+    if error.status_code in (_NO_SUCH_PLACE, _NOT_ALLOWED):
+        answer = problem(no_such_address(), error.status_code)
+        # Which methods there are, where only the method was wrong.
+        answer.headers.update(error.headers or {})
+        return answer
+    return problem(InvalidInput("The request cannot be read."), error.status_code)
+
+
+class TooLarge(HTTPException):
+    """More was sent than is accepted.
+
+    Args:
+        limit: Bytes that are accepted.
+    """
+
+    def __init__(self, limit: int) -> None:
+        # FastAPI lets this class through where it reads a body, and no other.
+        super().__init__(413)
+        self.limit = limit
+
+    def problem(self) -> Response:
+        """The answer."""
+        error = InvalidInput(
+            "The request is too large, or does not say how large it is.",
+            allowed=f"up to {self.limit} bytes",
+            hint="Send fewer turns at once.",
+            details={"limit": self.limit},
+        )
+        return problem(error, 413)
+
+
+def unforeseen(error: Exception) -> Response:
+    """The answer where something failed that has no type; the log says where."""
+    # Neither its text nor the values in its frames: both may hold what is remembered.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("a request failed in an unforeseen way", kind=type(error).__name__, where=where)
+    return problem(UnknownFailure(f"The request failed: {type(error).__name__}."))
+
+
+# --- bounds on requests: how large one may be, and how many a key may send
+
+
+class RateLimit:
+    """How often one key may ask, in this process.
+
+    Args:
+        per_second: Requests of one key in a second; None for any number.
+    """
+
+    def __init__(self, per_second: int | None) -> None:
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._allowed = RateLimitItemPerSecond(per_second) if per_second else None
+
+    async def check(self, key_id: str) -> None:
+        """Count one request of this key.
+
+        Raises:
+            TooManyRequests: it is one too many; ``retry_after`` tells how long to wait.
+        """
+        allowed = self._allowed
+        if allowed is None or await self._limiter.hit(allowed, key_id):
+            return
+        window = await self._limiter.get_window_stats(allowed, key_id)
+        # The library gives wall-clock times; whole seconds are what the header can say.
+        wait = max(1, math.ceil(window.reset_time - time.time()))  # noqa: TID251 - see above
+        raise TooManyRequests(
+            "The API key asks too often.",
+            allowed=f"{allowed.amount} requests a second",
+            hint=f"Wait {wait} s.",
+            details={"retry_after": wait},
+        )
+
+
+class BoundedBody:
+    """ASGI middleware: refuses large bodies, and answers what nobody foresaw.
+
+    Args:
+        app: The application.
+        max_bytes: Largest body accepted.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        if not announced.isdigit() or int(announced) > self._max_bytes:
+            await TooLarge(self._max_bytes).problem()(scope, receive, send)
+            return
+        read = 0
+        started = False
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._max_bytes:
+                raise TooLarge(self._max_bytes)
+            return message
+
+        async def noticed(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, bounded, noticed)
+        except Exception as error:
+            if started:
+                raise
+            await unforeseen(error)(scope, receive, send)
+
+
+# --- who gets in: by key over TCP, by the file's permissions over the Unix socket
+
+# No key is needed here; what they tell without one is no secret.
+OPEN_PATHS: Final = frozenset({"/v1/health", "/v1/ready", "/openapi.json"})
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address to listen on is reached from this machine only."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Admission(Protocol):
+    """Decides about requests before anything reads them."""
+
+    async def admit(self, scope: AsgiScope) -> Caller:
+        """Who asks; raises a typed error when they do not get in."""
+        ...
+
+
+class OwnerOnly:
+    """Everybody who comes this way is the user who owns the data folder."""
+
+    async def admit(self, _: AsgiScope) -> Caller:
+        """The owner."""
+        return OWNER
+
+
+class ByKey:
+    """Nobody gets in without a key, from loopback neither.
+
+    Other users of the machine reach loopback, and so do web pages in a browser:
+    the names that a request may carry are checked too.
+
+    Args:
+        keys: Those that are valid now.
+        settings: Where is listened, which hosts are served, how often may be asked.
+    """
+
+    def __init__(self, keys: KeyRing, settings: Settings) -> None:
+        self._keys = keys
+        self._limit = RateLimit(settings.http_requests_per_second)
+        hosts = {host.lower() for host in settings.http_allowed_hosts}
+        self._any_host = not hosts and not is_loopback(settings.http_host)
+        self._hosts = hosts | _LOOPBACK_NAMES | {settings.http_host.lower()}
+
+    async def admit(self, scope: AsgiScope) -> Caller:
+        """Who asks.
+
+        Raises:
+            HostRefused: the request names a host that is not served here.
+            AccessDenied: a page of another site asks.
+            KeyRefused: no key, or none that is valid.
+            KeysUnusable: the keys cannot be read.
+            TooManyRequests: the key asked too often.
+        """
+        headers = Headers(scope=scope)
+        given = headers.get("authorization")
+        is_open = scope["path"] in OPEN_PATHS
+        if not is_open:
+            self._check_names(headers)
+        if is_open and given is None:
+            return ANYBODY
+        caller = Caller.of(self._keys.holder(_bearer(given)))
+        # Before the limit, so that the log says whose request was one too many.
+        introduce(scope, caller)
+        await self._limit.check(caller.key_id or "")
+        return caller
+
+    def _check_names(self, headers: Headers) -> None:
+        host = _name(f"//{headers.get('host', '')}")
+        if not self._any_host and host not in self._hosts:
+            raise HostRefused(
+                "This host is not served here.",
+                hint="ENGRAM_HTTP_ALLOWED_HOSTS names further ones.",
+            )
+        origin = headers.get("origin")
+        if origin is None:
+            return
+        asking = _name(origin)
+        if asking is None or (asking != host if self._any_host else asking not in self._hosts):
+            raise AccessDenied("Pages of other sites may not ask here.")
+
+
+def _bearer(given: str | None) -> str | None:
+    scheme, _, token = (given or "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _name(url: str) -> str | None:
+    """The host of an address, without its port; None when there is none."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+class Door:
+    """ASGI middleware: lets in whom the admission lets in.
+
+    Args:
+        app: The application.
+        admission: Decides.
+    """
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self._app = app
+        self._admission = admission
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            caller = await self._admission.admit(scope)
+        except EngramError as error:
+            await problem(error)(scope, receive, send)
+            return
+        introduce(scope, caller)
+        await self._app(scope, receive, send)

@@ -1,0 +1,258 @@
+"""Serving the application inside an event loop: HTTP on a Unix socket or TCP, and MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp
+from starlette.types import Scope as AsgiScope
+
+from engram.client.engine import MemoryEngine
+from engram.client.memory import MemoryStore
+from engram.domain.scope import Access
+from engram.errors import InvalidSettings, PortInUse
+from engram.ports import Clock
+from engram.server.app import create_app
+from engram.server.keys import KeyFile, KeyRing
+from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of, is_loopback
+from engram.server.routes import ReadinessCheck
+from engram.settings import Settings
+from engram.system import new_id, system_clock
+
+# --- MCP beside the API, with the same keys
+
+_log = structlog.get_logger("engram.server")
+
+
+@asynccontextmanager
+async def mcp_mounted(
+    app: FastAPI, engine: MemoryEngine, settings: Settings, clock: Clock = system_clock
+) -> AsyncIterator[str | None]:
+    """Let ``app`` answer MCP clients too; where, or None without the extra ``mcp``.
+
+    Whose memory a request is about, its key says, or the header ``Engram-User``
+    where the key opens many.
+    """
+    try:
+        from engram.server import mcp_server  # noqa: PLC0415 - an optional part
+        from engram.server.mcp_server import Visitor  # noqa: PLC0415 - same
+    except ModuleNotFoundError as error:
+        _log.info("MCP is not served", missing=error.name, extra="mcp")
+        yield None
+        return
+
+    def visitor_of(scope: AsgiScope) -> Visitor:
+        caller = caller_of(scope)
+        whose = caller.scope(Headers(scope=scope).get(USER_HEADER))
+        memory = MemoryStore(engine, whose, settings, clock, new_id)
+        # The same in every process, and after a restart: what is said twice is kept once.
+        session_id = f"mcp-{caller.key_id}-{clock():%Y-%m-%d}"
+        caller.require(Access.READ)
+        return Visitor(memory, caller.access or Access.READ, session_id)
+
+    async with mcp_server.mounted(app, visitor_of):
+        yield mcp_server.PATH
+
+
+# --- serving the application inside a running event loop, on a Unix socket or over TCP
+
+_POLL_SECONDS = 0.005
+_GRACE_SECONDS = 5
+_WAITING = 128
+_KEEP_ALIVE_SECONDS = 75
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the program it is part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def serve_on_socket(
+    engine: MemoryEngine, path: Path, *, settings: Settings | None = None
+) -> AsyncIterator[None]:
+    """Answer other processes of this user while the block runs.
+
+    The caller owns the data folder, so a socket that lies there is a dead one's.
+    Requests that still run at the end get a few seconds.
+
+    Args:
+        engine: What answers.
+        path: The socket, mode 0600.
+        settings: Limits on what is accepted; from the environment when absent.
+
+    Raises:
+        OSError: the socket cannot be made.
+    """
+    app = create_app(lambda: engine, admission=OwnerOnly(), settings=settings)
+    with _bound(path) as listener:
+        async with _answering(app, listener):
+            yield
+
+
+@contextmanager
+def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator[socket.socket]:
+    """Listen at ``http_host`` and ``http_port`` of the settings; who connects early waits.
+
+    Args:
+        settings: Where to listen, and where the keys are.
+        clock: The present, for keys that expire.
+
+    Raises:
+        InvalidSettings: this machine has no such address, or others than this machine
+            could reach it and no key opens anything.
+        PortInUse: another program has the port.
+        KeysUnusable: the keys cannot be read.
+    """
+    host = settings.http_host
+    if not is_loopback(host) and not _keys(settings, clock).has_valid():
+        raise InvalidSettings(
+            f"ENGRAM_HTTP_HOST is {host}, which other machines reach, and there is no valid API "
+            "key.",
+            allowed="127.0.0.1, or any address once there is a key",
+            hint="`engram keys create NAME --access write` makes one.",
+            details={"keys_file": str(settings.keys_path)},
+        )
+    with _listening(host, settings.http_port) as listener:
+        yield listener
+
+
+def public_app(
+    engine: MemoryEngine,
+    settings: Settings,
+    clock: Clock = system_clock,
+    readiness: ReadinessCheck | None = None,
+) -> FastAPI:
+    """The application that takes keys.
+
+    Args:
+        engine: What answers.
+        settings: Where the keys are, which hosts are served, limits.
+        clock: The present, for keys that expire.
+        readiness: Asks what is behind, with other times than the usual ones.
+    """
+    admission = ByKey(_keys(settings, clock), settings)
+    return create_app(
+        lambda: engine,
+        admission=admission,
+        settings=settings,
+        clock=clock,
+        readiness=readiness,
+    )
+
+
+def _keys(settings: Settings, clock: Clock) -> KeyRing:
+    return KeyRing(KeyFile(settings.keys_path), clock)
+
+
+@asynccontextmanager
+async def serve_publicly(
+    app: ASGIApp, settings: Settings, listener: socket.socket | None = None
+) -> AsyncIterator[str]:
+    """Answer where the settings say; the URL is yielded.
+
+    Requests that still run at the end get a few seconds.
+
+    Args:
+        app: What answers.
+        settings: Where to listen.
+        listener: Of :func:`public_listener`; made, and closed, here when absent.
+
+    Raises:
+        InvalidSettings, PortInUse, KeysUnusable: as :func:`public_listener`.
+    """
+    with ExitStack() as stack:
+        if listener is None:
+            listener = stack.enter_context(public_listener(settings))
+        async with _answering(app, listener):
+            host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+            yield f"http://{host}:{settings.http_port}"
+
+
+@asynccontextmanager
+async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # Nothing depends on who a proxy says it asks for.
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        while not server.started:
+            if serving.done():
+                await serving
+            await asyncio.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise _no_address(host) from error
+    with socket.socket(family, kind, protocol) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            # Two programs may bind a port on some systems; only one can listen.
+            listener.listen(_WAITING)
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise _no_address(host) from error
+            raise PortInUse(
+                f"Port {port} of {host} cannot be used ({error.strerror}).",
+                allowed="a port that no other program listens on",
+                hint="Set ENGRAM_HTTP_PORT to another one, or ENGRAM_HTTP_ENABLED=false for no "
+                "HTTP API.",
+                details={"port": port, "host": host},
+            ) from error
+        listener.setblocking(False)
+        yield listener
+
+
+def _no_address(host: str) -> InvalidSettings:
+    return InvalidSettings(
+        f"ENGRAM_HTTP_HOST is {host}, which is no address of this machine.",
+        allowed="127.0.0.1, 0.0.0.0 for all addresses, or one that this machine has",
+    )
+
+
+@contextmanager
+def _bound(path: Path) -> Iterator[socket.socket]:
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        try:
+            # Before anybody listens: until then a connection is refused.
+            path.chmod(0o600)
+            listener.setblocking(False)
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)

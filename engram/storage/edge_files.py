@@ -1,0 +1,460 @@
+"""The files of an in-process store: shard folders, copying them anew, swapping them in."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.errors import DataFolderInUse, SchemaMismatch, StorageError
+from engram.storage.edge_engine import engine, engine_errors
+from engram.storage.payload import (
+    DENSE,
+    SPARSE,
+    TENANT,
+    FieldKind,
+    check_identity,
+    collection_names,
+    identity_record,
+    indexed_fields,
+)
+
+# --- putting a rebuilt folder in the place of another, whatever moment the process dies at
+#
+# Beside the folder ``x`` lie, for a while, ``x.rebuilt`` (its successor) and
+# ``x.replaced`` (what it was). Steps: build the successor, make it durable,
+# rename ``x`` to ``x.replaced``, rename ``x.rebuilt`` to ``x``, open it, remove
+# ``x.replaced``. So a successor beside a folder that is there was not finished,
+# or was given up, and one without it was.
+
+
+def rebuilt(folder: Path) -> Path:
+    """Where the successor of a folder is built."""
+    return folder.with_name(folder.name + ".rebuilt")
+
+
+def replaced(folder: Path) -> Path:
+    """Where a folder goes when its successor takes its place."""
+    return folder.with_name(folder.name + ".replaced")
+
+
+def settle(folder: Path) -> None:
+    """Finish or undo a replacement that was interrupted.
+
+    What was replaced stays until :func:`drop_replaced`, for when the successor cannot be opened.
+    """
+    if not folder.exists() and replaced(folder).exists():
+        # The first rename happens only when the successor is whole.
+        source = rebuilt(folder) if rebuilt(folder).exists() else replaced(folder)
+        source.rename(folder)
+        sync_folder(folder.parent)
+    # Beside a folder that is there, it is a half, or lacks what was written since.
+    drop_rebuilt(folder)
+
+
+def replace(folder: Path) -> None:
+    """Put the successor in the folder's place; :func:`undo` takes that back."""
+    folder.rename(replaced(folder))
+    sync_folder(folder.parent)
+    rebuilt(folder).rename(folder)
+    sync_folder(folder.parent)
+
+
+def undo(folder: Path) -> None:
+    """Put back what was replaced, wherever :func:`replace` got to."""
+    if not replaced(folder).exists():
+        return
+    if folder.exists():
+        folder.rename(rebuilt(folder))
+    replaced(folder).rename(folder)
+    sync_folder(folder.parent)
+
+
+def drop_rebuilt(folder: Path) -> None:
+    """Remove an unfinished successor, if there is one."""
+    _remove(rebuilt(folder))
+
+
+def drop_replaced(folder: Path) -> None:
+    """Remove what was replaced, if there is anything."""
+    _remove(replaced(folder))
+
+
+def sync_files(folder: Path) -> None:
+    """Have every file below on disk: after a power loss a rename must not lead to less."""
+    for inside, _, files in os.walk(folder):
+        for name in files:
+            with (Path(inside) / name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_folder(Path(inside))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have a folder's entries on disk, where the system can: renames are atomic all the same."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+        sync_folder(folder.parent)
+
+
+# --- the files of an in-process store: one shard folder per type, and a record of who wrote it
+
+_RECORD_FILE: Final = "store.json"
+_LOCK_FILE: Final = "store.lock"
+_UNFINISHED: Final = ".new"
+# A user's memories are searched exactly up to this many KB of vectors (20,000 at
+# 256 dimensions), by a graph of that user's own memories beyond. There is no
+# graph over everybody: no search ever spans users.
+_EXACT_BELOW_KB: Final = 20_000
+_TENANT_GRAPH_EDGES: Final = 16
+_GRAPH_EFFORT: Final = 128
+
+
+@dataclass(frozen=True)
+class OpenStore:
+    """The shards of a store, where they are, and the lock that keeps other processes out."""
+
+    shards: dict[MemoryType, engine.EdgeShard]
+    folders: Mapping[MemoryType, Path]
+    lock: IO[bytes]
+    config: engine.EdgeConfig
+
+    def counts(self) -> dict[MemoryType, int]:
+        """How many points of each type there are."""
+        return {kind: shard.info().points_count for kind, shard in self.shards.items()}
+
+    def create(self, memory_type: MemoryType, folder: Path) -> engine.EdgeShard:
+        """A new, empty shard of the type in a folder that is not there yet."""
+        return _ready_shard(folder, memory_type, self.config, making=True)
+
+    def take_over(self, memory_type: MemoryType) -> None:
+        """Let the rebuilt folder of a type, closed and on disk, take the place of its shard.
+
+        Raises:
+            StorageError: it cannot be opened; the shard is in use as before.
+            OSError: likewise, the folders cannot be renamed.
+        """
+        folder = self.folders[memory_type]
+        self.shards[memory_type].close()
+        try:
+            replace(folder)
+            self.shards[memory_type] = self._load(memory_type)
+        except BaseException:
+            undo(folder)
+            self.shards[memory_type] = self._load(memory_type)
+            raise
+
+    def _load(self, memory_type: MemoryType) -> engine.EdgeShard:
+        folder = self.folders[memory_type]
+        return _ready_shard(folder, memory_type, self.config, making=False)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for shard in self.shards.values():
+            shard.close()
+        self.lock.close()
+
+
+def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> OpenStore:
+    """Load the store in this folder, or make it.
+
+    Raises:
+        SchemaMismatch: another schema version or another embedder wrote it.
+        DataFolderInUse: another process, or another part of this one, has it open.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    names = collection_names(prefix)
+    folders = {memory_type: path / names[memory_type] for memory_type in STORED_TYPES}
+    lock = _take_lock(path / f"{prefix}.{_LOCK_FILE}")
+    store = OpenStore({}, folders, lock, _config(dimensions))
+    try:
+        _check_record(path, prefix, names, embedder=embedder, dimensions=dimensions)
+        for memory_type, folder in folders.items():
+            store.shards[memory_type] = _open_shard(folder, memory_type, store.config)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _take_lock(file: Path) -> IO[bytes]:
+    lock = file.open("ab")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise DataFolderInUse(
+            f"The store at {file.parent} is open already.",
+            hint="Close the process that has it open, or use another data folder "
+            "(ENGRAM_DATA_DIR).",
+        ) from error
+    return lock
+
+
+def _check_record(
+    path: Path,
+    prefix: str,
+    names: Mapping[MemoryType, str],
+    *,
+    embedder: str,
+    dimensions: int,
+) -> None:
+    record = path / f"{prefix}.{_RECORD_FILE}"
+    if record.exists():
+        check_identity(_read_record(record), embedder=embedder, dimensions=dimensions)
+        return
+    if any((path / name).exists() for name in names.values()):
+        raise _unreadable(record)
+    # Before the shards: what holds memories always has a record.
+    _write_record(record, identity_record(embedder=embedder, dimensions=dimensions))
+
+
+def _open_shard(
+    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig
+) -> engine.EdgeShard:
+    settle(folder)
+    # Beside the folder while it is being made: what a crash leaves is made again.
+    unfinished = folder.with_name(folder.name + _UNFINISHED)
+    if unfinished.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+    making = not folder.exists()
+    if making:
+        unfinished.touch()
+    shard = _ready_shard(folder, memory_type, config, making=making)
+    unfinished.unlink(missing_ok=True)
+    # What was replaced goes when its successor is known to be readable.
+    drop_replaced(folder)
+    return shard
+
+
+def _ready_shard(
+    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig, *, making: bool
+) -> engine.EdgeShard:
+    with engine_errors(f"opening {folder.name}"):
+        open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
+        shard = open_shard(str(folder), config)
+        try:
+            _make_indexes(shard, memory_type)
+            if making:
+                shard.flush()
+        except BaseException:
+            shard.close()
+            raise
+    return shard
+
+
+def _config(dimensions: int) -> engine.EdgeConfig:
+    return engine.EdgeConfig(
+        vectors={DENSE: engine.EdgeVectorParams(size=dimensions, distance=engine.Distance.Cosine)},
+        sparse_vectors={SPARSE: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+        hnsw_config=engine.HnswIndexConfig(
+            m=0,
+            payload_m=_TENANT_GRAPH_EDGES,
+            ef_construct=_GRAPH_EFFORT,
+            full_scan_threshold=_EXACT_BELOW_KB,
+        ),
+    )
+
+
+def _make_indexes(shard: engine.EdgeShard, memory_type: MemoryType) -> None:
+    there = shard.info().payload_schema
+    wanted = {TENANT: engine.KeywordIndexParams(is_tenant=True)} | {
+        name: _index(kind) for name, kind in indexed_fields(memory_type).items()
+    }
+    for name, params in wanted.items():
+        if name not in there:
+            shard.update(engine.UpdateOperation.create_field_index(name, params))
+
+
+def _index(kind: FieldKind) -> engine.PayloadSchemaParams:
+    # Only the tenant gets a graph; one for every field would be built and never used.
+    match kind:
+        case FieldKind.KEYWORD:
+            return engine.KeywordIndexParams(enable_hnsw=False)
+        case FieldKind.INTEGER | FieldKind.BOOL:
+            return engine.IntegerIndexParams(lookup=True, range=True, enable_hnsw=False)
+        case FieldKind.FLOAT:
+            return engine.FloatIndexParams(enable_hnsw=False)
+        case FieldKind.DATETIME:
+            return engine.DatetimeIndexParams(enable_hnsw=False)
+
+
+def _read_record(record: Path) -> Mapping[str, object]:
+    try:
+        stored = json.loads(record.read_text("utf-8"))
+    except ValueError:
+        raise _unreadable(record) from None
+    if not isinstance(stored, dict):
+        raise _unreadable(record)
+    return stored
+
+
+def _unreadable(record: Path) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"The record of the store, {record}, is missing or cannot be read.",
+        hint="Restore it from a backup of the folder, or start a new store.",
+    )
+
+
+def _write_record(record: Path, content: Mapping[str, Any]) -> None:
+    aside = record.with_name(record.name + _UNFINISHED)
+    with aside.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(record)
+    sync_folder(record.parent)
+
+
+# --- copying what is left of a shard into fresh files: deleting alone leaves words in the old
+# ones
+#
+# The engine keeps deleted points in its log, and in its segments until they are
+# optimised; indexes and storage keep the bytes even then. Reads and writes go on
+# while points are copied. What was written meanwhile is copied again at the end,
+# when writes wait for as long as that and the change of folders take.
+
+# Some milliseconds each.
+_AT_ONCE: Final = 64
+# Flushing blocks for as long as there is to flush.
+_BETWEEN_FLUSHES: Final = 16
+
+
+@dataclass
+class Writes:
+    """The writes to one shard.
+
+    Attributes:
+        lock: Held by whoever writes, and while one shard takes another's place.
+        changed: Ids written since a copy was begun; None when nobody copies.
+    """
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    changed: set[str] | None = None
+
+    def note(self, ids: Iterable[str]) -> None:
+        """These are about to be written."""
+        if self.changed is not None:
+            self.changed.update(ids)
+
+
+async def rebuild(
+    store: OpenStore, memory_type: MemoryType, writes: Writes, check_open: Callable[[], None]
+) -> int:
+    """Put a fresh copy in the place of a shard.
+
+    Args:
+        store: Whose shard; it holds the fresh one afterwards.
+        memory_type: Which one.
+        writes: Through which every write to it goes.
+        check_open: Raises once the store was closed.
+
+    Returns:
+        How many points there are.
+
+    Raises:
+        StorageError: the engine failed. The old shard is in use as before.
+        OSError: the disk failed or is full. Likewise.
+    """
+    folder = store.folders[memory_type]
+    drop_rebuilt(folder)
+    fresh = store.create(memory_type, rebuilt(folder))
+    writes.changed = set()
+    try:
+        copying = _Copying(store.shards[memory_type], fresh, check_open)
+        await copying.everything()
+        async with writes.lock:
+            await copying.these(writes.changed)
+            copying.flush()
+            await asyncio.to_thread(sync_files, rebuilt(folder))
+            check_open()
+            points = fresh.info().points_count
+            fresh.close()
+            # No await from here on: nobody may see the shard that is closed.
+            store.take_over(memory_type)
+    finally:
+        writes.changed = None
+        fresh.close()
+        await _surely(asyncio.to_thread(drop_rebuilt, folder))
+    await _surely(asyncio.to_thread(drop_replaced, folder))
+    return points
+
+
+class _Copying:
+    def __init__(
+        self, old: engine.EdgeShard, fresh: engine.EdgeShard, check_open: Callable[[], None]
+    ) -> None:
+        self._old = old
+        self._fresh = fresh
+        self._check_open = check_open
+        self._unflushed = 0
+
+    async def everything(self) -> None:
+        at: engine.PointId | None = None
+        while True:
+            self._check_open()
+            request = engine.ScrollRequest(
+                offset=at, limit=_AT_ONCE, with_payload=True, with_vector=True
+            )
+            with engine_errors("copying"):
+                records, at = self._old.scroll(request)
+                self._put(records)
+            await asyncio.sleep(0)
+            if at is None:
+                return
+
+    async def these(self, ids: Iterable[str]) -> None:
+        """As they are now, or not at all."""
+        wanted = sorted(ids)
+        for start in range(0, len(wanted), _AT_ONCE):
+            self._check_open()
+            part: list[engine.PointId] = [*wanted[start : start + _AT_ONCE]]
+            with engine_errors("copying"):
+                self._fresh.update(engine.UpdateOperation.delete_points(part))
+                self._put(self._old.retrieve(part, True, True))
+            await asyncio.sleep(0)
+
+    def _put(self, records: Sequence[engine.Record]) -> None:
+        if records:
+            points = [_copied(record) for record in records]
+            self._fresh.update(engine.UpdateOperation.upsert_points(points))
+        self._unflushed += 1
+        if self._unflushed >= _BETWEEN_FLUSHES:
+            self.flush()
+
+    def flush(self) -> None:
+        with engine_errors("flushing a copy"):
+            self._fresh.flush()
+        self._unflushed = 0
+
+
+def _copied(record: engine.Record) -> engine.Point:
+    if record.vector is None:
+        raise StorageError("A point of the in-process store came back without its vectors.")
+    return engine.Point(record.id, record.vector, record.payload)
+
+
+async def _surely(work: Awaitable[None]) -> None:
+    """Do it even if the caller is cancelled meanwhile; the cancellation comes after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise

@@ -1,0 +1,193 @@
+"""Reading memories, and changing one: read, decide, write on condition, look again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
+from engram.domain.scope import Scope
+from engram.errors import LostUpdate, MemoryNotFound
+from engram.ports import Filter, MemoryRepository, Replacement
+from engram.storage.payload import is_memory_id
+
+# --- finding one memory of a user, or saying that there is none
+
+
+async def one_memory(repository: MemoryRepository, scope: Scope, memory_id: str) -> AnyMemory:
+    """The memory with this id.
+
+    Raises:
+        MemoryNotFound: no such memory of this user.
+    """
+    found = await repository.get(scope, [memory_id])
+    if memory_id not in found:
+        raise no_memory(memory_id)
+    return found[memory_id]
+
+
+def no_memory(memory_id: str) -> MemoryNotFound:
+    """The error for an id that no memory of the user has; one that cannot be an id stays out."""
+    return MemoryNotFound(
+        "No memory with this id belongs to this user.",
+        hint="Ids come from receipts, recall and list.",
+        details={"memory_id": memory_id} if is_memory_id(memory_id) else {},
+    )
+
+
+# --- reads that many parts share: episodes by id, and listings to their end
+
+_EPISODIC: Final = (MemoryType.EPISODIC,)
+_PAGE: Final = 500
+
+
+async def episodes_by_id(
+    repository: MemoryRepository, scope: Scope, ids: Iterable[str], *, fresh: bool = False
+) -> dict[str, Episode]:
+    """Those of the ids that are episodes, in the order of the ids.
+
+    ``fresh``: as most replicas agree, for whoever writes by what is read.
+    """
+    wanted = list(dict.fromkeys(ids))
+    found = await repository.get(scope, wanted, _EPISODIC, fresh=fresh) if wanted else {}
+    return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+
+
+async def every_page(
+    repository: MemoryRepository,
+    scope: Scope,
+    memory_type: MemoryType,
+    *,
+    where: Filter = (),
+    descending: bool = False,
+    at_once: int = _PAGE,
+) -> AsyncIterator[Sequence[AnyMemory]]:
+    """A listing in the order in which memories became known, page by page; no page is empty.
+
+    Args:
+        repository: Where memories are kept.
+        scope: Whose.
+        memory_type: Which.
+        where: Conditions on indexed fields.
+        descending: The latest known first.
+        at_once: Memories of a page.
+    """
+    cursor: str | None = None
+    while True:
+        page = await repository.scroll(
+            scope,
+            memory_type,
+            where=where,
+            descending=descending,
+            limit=at_once,
+            cursor=cursor,
+        )
+        if page.memories:
+            yield page.memories
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+# --- the one way in which a stored memory changes: read, decide, write on condition, look again
+
+Change: TypeAlias = Callable[[AnyMemory], AnyMemory | None]
+"""Pure. What the memory becomes, or None when there is nothing to do."""
+NewWriteId: TypeAlias = Callable[[], str]
+"""A value that no other write has or will have."""
+
+DEFAULT_ATTEMPTS = 8
+_CHUNK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What came of an update.
+
+    Attributes:
+        changed: Ids that were written now.
+        unchanged: Ids for which there was nothing to do.
+        missing: Ids that do not exist (any more); nothing is brought back.
+    """
+
+    changed: frozenset[str] = frozenset()
+    unchanged: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+
+    def plus(self, other: Updated) -> Updated:
+        """Both together."""
+        return Updated(
+            self.changed | other.changed,
+            self.unchanged | other.unchanged,
+            self.missing | other.missing,
+        )
+
+
+async def update_memories(
+    repository: MemoryRepository,
+    scope: Scope,
+    ids: Iterable[str],
+    change: Change,
+    *,
+    new_write_id: NewWriteId,
+    types: Sequence[MemoryType] | None = None,
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> Updated:
+    """Change memories so that no writer's change is lost, however many write at once.
+
+    Who loses a race reads again and applies ``change`` to what the winner wrote.
+
+    Args:
+        repository: Where they are kept.
+        scope: Whose they are.
+        ids: Which ones.
+        change: What becomes of one; called again after each lost race.
+        new_write_id: Makes a fresh value for each write.
+        types: Where to look; everywhere when absent.
+        attempts: How often a memory is tried at most.
+
+    Raises:
+        LostUpdate: others kept winning; what did win stays written.
+    """
+    wanted = tuple(dict.fromkeys(ids))
+    done = Updated()
+    for start in range(0, len(wanted), _CHUNK):
+        part = wanted[start : start + _CHUNK]
+        done = done.plus(
+            await _update_chunk(repository, scope, part, change, new_write_id, types, attempts)
+        )
+    return done
+
+
+async def _update_chunk(
+    repository: MemoryRepository,
+    scope: Scope,
+    ids: tuple[str, ...],
+    change: Change,
+    new_write_id: NewWriteId,
+    types: Sequence[MemoryType] | None,
+    attempts: int,
+) -> Updated:
+    done, waiting = Updated(), frozenset(ids)
+    for _ in range(attempts):
+        found = await repository.get(scope, waiting, types, fresh=True)
+        pending: list[Replacement] = []
+        unchanged: set[str] = set()
+        for memory in found.values():
+            after = change(memory)
+            if after is None:
+                unchanged.add(memory.id)
+                continue
+            successor = next_revision(memory, after, write_id=new_write_id())
+            pending.append(Replacement(memory=successor, expected_revision=memory.revision))
+        won = await repository.replace(scope, pending) if pending else frozenset[str]()
+        done = done.plus(Updated(won, frozenset(unchanged), waiting - found.keys()))
+        waiting = frozenset(r.memory.id for r in pending) - won
+        if not waiting:
+            return done
+    raise LostUpdate(
+        f"{len(waiting)} memories kept changing while they were being updated.",
+        hint="Other writers were faster each time; the same call can succeed later.",
+        details={"attempts": attempts, "ids": sorted(waiting)[:10]},
+    )

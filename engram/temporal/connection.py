@@ -1,0 +1,138 @@
+"""Connecting to a Temporal server, and what Engram asks of its namespace."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, TLSConfig
+
+from engram.contracts.names import SESSION_ATTRIBUTE, STAGE_ATTRIBUTE, USER_ATTRIBUTE
+from engram.errors import (
+    EmbeddedStartFailed,
+    InvalidSettings,
+    TemporalNotSetUp,
+    TemporalUnavailable,
+)
+from engram.settings import Settings
+from engram.temporal.retry import typed
+
+# --- connecting to a Temporal server or Temporal Cloud by settings
+
+
+async def connect_temporal(settings: Settings) -> Client:
+    """A connected client with the pydantic data converter.
+
+    Raises:
+        TemporalNotSetUp: the namespace does not exist.
+        TemporalUnavailable: nothing that speaks Temporal answers at the address.
+        InvalidSettings: certificate settings that do not fit together.
+    """
+    key = settings.temporal_api_key
+    try:
+        client = await Client.connect(
+            settings.temporal_address,
+            namespace=settings.temporal_namespace,
+            api_key=key.get_secret_value() if key is not None else None,
+            tls=_tls(settings),
+            data_converter=pydantic_data_converter,
+        )
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=settings.temporal_namespace), retry=True
+        )
+    except (RPCError, RuntimeError, OSError) as error:
+        if isinstance(error, RPCError) and isinstance(found := typed(error), TemporalNotSetUp):
+            raise found from error
+        raise TemporalUnavailable(
+            f"No Temporal server answers at {settings.temporal_address}.",
+            hint=(
+                "Start one, set ENGRAM_TEMPORAL_ADDRESS (and ENGRAM_TEMPORAL_TLS, "
+                "ENGRAM_TEMPORAL_API_KEY for Temporal Cloud), or use engram.open, "
+                "which brings its own."
+            ),
+        ) from error
+    return client
+
+
+def _tls(settings: Settings) -> bool | TLSConfig:
+    authority = settings.temporal_tls_ca_cert
+    cert, key = settings.temporal_tls_client_cert, settings.temporal_tls_client_key
+    if (cert is None) is not (key is None):
+        raise InvalidSettings(
+            "Only one half of the TLS client identity is set.",
+            allowed="both ENGRAM_TEMPORAL_TLS_CLIENT_CERT and ENGRAM_TEMPORAL_TLS_CLIENT_KEY",
+        )
+    if authority is None and cert is None:
+        return settings.temporal_tls or settings.temporal_api_key is not None
+    return TLSConfig(
+        server_root_ca_cert=_pem(authority), client_cert=_pem(cert), client_private_key=_pem(key)
+    )
+
+
+def _pem(path: Path | None) -> bytes | None:
+    try:
+        return path.read_bytes() if path is not None else None
+    except OSError as error:
+        raise InvalidSettings(
+            f"The certificate file {path} cannot be read.", allowed="a readable PEM file"
+        ) from error
+
+
+# --- what Engram asks of a Temporal namespace: how long runs are kept, how they are found
+
+SEARCH_ATTRIBUTES = (USER_ATTRIBUTE, SESSION_ATTRIBUTE, STAGE_ATTRIBUTE)
+
+
+async def prepare_namespace(client: Client, retention: timedelta) -> None:
+    """Set retention and register search attributes where they are not so yet.
+
+    Raises:
+        EmbeddedStartFailed: the server kept another retention than it was told.
+        temporalio.service.RPCError: the server refused.
+    """
+    if await _retention(client) != retention:
+        kept = Duration()
+        kept.FromTimedelta(retention)
+        await client.workflow_service.update_namespace(
+            UpdateNamespaceRequest(
+                namespace=client.namespace,
+                config=NamespaceConfig(workflow_execution_retention_ttl=kept),
+            )
+        )
+        if (found := await _retention(client)) != retention:
+            raise EmbeddedStartFailed(
+                f"Temporal keeps runs for {found}, not for {retention} as it was told.",
+                hint="Choose another ENGRAM_TEMPORAL_RETENTION.",
+            )
+    listed = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace)
+    )
+    missing = [name for name in SEARCH_ATTRIBUTES if name not in listed.custom_attributes]
+    if missing:
+        # A folder of an earlier version of Engram: the server registers attributes
+        # by itself only when it makes the database.
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=client.namespace,
+                search_attributes=dict.fromkeys(
+                    missing, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+                ),
+            )
+        )
+
+
+async def _retention(client: Client) -> timedelta:
+    answer = await client.workflow_service.describe_namespace(
+        DescribeNamespaceRequest(namespace=client.namespace)
+    )
+    return answer.config.workflow_execution_retention_ttl.ToTimedelta()

@@ -1,0 +1,421 @@
+"""Reaching Engram's workflows: updates, signals, queries, erasure, and what they spent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from temporalio.api.common.v1 import Payloads
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.workflowservice.v1 import (
+    DeleteWorkflowExecutionRequest,
+    DescribeNamespaceRequest,
+)
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowExecution,
+    WorkflowQueryRejectedError,
+)
+from temporalio.common import (
+    QueryRejectCondition,
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+)
+from temporalio.exceptions import TemporalError
+from temporalio.service import RPCError, RPCStatusCode
+
+from engram.contracts import names
+from engram.contracts.consolidation import (
+    ConsolidationPolicy,
+    ConsolidationReport,
+    ConsolidationState,
+)
+from engram.contracts.lifecycle import variant_of
+from engram.contracts.messages import ModelSpent, Population, UserUsage, by_model, in_all
+from engram.contracts.removal import (
+    ErasureInput,
+    ErasureReceipt,
+    ForgetInput,
+    ForgetReceipt,
+    WorkflowRound,
+)
+from engram.contracts.session import (
+    ConsolidationRequest,
+    EncodeReply,
+    EncodeRequest,
+    EndSession,
+    SessionPolicy,
+    SessionState,
+    SessionSummary,
+)
+from engram.domain.buffer import BufferPolicy, RememberedTurn
+from engram.domain.scope import Scope
+from engram.errors import TemporalNotSetUp
+from engram.settings import Settings
+from engram.temporal.retry import asked_again, patiently, typed
+
+# --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
+
+_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+_SESSION = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
+_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+_AT_ONCE = 0.1
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class WorkflowGateway:
+    """Starts and asks workflows; every failure comes out typed.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Queues, limits, and the policies that new workflows are started with.
+    """
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def encode(self, scope: Scope, session_id: str, request: EncodeRequest) -> EncodeReply:
+        """Have the session store turns, starting it if it does not run."""
+        state = SessionState(
+            scope=scope, session_id=session_id, policy=session_policy(self._settings)
+        )
+        return await self._update_with_start(
+            names.ENCODE_UPDATE,
+            request,
+            EncodeReply,
+            workflow=names.SESSION_WORKFLOW,
+            workflow_id=names.session_workflow_id(scope, session_id),
+            state=state,
+            attributes={_USER: scope.tenant, _SESSION: session_id, _STAGE: "session"},
+            summary=f"session {session_id} of {scope.tenant}",
+            patience=self._settings.encode_timeout,
+        )
+
+    async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
+        """End a running session; None when it does not run."""
+        workflow_id = names.session_workflow_id(scope, session_id)
+        handle = self._client.get_workflow_handle(workflow_id)
+
+        async def attempt() -> SessionSummary | None:
+            try:
+                ended: SessionSummary = await handle.execute_update(
+                    names.END_SESSION_UPDATE, EndSession(), result_type=SessionSummary
+                )
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND and not isinstance(
+                    typed(error), TemporalNotSetUp
+                ):
+                    return None
+                raise
+            return ended
+
+        return await patiently(attempt, workflow_id, self._settings.encode_timeout)
+
+    async def working_memory(
+        self, scope: Scope, session_id: str, *, include_test: bool = False
+    ) -> list[RememberedTurn]:
+        """What a running session holds in mind; empty when it does not run."""
+        handle = self._client.get_workflow_handle(names.session_workflow_id(scope, session_id))
+
+        async def attempt() -> list[RememberedTurn]:
+            try:
+                turns: list[RememberedTurn] = await handle.query(
+                    names.WORKING_MEMORY_QUERY,
+                    result_type=list[RememberedTurn],
+                    reject_condition=QueryRejectCondition.NOT_OPEN,
+                )
+            except WorkflowQueryRejectedError:
+                return []
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return []
+                raise
+            return turns
+
+        turns = await asked_again(attempt)
+        return [turn for turn in turns if include_test or not turn.is_test]
+
+    async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
+        """Signal the user's consolidation, starting it if it does not run."""
+        variant = variant_of(request.population, dry_run=False)
+        try:
+            await self._client.start_workflow(
+                names.CONSOLIDATION_WORKFLOW,
+                self._consolidation(scope, request),
+                id=names.consolidation_workflow_id(scope, variant),
+                task_queue=self._settings.store_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
+                start_signal_args=[request],
+                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "consolidation"}),
+                static_summary=f"consolidation{variant} of {scope.tenant}",
+            )
+        except (RPCError, TemporalError) as error:
+            raise typed(error) from error
+
+    async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
+        """Run a pass that begins after this call, and wait for its report."""
+        variant = variant_of(request.population, dry_run=False)
+        return await self._update_with_start(
+            names.CONSOLIDATE_UPDATE,
+            request,
+            ConsolidationReport,
+            workflow=names.CONSOLIDATION_WORKFLOW,
+            workflow_id=names.consolidation_workflow_id(scope, variant),
+            state=self._consolidation(scope, request),
+            attributes={_USER: scope.tenant, _STAGE: "consolidation"},
+            summary=f"consolidation{variant} of {scope.tenant}",
+            patience=None,
+        )
+
+    async def forget(self, scope: Scope, memory_id: str) -> ForgetReceipt:
+        """Forget one memory, or wait for the run that does."""
+        workflow_id = names.forgetting_workflow_id(scope, memory_id)
+
+        async def attempt() -> ForgetReceipt:
+            receipt: ForgetReceipt = await self._client.execute_workflow(
+                names.FORGETTING_WORKFLOW,
+                ForgetInput(
+                    scope=scope,
+                    memory_id=memory_id,
+                    digests=self._settings.digests,
+                ),
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                result_type=ForgetReceipt,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "forgetting"}),
+                static_summary=f"forget {memory_id}",
+            )
+            return receipt
+
+        return await patiently(attempt, workflow_id, None)
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Erase everything of a user, or wait for the erasure that runs."""
+        workflow_id = names.erasure_workflow_id(scope)
+
+        async def attempt() -> ErasureReceipt:
+            receipt: ErasureReceipt = await self._client.execute_workflow(
+                names.ERASURE_WORKFLOW,
+                ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                result_type=ErasureReceipt,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "erasure"}),
+                static_summary=f"erase {scope.tenant}",
+            )
+            return receipt
+
+        return await patiently(attempt, workflow_id, None)
+
+    async def check(self) -> None:
+        """Ask Temporal whether it answers.
+
+        Raises:
+            TemporalUnavailable: it does not.
+            TemporalNotSetUp: its namespace is gone.
+        """
+        try:
+            await self._client.workflow_service.describe_namespace(
+                DescribeNamespaceRequest(namespace=self._client.namespace)
+            )
+        except RPCError as error:
+            raise typed(error) from error
+
+    def _consolidation(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationState:
+        return ConsolidationState(
+            scope=scope,
+            policy=ConsolidationPolicy.fixed_by(self._settings),
+            population=request.population,
+        )
+
+    async def _update_with_start(
+        self,
+        update: str,
+        request: BaseModel,
+        reply: type[Reply],
+        *,
+        workflow: str,
+        workflow_id: str,
+        state: BaseModel,
+        attributes: Mapping[SearchAttributeKey[str], str],
+        summary: str,
+        patience: timedelta | None,
+    ) -> Reply:
+        async def attempt() -> Reply:
+            operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+                workflow,
+                state,
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=_attributes(attributes),
+                static_summary=summary,
+            )
+            try:
+                answer: Reply = await self._client.execute_update_with_start_workflow(
+                    update, request, start_workflow_operation=operation, result_type=reply
+                )
+            except (RPCError, TemporalError):
+                # The start's own failure is the same one; unread, asyncio would report it.
+                with contextlib.suppress(Exception):
+                    async with asyncio.timeout(_AT_ONCE):
+                        await operation.workflow_handle()
+                raise
+            return answer
+
+        return await patiently(attempt, workflow_id, patience)
+
+
+def _attributes(values: Mapping[SearchAttributeKey[str], str]) -> TypedSearchAttributes:
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])
+
+
+def session_policy(settings: Settings) -> SessionPolicy:
+    """The numbers a session starts with."""
+    return SessionPolicy(
+        buffer=BufferPolicy(
+            turns=settings.buffer_turns,
+            time=timedelta(minutes=settings.buffer_minutes),
+            idle_time=timedelta(minutes=settings.session_idle_minutes),
+            working_memory_turns=settings.working_memory_turns,
+            working_memory_bytes=settings.working_memory_bytes,
+        ),
+        updates_per_run=settings.updates_per_run,
+        store_timeout=settings.store_timeout,
+    )
+
+
+# --- finding, stopping and deleting a user's workflows on the Temporal service
+
+_log = structlog.get_logger("engram.client")
+_NOT_ALLOWED = frozenset({RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED})
+
+
+async def list_workflows(client: Client, scope: Scope) -> AsyncIterator[WorkflowExecution]:
+    """Every workflow of one user that the service still knows, running or not."""
+    # Tenants consist of letters that need no quoting; see Scope.
+    query = f"{names.USER_ATTRIBUTE} = '{scope.tenant}'"
+    async for execution in client.list_workflows(query):
+        yield execution
+
+
+async def stop(client: Client, execution: WorkflowExecution) -> bool:
+    """Terminate a run; False if it ended meanwhile."""
+    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+    try:
+        await handle.terminate(reason="everything of this user is erased")
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
+    """Delete what the service keeps of a run; False where it does not allow that."""
+    request = DeleteWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=ExecutionId(workflow_id=execution.id, run_id=execution.run_id),
+    )
+    try:
+        await client.workflow_service.delete_workflow_execution(request)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return True
+        if error.status in _NOT_ALLOWED:
+            _log.warning("a history cannot be deleted", status=error.status.name)
+            return False
+        raise
+    return True
+
+
+async def erased_runs(client: Client, workflow_id: str) -> set[str]:
+    """Runs whose deletion the last erasure under this id asked for; empty if there was none."""
+    found: set[str] = set()
+    rounds: set[int] = set()
+    try:
+        async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+            scheduled = event.activity_task_scheduled_event_attributes
+            if scheduled.activity_type.name == names.ERASE_WORKFLOWS_ACTIVITY:
+                rounds.add(event.event_id)
+            completed = event.activity_task_completed_event_attributes
+            if completed.scheduled_event_id in rounds:
+                found.update((await _round(client, completed.result)).deleted)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+    return found
+
+
+async def _round(client: Client, result: Payloads) -> WorkflowRound:
+    (answer,) = await client.data_converter.decode(result.payloads, [WorkflowRound])
+    done: WorkflowRound = answer
+    return done
+
+
+# --- reading what consolidations noted that they spent: one listing, no workflow is asked
+
+_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
+
+
+class SpendingReader:
+    """Sums what the consolidations of a user noted on their runs.
+
+    Args:
+        client: Connected to the namespace that they run in.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def of(self, scope: Scope) -> UserUsage:
+        """What models were asked for this user, in all runs that Temporal still knows.
+
+        A pass that is going on is counted when it ends.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        # Reading test turns costs as much as reading any.
+        of_tests = names.consolidation_workflow_id(
+            scope, variant_of(Population.TEST, dry_run=False)
+        )
+        # A run that went on in a new one handed its sum to it.
+        query = (
+            f'WorkflowId IN ("{names.consolidation_workflow_id(scope)}", "{of_tests}")'
+            ' AND ExecutionStatus != "ContinuedAsNew"'
+        )
+        parts: list[ModelSpent] = []
+        runs, since = 0, list[datetime]()
+        try:
+            async for run in self._client.list_workflows(query):
+                runs += 1
+                since.append(run.start_time)
+                parts += await _noted(run)
+        except (RPCError, TemporalError) as error:
+            raise typed(error) from error
+        models = by_model(parts)
+        total = in_all(models).model_dump()
+        return UserUsage(**total, models=models, runs=runs, since=min(since, default=None))
+
+
+async def _noted(run: WorkflowExecution) -> tuple[ModelSpent, ...]:
+    noted: Any = await run.memo_value(names.SPENT_MEMO, ())
+    try:
+        return _PARTS.validate_python(noted)
+    except ValidationError:
+        # Another program may set memos too.
+        return ()

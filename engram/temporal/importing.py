@@ -1,0 +1,192 @@
+"""Reaching importing workflows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Final
+
+from temporalio.client import Client, WithStartWorkflowOperation
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+)
+from temporalio.exceptions import TemporalError
+from temporalio.service import RPCError, RPCStatusCode
+
+from engram.contracts import names
+from engram.contracts.importing import (
+    BeginImport,
+    FinishImport,
+    ImportBatch,
+    ImportKind,
+    ImportPolicy,
+    ImportProgress,
+    ImportState,
+)
+from engram.domain.scope import Scope
+from engram.errors import ImportOutOfStep, TemporalNotSetUp
+from engram.settings import Settings
+from engram.temporal.retry import asked_again, patiently, typed
+
+_USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+_STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+# An outage of the store lasts as long as it lasts; a client that waits can be stopped.
+_PATIENCE: Final = timedelta(hours=1)
+
+
+class ImportGateway:
+    """Begins imports, hands them batches, ends them; every failure comes out typed.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Queue and limits that new workflows are started with.
+        idle: How long an import waits for a client that went away.
+    """
+
+    def __init__(
+        self, client: Client, settings: Settings, *, idle: timedelta = timedelta(days=7)
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._idle = idle
+
+    async def begin(
+        self, scope: Scope, import_id: str, kind: ImportKind, *, consolidate: bool
+    ) -> ImportProgress:
+        """Start the import, or find it where it stopped.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        workflow_id = names.import_workflow_id(scope, import_id)
+        state = ImportState(
+            scope=scope,
+            import_id=import_id,
+            kind=kind,
+            consolidate=consolidate,
+            policy=ImportPolicy(
+                updates_per_run=self._settings.updates_per_run,
+                store_timeout=self._settings.store_timeout,
+                idle_time=self._idle,
+            ),
+        )
+
+        async def attempt() -> ImportProgress:
+            operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+                names.IMPORT_WORKFLOW,
+                state,
+                id=workflow_id,
+                task_queue=self._settings.store_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=TypedSearchAttributes(
+                    [
+                        SearchAttributePair(_USER, scope.tenant),
+                        SearchAttributePair(_STAGE, "import"),
+                    ]
+                ),
+                static_summary=f"import for {scope.tenant}",
+            )
+            try:
+                begun: ImportProgress = await self._client.execute_update_with_start_workflow(
+                    names.BEGIN_IMPORT_UPDATE,
+                    BeginImport(),
+                    start_workflow_operation=operation,
+                    result_type=ImportProgress,
+                )
+            except (RPCError, TemporalError):
+                # The start's own failure is the same one; unread, asyncio would report it.
+                with contextlib.suppress(Exception):
+                    await operation.workflow_handle()
+                raise
+            return begun
+
+        return await patiently(attempt, workflow_id, self._settings.encode_timeout)
+
+    async def send(self, scope: Scope, import_id: str, batch: ImportBatch) -> ImportProgress:
+        """Have a batch stored; returns when it is stored and searchable.
+
+        Raises:
+            ImportOutOfStep: the batch does not follow what is stored, or the import
+                does not run any more.
+            TemporalUnavailable: no acknowledgement came in time.
+        """
+        return await self._update(scope, import_id, names.IMPORT_BATCH_UPDATE, batch)
+
+    async def finish(self, scope: Scope, import_id: str, asked: FinishImport) -> ImportProgress:
+        """End the import: all of the source is there.
+
+        Raises:
+            ImportOutOfStep: not all of it is.
+            TemporalUnavailable: no acknowledgement came in time.
+        """
+        try:
+            return await self._update(scope, import_id, names.FINISH_IMPORT_UPDATE, asked)
+        except ImportOutOfStep:
+            # The acknowledgement of an earlier attempt may have been lost.
+            ended = await self.progress(scope, import_id)
+            if ended is not None and ended.complete and ended.position == asked.total:
+                return ended
+            raise
+
+    async def progress(self, scope: Scope, import_id: str) -> ImportProgress | None:
+        """How far an import has come, also one that ended; None if there never was one.
+
+        Raises:
+            TemporalUnavailable: Temporal, or a worker, cannot be reached.
+        """
+        handle = self._client.get_workflow_handle(names.import_workflow_id(scope, import_id))
+
+        async def attempt() -> ImportProgress | None:
+            try:
+                found: ImportProgress = await handle.query(
+                    names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress
+                )
+            except RPCError as error:
+                if _is_gone(error):
+                    return None
+                raise
+            return found
+
+        return await asked_again(attempt)
+
+    async def _update(
+        self, scope: Scope, import_id: str, update: str, asked: ImportBatch | FinishImport
+    ) -> ImportProgress:
+        workflow_id = names.import_workflow_id(scope, import_id)
+        handle = self._client.get_workflow_handle(workflow_id)
+
+        async def attempt() -> ImportProgress:
+            answer: ImportProgress = await handle.execute_update(
+                update, asked, result_type=ImportProgress
+            )
+            return answer
+
+        return await patiently(_unless_gone(attempt), workflow_id, _PATIENCE)
+
+
+def _unless_gone(
+    attempt: Callable[[], Awaitable[ImportProgress]],
+) -> Callable[[], Awaitable[ImportProgress]]:
+    async def guarded() -> ImportProgress:
+        try:
+            return await attempt()
+        except RPCError as error:
+            if _is_gone(error):
+                raise ImportOutOfStep(
+                    "This import does not run any more.",
+                    hint="It ended, nobody sent for a week, or the user was erased; "
+                    "the same command begins it again.",
+                ) from error
+            raise
+
+    return guarded
+
+
+def _is_gone(error: RPCError) -> bool:
+    return error.status is RPCStatusCode.NOT_FOUND and not isinstance(
+        typed(error), TemporalNotSetUp
+    )

@@ -1,0 +1,238 @@
+"""Running passes through Temporal: one user's now, or everybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from temporalio.client import Client
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+)
+from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from engram.contracts import names
+from engram.contracts.consolidation import CLOSING_REASONS, Failure
+from engram.contracts.lifecycle import (
+    DecayReport,
+    DecayState,
+    LifecyclePolicy,
+    MaintenanceReport,
+    MaintenanceState,
+    PassKind,
+    PromotionReport,
+    PromotionState,
+    variant_of,
+)
+from engram.contracts.messages import Population
+from engram.contracts.session import ConsolidationRequest
+from engram.domain.scope import Scope
+from engram.errors import error_from_dict
+from engram.settings import Settings
+from engram.temporal.retry import patiently, typed
+
+_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+
+Report = TypeVar("Report", bound=BaseModel)
+
+
+class PassRunner:
+    """Starts passes and waits for their reports; every failure comes out typed.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Queue, and the numbers that passes run by.
+    """
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def decay(
+        self,
+        scope: Scope,
+        *,
+        population: Population = Population.REAL,
+        dry_run: bool = False,
+        at: datetime | None = None,
+    ) -> DecayReport:
+        """Run a decay pass that begins after this call, and wait for its report.
+
+        Args:
+            scope: Whose memories.
+            population: Test memories, or all others.
+            dry_run: Write nothing; say what would happen.
+            at: Judge as of then; for dry runs.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+            EngramError: what stopped the pass; what it left is still due.
+        """
+        state = DecayState(
+            scope=scope,
+            policy=LifecyclePolicy.fixed_by(self._settings),
+            population=population,
+            dry_run=dry_run,
+            began_at=at,
+        )
+        workflow_id = names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        report = await self._run(
+            names.DECAY_WORKFLOW, state, workflow_id, DecayReport, _attributes(scope, "decay")
+        )
+        _check(report.failures)
+        return report
+
+    async def promote(
+        self,
+        scope: Scope,
+        *,
+        population: Population = Population.REAL,
+        dry_run: bool = False,
+    ) -> PromotionReport:
+        """Run a promotion pass that begins after this call, and wait for its report.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+            EngramError: what stopped the pass; what it left can be promoted later.
+        """
+        state = PromotionState(
+            scope=scope,
+            policy=LifecyclePolicy.fixed_by(self._settings),
+            population=population,
+            dry_run=dry_run,
+        )
+        workflow_id = names.promotion_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        report = await self._run(
+            names.PROMOTION_WORKFLOW,
+            state,
+            workflow_id,
+            PromotionReport,
+            _attributes(scope, "promotion"),
+        )
+        _check(report.failures)
+        return report
+
+    async def maintain(
+        self,
+        kind: PassKind,
+        *,
+        population: Population = Population.REAL,
+        dry_run: bool = False,
+    ) -> MaintenanceReport:
+        """Run a pass over all users now, and wait for its report.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        variant = variant_of(population, dry_run=dry_run)
+        return await self._run(
+            names.MAINTENANCE_WORKFLOW,
+            maintenance_state(self._settings, kind, population=population, dry_run=dry_run),
+            names.maintenance_workflow_id(kind.value, variant),
+            MaintenanceReport,
+            {_STAGE: "maintenance"},
+        )
+
+    async def session_ended(self, scope: Scope, request: ConsolidationRequest) -> None:
+        """Promote what a session leaves lively; does not wait. Tiers are of one policy.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        rules = self._settings.lifecycle
+        closing = request.reason in CLOSING_REASONS and request.session_id is not None
+        if not closing or rules.policy_name(scope.namespace) != "energy":
+            return
+        state = PromotionState(
+            scope=scope,
+            policy=LifecyclePolicy.fixed_by(self._settings),
+            only_sessions=True,
+        )
+        try:
+            await self._client.start_workflow(
+                names.PROMOTION_WORKFLOW,
+                state,
+                id=names.promotion_workflow_id(scope),
+                task_queue=self._settings.store_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                start_signal=names.SESSION_ENDED_SIGNAL,
+                start_signal_args=[request.session_id],
+                search_attributes=_typed_attributes(_attributes(scope, "promotion")),
+                static_summary=f"session end of {scope.tenant}",
+            )
+        except (RPCError, TemporalError) as error:
+            raise typed(error) from error
+
+    async def _run(
+        self,
+        workflow: str,
+        state: BaseModel,
+        workflow_id: str,
+        result: type[Report],
+        attributes: Mapping[SearchAttributeKey[str], str],
+    ) -> Report:
+        async def attempt() -> Report:
+            while True:
+                try:
+                    handle = await self._client.start_workflow(
+                        workflow,
+                        state,
+                        id=workflow_id,
+                        task_queue=self._settings.store_queue,
+                        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                        result_type=result,
+                        search_attributes=_typed_attributes(attributes),
+                        static_summary=workflow_id,
+                    )
+                except WorkflowAlreadyStartedError:
+                    # It began before this call: what became due since may not be in it.
+                    await self._ended(workflow_id)
+                    continue
+                answer: Report = await handle.result()
+                return answer
+
+        return await patiently(attempt, workflow_id, None)
+
+    async def _ended(self, workflow_id: str) -> None:
+        handle: Any = self._client.get_workflow_handle(workflow_id)
+        try:
+            await handle.result()
+        except TemporalError:
+            return  # However it ended, there is room for the next one.
+
+
+def maintenance_state(
+    settings: Settings,
+    kind: PassKind,
+    *,
+    population: Population = Population.REAL,
+    dry_run: bool = False,
+) -> MaintenanceState:
+    """What a pass over all users starts with."""
+    return MaintenanceState(
+        kind=kind,
+        policy=LifecyclePolicy.fixed_by(settings),
+        population=population,
+        dry_run=dry_run,
+    )
+
+
+def _attributes(scope: Scope, stage: str) -> dict[SearchAttributeKey[str], str]:
+    return {_USER: scope.tenant, _STAGE: stage}
+
+
+def _typed_attributes(values: Mapping[SearchAttributeKey[str], str]) -> TypedSearchAttributes:
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])
+
+
+def _check(failures: tuple[Failure, ...]) -> None:
+    if failures:
+        last = failures[-1]
+        raise error_from_dict(last.error or {"code": last.code, "message": last.message})

@@ -1,0 +1,182 @@
+"""Asking a workflow until it answers, and Temporal's failures as typed errors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from typing import TypeVar
+
+import stamina
+import structlog
+from temporalio.client import (
+    WorkflowFailureError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TemporalError
+from temporalio.service import RPCError, RPCStatusCode
+
+from engram.contracts import names
+from engram.errors import (
+    EngramError,
+    RunEnded,
+    TemporalNotSetUp,
+    TemporalUnavailable,
+    UnknownFailure,
+    error_from_dict,
+)
+
+# --- the one place where Temporal's failures become typed errors again
+
+# What the server answers when an update meets a run that is just ending; the
+# next attempt starts or finds the next run.
+_RUN_ENDED = {"AcceptedUpdateCompletedWorkflow", "WorkflowUpdateAborted"}
+# What it answers to a query that waited for a run's first task when the run was ended.
+_ENDED_FIRST = "closed before workflowtaskstarted"
+_TRY_AGAIN = {
+    RPCStatusCode.ABORTED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.INTERNAL,
+    RPCStatusCode.FAILED_PRECONDITION,
+    RPCStatusCode.NOT_FOUND,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.UNKNOWN,
+}
+
+
+def typed(error: BaseException) -> EngramError:
+    """The typed error behind what Temporal's client raised."""
+    if isinstance(error, EngramError):
+        return error
+    if isinstance(error, RPCError):
+        return _from_rpc(error)
+    if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
+        return TemporalUnavailable("Temporal did not answer in time.")
+    if isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError):
+        return _from_failure(error.cause)
+    return UnknownFailure(f"Temporal failed: {type(error).__name__}.")
+
+
+def _from_rpc(error: RPCError) -> EngramError:
+    if "search attribute" in error.message.lower():
+        attributes = (names.USER_ATTRIBUTE, names.SESSION_ATTRIBUTE, names.STAGE_ATTRIBUTE)
+        return TemporalNotSetUp(
+            "Temporal does not know Engram's search attributes.",
+            allowed=f"{', '.join(attributes)}, each of type Keyword",
+            hint="Register them in the Temporal namespace; deploy/README.md shows how.",
+        )
+    if error.status is RPCStatusCode.NOT_FOUND and "namespace" in error.message.lower():
+        return TemporalNotSetUp(
+            "Temporal does not know the namespace that Engram is to use.",
+            hint="Create it, or set ENGRAM_TEMPORAL_NAMESPACE to one that exists.",
+        )
+    if error.status is RPCStatusCode.FAILED_PRECONDITION and _ENDED_FIRST in error.message.lower():
+        return RunEnded("The workflow ended before it could answer.")
+    if error.status in _TRY_AGAIN:
+        return TemporalUnavailable(
+            f"Temporal cannot answer now ({error.status.name.lower()}).",
+            hint="It may be starting or unreachable; the same call can be made again.",
+        )
+    return UnknownFailure(f"Temporal refused the call ({error.status.name.lower()}).")
+
+
+def _from_failure(cause: BaseException | None) -> EngramError:
+    while isinstance(cause, ActivityError) and cause.cause is not None:
+        cause = cause.cause
+    if isinstance(cause, ApplicationError):
+        if cause.type in _RUN_ENDED:
+            return RunEnded("The workflow ended before it could answer.")
+        if cause.details and isinstance(cause.details[0], dict):
+            return error_from_dict(cause.details[0])
+        return error_from_dict({"code": cause.type, "message": cause.message})
+    if isinstance(cause, FailureError):
+        return UnknownFailure(f"The workflow failed: {type(cause).__name__}.")
+    return UnknownFailure("The workflow failed without saying why.")
+
+
+# --- asking a workflow until it answers: failures typed, waits announced, cancellation kept
+
+_SLOW = timedelta(seconds=5)
+
+Answer = TypeVar("Answer")
+_log = structlog.get_logger("engram.client")
+
+
+async def patiently(
+    attempt: Callable[[], Awaitable[Answer]], workflow_id: str, patience: timedelta | None
+) -> Answer:
+    """Repeat an update until it is answered; ids make that safe.
+
+    Raises:
+        TemporalUnavailable: when ``patience`` is over.
+        EngramError: what the workflow answered, when trying again cannot help.
+    """
+    async with _said_when_slow(workflow_id):
+        try:
+            async with asyncio.timeout(patience.total_seconds() if patience else None):
+                async for retrying in stamina.retry_context(
+                    on=TemporalUnavailable,
+                    attempts=None,
+                    timeout=None,
+                    wait_initial=0.05,
+                    wait_max=2.0,
+                    wait_jitter=0.1,
+                ):
+                    with retrying:
+                        return await _typed(attempt)
+        except TimeoutError as error:
+            raise TemporalUnavailable(
+                "No acknowledgement came in time.",
+                hint=(
+                    "Is a worker running and is Temporal reachable? Sending the same "
+                    "turns again with the same message ids is safe."
+                ),
+            ) from error
+    raise TemporalUnavailable("No attempt was made.")
+
+
+async def asked_again(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask once more whatever met a run that was just ending: what is there then answers.
+
+    Raises:
+        EngramError: what else went wrong, or runs that keep ending.
+    """
+    async for retrying in stamina.retry_context(
+        on=RunEnded, attempts=5, timeout=None, wait_initial=0.02, wait_max=0.5
+    ):
+        with retrying:
+            return await _typed(attempt)
+    raise TemporalUnavailable("No attempt was made.")
+
+
+async def _typed(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
+    try:
+        return await attempt()
+    except (RPCError, TemporalError) as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # Temporal's client turns our caller's cancellation into an error of its own.
+            raise asyncio.CancelledError from error
+        raise typed(error) from error
+
+
+@contextlib.asynccontextmanager
+async def _said_when_slow(workflow_id: str) -> AsyncIterator[None]:
+    """Say what is being waited for, once, when an answer takes unusually long."""
+
+    async def say() -> None:
+        await asyncio.sleep(_SLOW.total_seconds())
+        _log.warning(
+            "waiting for an answer; is a worker running and Temporal reachable?",
+            workflow_id=workflow_id,
+        )
+
+    saying = asyncio.create_task(say())
+    try:
+        yield
+    finally:
+        saying.cancel()

@@ -1,0 +1,296 @@
+"""The Temporal Schedules that run passes over all users."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import stamina
+import structlog
+from pydantic import BaseModel, ConfigDict
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleBackfill,
+    ScheduleDescription,
+    ScheduleHandle,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.exceptions import TemporalError
+from temporalio.service import RPCError, RPCStatusCode
+
+from engram.contracts import names
+from engram.contracts.lifecycle import PassKind
+from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
+from engram.settings import Settings
+from engram.temporal.passes import maintenance_state
+from engram.temporal.retry import asked_again, typed
+
+_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+_RECENT: Final = 5
+_PATIENCE: Final = timedelta(minutes=5)
+
+_log = structlog.get_logger("engram.schedules")
+
+
+@asynccontextmanager
+async def keeping_schedules(client: Client, settings: Settings) -> AsyncIterator[None]:
+    """Bring the schedules up to date beside the block, which does not wait for it."""
+
+    async def ensure() -> None:
+        try:
+            async for attempt in stamina.retry_context(
+                on=TemporalUnavailable, attempts=None, timeout=_PATIENCE
+            ):
+                with attempt:
+                    await Schedules(client, settings).ensure()
+        except EngramError as error:
+            _log.warning("the schedules could not be brought up to date", code=error.code)
+
+    ensuring = asyncio.create_task(ensure())
+    try:
+        yield
+    finally:
+        ensuring.cancel()
+        with suppress(asyncio.CancelledError):
+            await ensuring
+
+
+class ScheduleInfo(BaseModel):
+    """How one schedule stands.
+
+    Attributes:
+        kind: What its passes do for each user.
+        schedule_id: As the Temporal UI names it.
+        exists: Whether Temporal has it; a worker or ``engram up`` makes it.
+        paused: Whether it waits to be resumed.
+        note: Why it was paused.
+        every: Time from one pass to the next.
+        next_at: The next pass; None while it is paused.
+        recent: Workflow ids of the last passes it started, oldest first.
+        missed: Passes that were too old to be made up for.
+        skipped: Passes left out because the one before still ran.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: PassKind
+    schedule_id: str
+    exists: bool = False
+    paused: bool = False
+    note: str | None = None
+    every: timedelta | None = None
+    next_at: datetime | None = None
+    recent: tuple[str, ...] = ()
+    missed: int = 0
+    skipped: int = 0
+
+
+class Schedules:
+    """Keeps the schedules as the settings say, and lets an operator handle them.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Intervals, jitter, catch-up, and what passes are started with.
+    """
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    async def ensure(self) -> None:
+        """Make the schedules, or bring them up to date; remove them where they are off.
+
+        May be called by any number of workers at once. What an operator paused
+        stays paused.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        for kind in PassKind:
+            if not self._settings.schedules:
+                await self.delete(kind)
+                continue
+            wanted = self._schedule(kind)
+            try:
+                await self._client.create_schedule(self.id_of(kind), wanted)
+            except ScheduleAlreadyRunningError:
+                await self._call(kind, _updating(wanted))
+            except (RPCError, TemporalError) as error:
+                raise typed(error) from error
+
+    async def list(self) -> list[ScheduleInfo]:
+        """How each schedule stands.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        return [await self.describe(kind) for kind in PassKind]
+
+    async def describe(self, kind: PassKind) -> ScheduleInfo:
+        """How one schedule stands."""
+
+        async def attempt() -> ScheduleInfo:
+            try:
+                return _info(kind, await self._handle(kind).describe())
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
+                raise
+
+        return await asked_again(attempt)
+
+    async def pause(self, kind: PassKind, *, note: str = "paused by an operator") -> None:
+        """Start no passes until it is resumed; a pass that runs goes on.
+
+        Raises:
+            InvalidQuery: there is no such schedule.
+        """
+        await self._call(kind, lambda handle: handle.pause(note=note))
+
+    async def resume(self, kind: PassKind) -> None:
+        """Start passes again.
+
+        Raises:
+            InvalidQuery: there is no such schedule.
+        """
+        await self._call(kind, lambda handle: handle.unpause(note="resumed by an operator"))
+
+    async def trigger(self, kind: PassKind) -> None:
+        """Start a pass now, as the schedule would; left out if one runs.
+
+        Raises:
+            InvalidQuery: there is no such schedule.
+        """
+        await self._call(kind, lambda handle: handle.trigger())
+
+    async def backfill(self, kind: PassKind, start: datetime, end: datetime) -> None:
+        """Start what the schedule would have started in a past stretch of time.
+
+        Passes see what is due now, so of several that overlap one is enough: the
+        others are left out.
+
+        Raises:
+            InvalidQuery: the stretch is empty or has no timezone, or there is no such schedule.
+        """
+        if start.utcoffset() is None or end.utcoffset() is None or start >= end:
+            raise InvalidQuery(
+                "The stretch of time is not usable.",
+                allowed="a start before an end, both with timezone",
+            )
+        fill = ScheduleBackfill(start_at=start, end_at=end, overlap=ScheduleOverlapPolicy.SKIP)
+        await self._call(kind, lambda handle: handle.backfill(fill))
+
+    async def delete(self, kind: PassKind) -> bool:
+        """Remove the schedule; whether there was one. A worker that starts makes it again.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        try:
+            await self._handle(kind).delete()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise typed(error) from error
+        return True
+
+    def id_of(self, kind: PassKind) -> str:
+        """The schedule's id: one set of schedules for each store."""
+        return f"{self._settings.collection_prefix}-{kind.value}"
+
+    async def _call(
+        self, kind: PassKind, action: Callable[[ScheduleHandle], Awaitable[None]]
+    ) -> None:
+        async def attempt() -> None:
+            try:
+                await action(self._handle(kind))
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    raise _unknown(self.id_of(kind)) from error
+                raise
+
+        await asked_again(attempt)
+
+    def _handle(self, kind: PassKind) -> ScheduleHandle:
+        return self._client.get_schedule_handle(self.id_of(kind))
+
+    def _schedule(self, kind: PassKind) -> Schedule:
+        settings = self._settings
+        return Schedule(
+            action=ScheduleActionStartWorkflow(
+                names.MAINTENANCE_WORKFLOW,
+                maintenance_state(settings, kind),
+                # Temporal appends the time of each run.
+                id=names.maintenance_workflow_id(kind.value),
+                task_queue=settings.store_queue,
+                typed_search_attributes=TypedSearchAttributes(
+                    [SearchAttributePair(_STAGE, "maintenance")]
+                ),
+                static_summary=f"{kind.value} of all users",
+            ),
+            spec=ScheduleSpec(
+                intervals=[ScheduleIntervalSpec(every=self._intervals[kind])],
+                jitter=settings.schedule_jitter,
+            ),
+            policy=SchedulePolicy(
+                overlap=ScheduleOverlapPolicy.SKIP, catchup_window=settings.schedule_catchup
+            ),
+        )
+
+    @property
+    def _intervals(self) -> Mapping[PassKind, timedelta]:
+        return {
+            PassKind.CONSOLIDATION: self._settings.consolidation_interval,
+            PassKind.DECAY: self._settings.decay_interval,
+            PassKind.PROMOTION: self._settings.promotion_interval,
+        }
+
+
+def _updating(wanted: Schedule) -> Callable[[ScheduleHandle], Awaitable[None]]:
+    def brought_to(there: ScheduleUpdateInput) -> ScheduleUpdate:
+        # Whether it is paused is the operator's.
+        return ScheduleUpdate(replace(wanted, state=there.description.schedule.state))
+
+    async def update(handle: ScheduleHandle) -> None:
+        await handle.update(brought_to)
+
+    return update
+
+
+def _info(kind: PassKind, found: ScheduleDescription) -> ScheduleInfo:
+    state, info = found.schedule.state, found.info
+    intervals = found.schedule.spec.intervals
+    started = [action.action for action in info.recent_actions[-_RECENT:]]
+    return ScheduleInfo(
+        kind=kind,
+        schedule_id=found.id,
+        exists=True,
+        paused=state.paused,
+        note=state.note or None,
+        every=intervals[0].every if intervals else None,
+        next_at=info.next_action_times[0] if info.next_action_times and not state.paused else None,
+        recent=tuple(str(getattr(action, "workflow_id", "")) for action in started),
+        missed=info.num_actions_missed_catchup_window,
+        skipped=info.num_actions_skipped_overlap,
+    )
+
+
+def _unknown(schedule_id: str) -> EngramError:
+    return InvalidQuery(
+        f"There is no schedule {schedule_id!r}.",
+        hint="A worker or `engram up` makes the schedules when it starts, unless "
+        "ENGRAM_SCHEDULES is off.",
+    )

@@ -1,0 +1,114 @@
+"""Entries of an import as batches that each fit one update, packed as short texts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from engram.contracts.importing import ExportedMemory, ImportBatch, ImportedTurn
+from engram.errors import InvalidInput
+
+# --- entries of an import as one short text: what crosses Temporal is kept in histories for weeks
+
+E = TypeVar("E", bound=BaseModel)
+
+# The quickest level; conversations still shrink to about a third.
+_LEVEL: Final = 1
+# Of what one batch may unpack to: clients send half a megabyte, a single memory may have more.
+MOST_UNPACKED: Final = 16 * 1024 * 1024
+# Temporal takes 2 MB in all, and more than that would hold the importing workflow up.
+MOST_PACKED: Final = 1_900_000
+
+TURNS: Final = TypeAdapter(tuple[ImportedTurn, ...])
+MEMORIES: Final = TypeAdapter(tuple[ExportedMemory, ...])
+
+
+def pack(entries: Sequence[str]) -> str:
+    """JSON documents as one text."""
+    data = ("[" + ",".join(entries) + "]").encode()
+    return base64.b64encode(zlib.compress(data, _LEVEL)).decode("ascii")
+
+
+def check_packed(batch: ImportBatch) -> None:
+    """Refuse a batch that could not cross Temporal, before it is sent there.
+
+    Raises:
+        InvalidInput: it is too large, or was not packed by :func:`pack`.
+    """
+    if not batch.packed.isascii():
+        raise InvalidInput("A batch of an import is not packed.", allowed="what pack() gives")
+    if len(batch.packed) > MOST_PACKED:
+        raise InvalidInput(
+            "A batch of an import is too large.", allowed=f"{MOST_PACKED} bytes packed"
+        )
+
+
+def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, ...]:
+    """The entries of a batch.
+
+    Raises:
+        InvalidInput: it was not packed by :func:`pack`, is too large, or holds something else.
+    """
+    check_packed(batch)
+    try:
+        unzip = zlib.decompressobj()
+        data = unzip.decompress(base64.b64decode(batch.packed, validate=True), MOST_UNPACKED)
+        if unzip.unconsumed_tail or not unzip.eof:
+            raise InvalidInput(
+                "A batch of an import is too large.", allowed=f"{MOST_UNPACKED} bytes unpacked"
+            )
+        entries = reader.validate_json(data)
+    except (binascii.Error, zlib.error, ValidationError) as error:
+        # Their messages quote what was sent.
+        raise InvalidInput(
+            "A batch of an import cannot be read.",
+            hint="Use the same version of Engram in all processes.",
+            details={"first": batch.first, "reason": type(error).__name__},
+        ) from None
+    if len(entries) != batch.count:
+        raise InvalidInput(
+            f"A batch of an import has {len(entries)} entries and says {batch.count}.",
+            details={"first": batch.first},
+        )
+    return entries
+
+
+# --- turns as batches that each fit one update, always cut at the same places
+
+MOST_BYTES: Final = 512 * 1024
+MOST_ENTRIES: Final = 800
+
+
+def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[ImportBatch]:
+    """The turns from ``position`` on, in batches.
+
+    A batch says of its own what was said before its first turn.
+    """
+    entries: list[str] = []
+    size, first = 0, position
+    last: ImportedTurn | None = None
+    for number, turn in enumerate(turns):
+        previous, last = last, turn
+        if number < position:
+            continue
+        text = turn.model_dump_json(exclude_defaults=True)
+        if entries and (size + len(text) > MOST_BYTES or len(entries) >= MOST_ENTRIES):
+            yield batch(first, entries)
+            first, entries, size = number, [], 0
+        if not entries and previous is not None and previous.session_id == turn.session_id:
+            joined = turn.model_copy(update={"before": previous.content})
+            text = joined.model_dump_json(exclude_defaults=True)
+        entries.append(text)
+        size += len(text)
+    if entries:
+        yield batch(first, entries)
+
+
+def batch(first: int, entries: list[str]) -> ImportBatch:
+    """One batch of JSON documents."""
+    return ImportBatch(first=first, count=len(entries), packed=pack(entries))

@@ -1,0 +1,351 @@
+"""Storing imported turns batch by batch, and restoring memories of an export."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from engram.consolidation.findings import FindingsStore
+from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
+from engram.domain.confidence import SEED_IMPORTED
+from engram.domain.identity import derived_id, episode_id
+from engram.domain.memories import MEMORY_ADAPTER, AnyMemory, Episode, MemoryType, Provenance
+from engram.domain.scope import Scope
+from engram.errors import InvalidInput, StorageUnavailable
+from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
+from engram.transfer.batches import MEMORIES, TURNS, unpack
+from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
+
+# --- storing a batch of imported turns: one read, one write and one look back, not one a turn
+#
+# As in :mod:`engram.consolidation.turns`, everything here may run twice, in parts and
+# beside itself: ids are derived, inserts leave alone what is there, sources are a set.
+
+DEFAULT_IMPORTANCE: Final = 0.5
+_PART: Final = 128
+"""Turns that are prepared and stored together."""
+_AHEAD: Final = 3
+
+
+@dataclass(slots=True)
+class _TurnEntry:
+    """One turn on its way in."""
+
+    sent: ImportedTurn
+    episode: Episode
+    before: str | None
+    known: bool = False
+
+
+class TurnImporter:
+    """Stores batches of imported turns with what patterns find in them.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives vectors to what the preparer gave none.
+        preparer: Works turns out, perhaps in another process.
+        new_write_id: Gives a fresh id for each write.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        preparer: Preparer,
+        new_write_id: Callable[[], str],
+    ) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._preparer = preparer
+        self._new_write_id = new_write_id
+        # Batches of one import are stored in the order in which they came.
+        self._writing = asyncio.Lock()
+
+    async def store(self, request: StoreBatchInput) -> ImportTally:
+        """Store what is not there; count it.
+
+        Raises:
+            InvalidInput: the batch cannot be read.
+            StorageUnavailable: the store cannot be reached, or does not show what it took.
+        """
+        entries = self._entries(request, unpack(request.batch, TURNS))
+        entries, conflicts = await self._beside_stored(request, entries)
+        parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
+        prepared: list[Prepared] = []
+        # While one part is stored here, the next ones are prepared elsewhere.
+        waiting = [asyncio.ensure_future(self._prepare(part)) for part in parts[:_AHEAD]]
+        try:
+            for number, part in enumerate(parts):
+                prepared.append(await waiting.pop(0))
+                if number + _AHEAD < len(parts):
+                    coming = self._prepare(parts[number + _AHEAD])
+                    waiting.append(asyncio.ensure_future(coming))
+                async with self._writing:
+                    await self._insert(request, part, prepared[-1])
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        facts, negations = await self._store_findings(request, entries, prepared)
+        known = sum(one.known for one in entries)
+        return ImportTally(
+            stored=len(entries) - known,
+            known=known,
+            facts=facts,
+            negations=negations,
+            conflicts=len(conflicts),
+            conflict_places=tuple(one.place for one in conflicts),
+        )
+
+    async def _store_findings(
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Sequence[Prepared]
+    ) -> tuple[int, int]:
+        """Store what the whole batch states, each thing once; how many facts and negations."""
+        vectors = {text: one for part in prepared for text, one in part.found.items()}
+        findings = FindingsStore(
+            self._repository,
+            _Known(self._embedder, vectors),
+            self._new_write_id,
+            seed=SEED_IMPORTED,
+        )
+        extractions = (one for part in prepared for one in part.extractions)
+        found = zip((one.episode for one in entries), extractions, strict=True)
+        async with self._writing:
+            ids = await findings.store(
+                request, [(e, one) for e, one in found if one.facts or one.negations]
+            )
+        return (
+            len({key for facts, _ in ids for key in facts}),
+            len({key for _, negations in ids for key in negations}),
+        )
+
+    def _entries(self, request: StoreBatchInput, turns: Sequence[ImportedTurn]) -> list[_TurnEntry]:
+        entries: list[_TurnEntry] = []
+        provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
+        last: ImportedTurn | None = None
+        for turn in turns:
+            follows = last is not None and last.session_id == turn.session_id
+            before = last.content if follows and last is not None else turn.before
+            entries.append(_TurnEntry(turn, self._episode(request, turn, provenance), before))
+            last = turn
+        return entries
+
+    def _episode(
+        self, request: StoreBatchInput, turn: ImportedTurn, provenance: Provenance
+    ) -> Episode:
+        # Each field was checked when the batch was read; there are many turns.
+        return Episode.model_construct(
+            id=episode_id(request.scope, turn.session_id, turn.message_id),
+            namespace=request.scope.namespace,
+            user_id=request.scope.user_id,
+            content=turn.content,
+            # As of its own time, so that questions about then are answered rightly.
+            known_at=turn.timestamp,
+            created_at=request.now,
+            session_id=turn.session_id,
+            importance=DEFAULT_IMPORTANCE if turn.importance is None else turn.importance,
+            tags=turn.tags,
+            metadata=turn.metadata,
+            write_id=self._new_write_id(),
+            provenance=provenance,
+            role=turn.role,
+            speaker=turn.speaker,
+            timestamp=turn.timestamp,
+            message_id=turn.message_id,
+            sequence=turn.sequence,
+        )
+
+    async def _beside_stored(
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry]
+    ) -> tuple[list[_TurnEntry], list[ImportedTurn]]:
+        """The entries that can be kept, those that are there as stored; and the other ones."""
+        there = await self._repository.get(
+            request.scope,
+            dict.fromkeys(one.episode.id for one in entries),
+            [MemoryType.EPISODIC],
+            fresh=True,
+        )
+        firsts = {key: memory for key, memory in there.items() if isinstance(memory, Episode)}
+        kept: list[_TurnEntry] = []
+        conflicts: list[ImportedTurn] = []
+        for one in entries:
+            first = firsts.setdefault(one.episode.id, one.episode)
+            if not same_words(first, one.episode):
+                conflicts.append(one.sent)
+                continue
+            # Derived from what is stored, so that importing again derives the same.
+            kept.append(_TurnEntry(one.sent, first, one.before, known=first is not one.episode))
+        return kept, conflicts
+
+    async def _prepare(self, entries: Sequence[_TurnEntry]) -> Prepared:
+        work = [
+            Work(
+                text=None if one.known else one.episode.indexed_text,
+                before=one.before,
+                content=one.episode.content,
+                role=one.episode.role,
+                speaker=one.episode.speaker,
+                timestamp=one.episode.timestamp,
+            )
+            for one in entries
+        ]
+        prepared = await self._preparer.prepare(work)
+        if prepared.vectors:
+            return prepared
+        return await with_vectors(self._embedder, work, prepared.extractions)
+
+    async def _insert(
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Prepared
+    ) -> None:
+        new = [
+            NewMemory(one.episode, vectors)
+            for one, vectors in zip(entries, prepared.vectors, strict=True)
+            if vectors is not None and not one.known
+        ]
+        if not new:
+            return
+        await self._repository.insert(request.scope, new)
+        ids = tuple(one.memory.id for one in new)
+        shown = await self._repository.count(request.scope, MemoryType.EPISODIC, (HasId(ids),))
+        if shown != len(ids):
+            raise StorageUnavailable(
+                "The store took imported turns and does not show all of them yet.",
+                hint="Nothing was acknowledged; it is tried again.",
+            )
+
+
+def same_words(first: Episode, other: Episode) -> bool:
+    """Whether two turns under one id are the same turn."""
+    return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
+
+
+class _Known:
+    """An embedder that was asked already.
+
+    Args:
+        embedder: Asked for what is missing.
+        vectors: By text.
+    """
+
+    def __init__(self, embedder: Embedder, vectors: Mapping[str, TextVectors]) -> None:
+        self._embedder = embedder
+        self._vectors = vectors
+
+    @property
+    def identity(self) -> str:
+        return self._embedder.identity
+
+    async def dimensions(self) -> int:
+        return await self._embedder.dimensions()
+
+    async def embed_documents(
+        self, texts: Sequence[str], before: Sequence[str | None] | None = None
+    ) -> list[TextVectors]:
+        if before is None and all(text in self._vectors for text in texts):
+            return [self._vectors[text] for text in texts]
+        return await self._embedder.embed_documents(texts, before)
+
+    async def embed_query(self, text: str) -> TextVectors:
+        return await self._embedder.embed_query(text)
+
+
+# --- putting memories of an export back as they were; what is there already stays as it is
+
+_EMBEDDED_AT_ONCE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryEntry:
+    memory: AnyMemory
+    before: str | None
+    place: str
+
+
+class MemoryRestorer:
+    """Stores exported memories that are not there.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Gives them their vectors anew.
+        new_write_id: Gives a fresh id for each write.
+    """
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        new_write_id: Callable[[], str],
+    ) -> None:
+        self._repository = repository
+        self._embedder = embedder
+        self._new_write_id = new_write_id
+
+    async def store(self, request: StoreBatchInput) -> ImportTally:
+        """Store what is not there; count it.
+
+        Raises:
+            InvalidInput: the batch cannot be read, or a memory is not this user's.
+        """
+        entries = [_read(request.scope, one) for one in unpack(request.batch, MEMORIES)]
+        there = await self._repository.get(
+            request.scope, [one.memory.id for one in entries], fresh=True
+        )
+        new = [one for one in entries if one.memory.id not in there]
+        for start in range(0, len(new), _EMBEDDED_AT_ONCE):
+            await self._insert(request.scope, new[start : start + _EMBEDDED_AT_ONCE])
+        other = [one.place for one in entries if _differs(there.get(one.memory.id), one.memory)]
+        return ImportTally(
+            stored=len(new),
+            known=len(entries) - len(new) - len(other),
+            conflicts=len(other),
+            conflict_places=tuple(other),
+        )
+
+    async def _insert(self, scope: Scope, entries: Sequence[_MemoryEntry]) -> None:
+        vectors = await self._embedder.embed_documents(
+            [one.memory.indexed_text for one in entries], [one.before for one in entries]
+        )
+        await self._repository.insert(
+            scope,
+            [
+                NewMemory(one.memory.model_copy(update={"write_id": self._new_write_id()}), vector)
+                for one, vector in zip(entries, vectors, strict=True)
+            ],
+        )
+
+
+def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:
+    """Whether the id is taken by something else: a turn of other words."""
+    return (
+        isinstance(there, Episode) and isinstance(memory, Episode) and not same_words(there, memory)
+    )
+
+
+def _read(scope: Scope, entry: ExportedMemory) -> _MemoryEntry:
+    try:
+        memory: AnyMemory = MEMORY_ADAPTER.validate_python(entry.memory)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise InvalidInput(
+            f"The memory of {entry.place or 'a line'} cannot be read.",
+            hint="It was written by a newer version of Engram, or changed by another program.",
+            details={"reason": str(first["type"])},
+        ) from None
+    if memory.scope != scope or memory.id != id_of(scope, memory):
+        raise InvalidInput(
+            f"The memory of {entry.place or 'a line'} belongs to another user, "
+            "or its id is not derived from what it is.",
+            details={"id": memory.id},
+        )
+    return _MemoryEntry(memory, entry.before, entry.place)
+
+
+def id_of(scope: Scope, memory: AnyMemory) -> str:
+    """The id that a memory has by what it is."""
+    if isinstance(memory, Episode):
+        return episode_id(scope, memory.session_id or "", memory.message_id)
+    return derived_id(scope, memory.type, memory.identity, memory.generation)

@@ -1,1 +1,0 @@
-"""Storing turns and applying plans: insert-only, conditional, repeatable."""

@@ -1,0 +1,165 @@
+"""Erasing everything of one user, and forgetting one memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+
+from engram.contracts import names
+from engram.contracts.consolidation import DigestInput, DigestOutput
+from engram.contracts.messages import Message
+from engram.contracts.removal import (
+    ApplyForgettingInput,
+    ErasureInput,
+    ErasureReceipt,
+    ForgetInput,
+    ForgetPlan,
+    ForgetReceipt,
+    PlanForgettingInput,
+    StoreRound,
+    WorkflowRound,
+)
+from engram.domain.buffer import portions
+from engram.workflows.support import STORE_LONG
+
+# --- erasing everything of one user: workflows first, then memories, until nothing is left
+
+M = TypeVar("M", bound=Message)
+
+# A server lists what it runs a moment late, and an activity of a workflow that was
+# terminated hears of it with its next heartbeat, every four seconds. So one looks until
+# two looks in a row, so far apart, found nothing to do.
+_BETWEEN_ROUNDS = timedelta(seconds=5)
+_QUIET_ROUNDS = 2
+# Somebody who goes on writing meanwhile must not keep the erasure from ending.
+_MOST_ROUNDS = 30
+_SILENCE = timedelta(seconds=30)
+
+
+@workflow.defn(name=names.ERASURE_WORKFLOW)
+class ErasureWorkflow:
+    """Ends with a receipt once the user's collections count zero and no workflow is left."""
+
+    @workflow.run
+    async def run(self, asked: ErasureInput) -> ErasureReceipt:
+        """Erase, and say what was erased."""
+        stopped = kept = quiet = 0
+        deleted: set[str] = set()
+        memories: Counter[str] = Counter()
+        for number in range(_MOST_ROUNDS):
+            if number:
+                await workflow.sleep(_BETWEEN_ROUNDS, summary="look again for late listings")
+            workflows = await self._do(names.ERASE_WORKFLOWS_ACTIVITY, asked, WorkflowRound)
+            stored = await self._do(names.ERASE_MEMORIES_ACTIVITY, asked, StoreRound)
+            stopped += workflows.stopped
+            deleted.update(workflows.deleted)
+            kept = max(kept, workflows.kept)
+            memories.update(stored.deleted)
+            clean = workflows.quiet and not stored.left and not sum(stored.deleted.values())
+            quiet = quiet + 1 if clean else 0
+            workflow.set_current_details(
+                f"Round {number + 1}: {stopped} workflows stopped, {len(deleted)} histories "
+                f"deleted, {memories.total()} memories deleted."
+            )
+            if quiet >= _QUIET_ROUNDS:
+                break
+        return ErasureReceipt(
+            namespace=asked.scope.namespace,
+            user_id=asked.scope.user_id,
+            complete=quiet >= _QUIET_ROUNDS,
+            erased_at=workflow.now(),
+            memories=dict(memories),
+            workflows_stopped=stopped,
+            histories_deleted=len(deleted),
+            histories_kept=kept,
+            workflow_id=workflow.info().workflow_id,
+        )
+
+    async def _do(self, activity: str, asked: ErasureInput, answer: type[M]) -> M:
+        done: M = await workflow.execute_activity(
+            activity,
+            asked,
+            result_type=answer,
+            start_to_close_timeout=asked.store_timeout,
+            heartbeat_timeout=_SILENCE,
+            retry_policy=STORE_LONG,
+            summary=f"erase {asked.scope.tenant}",
+        )
+        return done
+
+
+# --- forgetting one memory: settle what that takes, delete it, compose again what named it
+
+# Settling reads every version of every profile of the user: seconds, with many of them.
+_LIMIT = timedelta(minutes=10)
+# What one activity composes again.
+_CHUNK = 200
+
+
+@workflow.defn(name=names.FORGETTING_WORKFLOW)
+class ForgettingWorkflow:
+    """Its history holds ids and numbers only."""
+
+    @workflow.run
+    async def run(self, asked: ForgetInput) -> ForgetReceipt:
+        """Forget, and say how much went."""
+        plan = await self._do(
+            asked,
+            names.PLAN_FORGETTING_ACTIVITY,
+            PlanForgettingInput(scope=asked.scope, memory_id=asked.memory_id),
+            ForgetPlan,
+        )
+        await self._do(
+            asked,
+            names.APPLY_FORGETTING_ACTIVITY,
+            ApplyForgettingInput(scope=asked.scope, now=workflow.now(), plan=plan),
+            Message,
+        )
+        return ForgetReceipt(
+            memory_id=asked.memory_id,
+            forgotten={kind: len(ids) for kind, ids in plan.gone.items()},
+            amended=len(plan.amended),
+            recomposed=await self._compose(asked, plan),
+            workflow_id=workflow.info().workflow_id,
+        )
+
+    async def _compose(self, asked: ForgetInput, plan: ForgetPlan) -> int:
+        """Profiles, topics and boxes that named what is gone, from what is left."""
+        info = workflow.info()
+        base = DigestInput(
+            scope=asked.scope,
+            now=workflow.now(),
+            policy=asked.digests,
+            workflow_id=info.workflow_id,
+            run_id=info.run_id,
+        )
+        done = DigestOutput()
+        if not asked.digests.enabled:
+            return 0
+        for part in portions(plan.composed, _CHUNK):
+            # Some of these ids are turns, the others memories; each reader takes its own.
+            work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
+            done = done.plus(
+                await self._do(asked, names.DIGEST_KNOWLEDGE_ACTIVITY, work, DigestOutput)
+            )
+        if plan.boxed:
+            work = base.model_copy(update={"episode_ids": plan.boxed, "ended": plan.ended})
+            done = done.plus(
+                await self._do(asked, names.DIGEST_SESSIONS_ACTIVITY, work, DigestOutput)
+            )
+        return done.profiles + done.topics + done.boxes
+
+    async def _do(self, asked: ForgetInput, activity: str, work: Message, answer: type[M]) -> M:
+        done: M = await workflow.execute_activity(
+            activity,
+            work,
+            result_type=answer,
+            start_to_close_timeout=_LIMIT,
+            heartbeat_timeout=_SILENCE,
+            retry_policy=STORE_LONG,
+            summary=f"forget {asked.memory_id}",
+        )
+        return done
