@@ -29,9 +29,10 @@ ENGRAM = [sys.executable, "-m", "engram.cli"]
 # What talks to servers, computes or serves: no help text and no <Tab> should wait for it.
 # (pydantic itself is typer's own way of reading arguments.)
 HEAVY = {
-    *("temporalio", "pydantic", "qdrant_client", "qdrant_edge", "pydantic_ai", "pydantic_settings"),
+    *("temporalio", "qdrant_client", "qdrant_edge", "pydantic_ai", "pydantic_settings"),
     *("fastapi", "structlog", "httpx", "numpy", "wordllama", "asyncio"),
-    *("engram.settings", "engram.domain.memories", "engram.client", "engram.embedded"),
+    *("engram.settings", "engram.domain.memories", "engram.domain.scope", "engram.client"),
+    "engram.embedded",
 }
 
 
