@@ -18,6 +18,11 @@ from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
 from engram.contracts import names
+from engram.contracts.activities import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+    DigestActivities,
+)
 from engram.contracts.consolidation import (
     DigestInput,
     DigestOutput,
@@ -64,7 +69,7 @@ _PAGE = 200
 _ANSWER_ATTEMPTS = 3
 
 
-class ConsolidationStoreActivities:
+class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     """What consolidation does with the store; runs on the store queue.
 
     Args:
@@ -180,7 +185,7 @@ class ConsolidationStoreActivities:
         return MarkConsolidatedOutput(marked=len(updated.changed | before))
 
 
-class ConsolidationModelActivities:
+class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
     """What consolidation asks language models; runs on the model queue.
 
     Args:
@@ -281,7 +286,7 @@ async def _episodes(
 _log = structlog.get_logger(__name__)
 
 
-class DigestActivities:
+class DigestActivitiesImpl(DigestActivities):
     """Rebuilds what is composed from memories; runs on the store queue.
 
     Args:

@@ -8,6 +8,7 @@ from temporalio import activity
 
 from engram.activities.runtime import beating
 from engram.contracts import names
+from engram.contracts.activities import LifecycleActivities
 from engram.contracts.lifecycle import (
     FindDueUsersInput,
     FindDueUsersOutput,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Output = TypeVar("Output", ReviewOutput, PromoteOutput)
 
 
-class LifecycleActivities:
+class LifecycleActivitiesImpl(LifecycleActivities):
     """Reviewing and promoting memories; runs on the store queue.
 
     Args:

@@ -13,15 +13,15 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivities,
-    ConsolidationStoreActivities,
-    DigestActivities,
+    ConsolidationModelActivitiesImpl,
+    ConsolidationStoreActivitiesImpl,
+    DigestActivitiesImpl,
 )
-from engram.activities.importing import ImportActivities
-from engram.activities.lifecycle import LifecycleActivities
-from engram.activities.removal import ErasureActivities, ForgettingActivities
+from engram.activities.importing import ImportActivitiesImpl
+from engram.activities.lifecycle import LifecycleActivitiesImpl
+from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.consolidation.forgetting import Forgetter
@@ -93,21 +93,21 @@ async def running_workers(
     """
     _let_late_cancellations_pass()
     gateway = WorkflowGateway(client, settings)
-    sessions = SessionActivities(
+    sessions = SessionActivitiesImpl(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
         closing_sessions(gateway, PassRunner(client, settings)),
     )
-    erasing = ErasureActivities(client, repository)
-    forgetting = ForgettingActivities(client, Forgetter(repository, new_write_id))
-    storing = ConsolidationStoreActivities(repository, embedder, new_write_id)
-    living = LifecycleActivities(repository, embedder, new_write_id)
-    digesting = DigestActivities(Digests(repository, embedder, new_write_id))
-    thinking = ConsolidationModelActivities(
+    erasing = ErasureActivitiesImpl(client, repository)
+    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
+    living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
+    digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
+    thinking = ConsolidationModelActivitiesImpl(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
     async with AsyncExitStack() as stack:
         preparer = await stack.enter_async_context(preparing(embedder, settings))
-        importing = ImportActivities(
+        importing = ImportActivitiesImpl(
             TurnImporter(repository, embedder, preparer, new_write_id),
             MemoryRestorer(repository, embedder, new_write_id),
         )

@@ -13,9 +13,9 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
-from engram.activities.lifecycle import LifecycleActivities
+from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
@@ -130,8 +130,8 @@ async def lifecycle_workers(
     async def request(scope: Scope, asked: ConsolidationRequest) -> None:
         await requests(scope, asked)
 
-    acting = LifecycleActivities(wrap(store), make_embedder("wordllama"), lambda: uuid4().hex)
-    asking = SessionActivities(None, request)  # type: ignore[arg-type]  # these tests store no turns
+    acting = LifecycleActivitiesImpl(wrap(store), make_embedder("wordllama"), lambda: uuid4().hex)
+    asking = SessionActivitiesImpl(None, request)  # type: ignore[arg-type]  # these tests store no turns
     clients = [client, *[await _again(client) for _ in range(workers - 1)]]
     running = [
         Worker(
