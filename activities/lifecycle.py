@@ -17,12 +17,12 @@ from engram.contracts.lifecycle import (
     ReviewOutput,
     WalkInput,
 )
-from engram.lifecycle.due import due_users, underneath
+from engram.lifecycle.due import due_users
 from engram.lifecycle.promotion_pass import Promoter
 from engram.lifecycle.review import Reviewer
 
 if TYPE_CHECKING:
-    from engram.ports import Embedder, MemoryRepository
+    from engram.ports import Embedder, MaintenanceRepository
     from engram.storage.updates import NewWriteId
 
 Output = TypeVar("Output", ReviewOutput, PromoteOutput)
@@ -38,11 +38,11 @@ class LifecycleActivitiesImpl(LifecycleActivities):
     """
 
     def __init__(
-        self, repository: MemoryRepository, embedder: Embedder, new_write_id: NewWriteId
+        self, repository: MaintenanceRepository, embedder: Embedder, new_write_id: NewWriteId
     ) -> None:
-        self._repository = underneath(repository)
-        self._reviewer = Reviewer(self._repository, new_write_id)
-        self._promoter = Promoter(self._repository, embedder, new_write_id)
+        self._repository = repository
+        self._reviewer = Reviewer(repository, new_write_id)
+        self._promoter = Promoter(repository, embedder, new_write_id)
 
     @activity.defn(name=names.REVIEW_ACTIVITY)
     async def review(self, request: WalkInput) -> ReviewOutput:

@@ -30,7 +30,7 @@ from engram.contracts.session import ConsolidationRequest
 from engram.digests.stage import Digests
 from engram.domain.scope import Scope
 from engram.language.extractor import Extractor
-from engram.ports import Embedder, MemoryRepository
+from engram.ports import Embedder, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.gateway import WorkflowGateway
 from engram.temporal.passes import PassRunner
@@ -78,7 +78,7 @@ _GRACE = timedelta(seconds=10)
 @asynccontextmanager
 async def running_workers(
     client: Client,
-    repository: MemoryRepository,
+    repository: MaintenanceRepository,
     embedder: Embedder,
     model: Model,
     settings: Settings,

@@ -23,8 +23,8 @@ from engram.domain.identity import derived_id, episode_id, normalise
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.lifecycle.due import ReviewedRepository
-from engram.ports import MemoryRepository, NewMemory
+from engram.lifecycle.due import review_stamp
+from engram.ports import NewMemory, Stamp
 from engram.settings import Settings
 from engram.temporal.passes import PassRunner
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
@@ -85,17 +85,19 @@ class LifecycleUser:
     requests: Requests
 
     @property
-    def repository(self) -> MemoryRepository:
-        """The store, stamping what is written."""
-        return ReviewedRepository(self.store, self.settings.lifecycle_rules)
+    def stamp(self) -> Stamp:
+        """What the store would stamp memories with under this user's settings."""
+        return review_stamp(self.settings.lifecycle_rules)
 
     async def keep(self, *memories: AnyMemory, scope: Scope | None = None) -> None:
         """Store memories as the write path would."""
         embedder = make_embedder("wordllama")
         vectors = await embedder.embed_documents([m.indexed_text for m in memories])
         pairs = zip(memories, vectors, strict=True)
-        await self.repository.insert(
-            scope or self.scope, [NewMemory(memory, vector) for memory, vector in pairs]
+        await self.store.insert(
+            scope or self.scope,
+            [NewMemory(memory, vector) for memory, vector in pairs],
+            stamp=self.stamp,
         )
 
     async def now(self, memory: AnyMemory) -> AnyMemory:
