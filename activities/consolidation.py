@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
 import structlog
 from temporalio import activity
@@ -42,7 +41,7 @@ from engram.contracts.consolidation import (
 )
 from engram.contracts.messages import Population
 from engram.digests.guidelines import current_guidance
-from engram.digests.stage import Digested, Digests
+from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.buffer import batches
 from engram.domain.memories import (
@@ -303,7 +302,7 @@ class DigestActivitiesImpl(DigestActivities):
             done = await self._digests.knowledge(
                 _composer(request), request.memory_ids, request.episode_ids, request.policy
             )
-        return _output("profiles and topics rebuilt", done)
+        return _logged("profiles and topics rebuilt", done)
 
     @activity.defn(name=names.DIGEST_SESSIONS_ACTIVITY)
     async def digest_sessions(self, request: DigestInput) -> DigestOutput:
@@ -312,7 +311,7 @@ class DigestActivitiesImpl(DigestActivities):
             done = await self._digests.sessions(
                 _composer(request), request.episode_ids, request.ended, request.policy
             )
-        return _output("boxes sealed", done)
+        return _logged("boxes sealed", done)
 
     @activity.defn(name=names.LEARN_GUIDELINES_ACTIVITY)
     async def learn_guidelines(self, request: LearnInput) -> DigestOutput:
@@ -322,14 +321,13 @@ class DigestActivitiesImpl(DigestActivities):
             done = await self._digests.learn(
                 _composer(request), deeds, request.operation, request.policy
             )
-        return _output("guidelines learnt", done)
+        return _logged("guidelines learnt", done)
 
 
 def _composer(request: DigestInput | LearnInput) -> Composer:
     return Composer(request.scope, request.now, request.workflow_id, request.run_id)
 
 
-def _output(event: str, done: Digested) -> DigestOutput:
-    counts = asdict(done)
-    _log.info(event, **counts)
-    return DigestOutput(**counts)
+def _logged(event: str, done: DigestOutput) -> DigestOutput:
+    _log.info(event, **dict(done))
+    return done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
@@ -26,14 +26,11 @@ from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.turns import TurnStore
-from engram.contracts.session import ConsolidationRequest
 from engram.digests.stage import Digests
-from engram.domain.scope import Scope
 from engram.language.extractor import Extractor
 from engram.ports import Embedder, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.gateway import WorkflowGateway
-from engram.temporal.passes import PassRunner
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
@@ -92,10 +89,9 @@ async def running_workers(
     ``model_requests_per_second`` allows over all workers together.
     """
     _let_late_cancellations_pass()
-    gateway = WorkflowGateway(client, settings)
     sessions = SessionActivitiesImpl(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
-        closing_sessions(gateway, PassRunner(client, settings)),
+        WorkflowGateway(client, settings).request_consolidation,
     )
     erasing = ErasureActivitiesImpl(client, repository)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
@@ -164,15 +160,3 @@ def _let_late_cancellations_pass() -> None:
     warnings.filterwarnings(
         "ignore", message="Cannot find activity to cancel", category=UserWarning
     )
-
-
-def closing_sessions(
-    gateway: WorkflowGateway, passes: PassRunner
-) -> Callable[[Scope, ConsolidationRequest], Awaitable[None]]:
-    """What a session asks for: consolidation, and at its end the promotion of what is lively."""
-
-    async def request(scope: Scope, asked: ConsolidationRequest) -> None:
-        await gateway.request_consolidation(scope, asked)
-        await passes.session_ended(scope, asked)
-
-    return request

@@ -59,6 +59,7 @@ from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
 from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
+from engram.temporal.passes import PassRunner
 from engram.temporal.retry import asked_again, patiently, typed
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
@@ -79,6 +80,7 @@ class WorkflowGateway:
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
         self._settings = settings
+        self._passes = PassRunner(client, settings)
 
     async def encode(self, scope: Scope, session_id: str, request: EncodeRequest) -> EncodeReply:
         """Have the session store turns, starting it if it does not run."""
@@ -142,7 +144,13 @@ class WorkflowGateway:
         return [turn for turn in turns if include_test or not turn.is_test]
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
-        """Signal the user's consolidation, starting it if it does not run."""
+        """Signal the user's consolidation, starting it if it does not run.
+
+        Where a session ended, the promotion of what it leaves lively is asked for as well.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
         variant = variant_of(request.population, dry_run=False)
         try:
             await self._client.start_workflow(
@@ -158,6 +166,7 @@ class WorkflowGateway:
             )
         except (RPCError, TemporalError) as error:
             raise typed(error) from error
+        await self._passes.session_ended(scope, request)
 
     async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
         """Run a pass that begins after this call, and wait for its report."""
