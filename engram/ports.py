@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -149,6 +149,15 @@ Filter: TypeAlias = tuple[Condition, ...]
 """All conditions hold. Empty: everything within the scope."""
 
 
+Stamp: TypeAlias = Callable[[AnyMemory], AnyMemory]
+"""Pure. Adds to a memory, at every write, when it is to be looked at next and by which rules."""
+
+
+def unstamped(memory: AnyMemory) -> AnyMemory:
+    """Leave a memory as it is: the stamp of a store that no pass looks after."""
+    return memory
+
+
 @dataclass(frozen=True, slots=True)
 class NewMemory:
     """A memory and the vectors it is to be found by."""
@@ -223,10 +232,21 @@ class StoreInfo:
 
 
 class MemoryRepository(Protocol):
-    """Where memories are kept. Two implementations, one conformance suite."""
+    """Where memories are kept. Two implementations, one conformance suite.
 
-    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+    A repository stamps what it writes, so that no caller can forget to.
+    """
+
+    async def insert(
+        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
+    ) -> None:
         """Store those that are not there yet; what is there stays untouched.
+
+        Args:
+            scope: Whose they are.
+            memories: What to store.
+            stamp: In place of the repository's own; for passes, whose rules are fixed
+                when they start.
 
         Raises:
             WrongVectorSize: a vector does not fit its collection; nothing is written.
@@ -248,11 +268,13 @@ class MemoryRepository(Protocol):
         """
         ...
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
         """Write successors of existing memories, each only at its expected revision.
 
         Payload only: vectors stay. Never inserts. Reads back ``write_id``;
-        returns the ids whose write won.
+        returns the ids whose write won. ``stamp``: see :meth:`insert`.
         """
         ...
 
@@ -311,12 +333,8 @@ class MemoryRepository(Protocol):
         ...
 
 
-@runtime_checkable
-class MaintenanceRepository(MemoryRepository, Protocol):
-    """What passes ask besides: above all whose memories are meant, and nothing they hold.
-
-    ``scopes`` and ``values`` are the only reads that are not confined to a scope.
-    """
+class CrossTenantReads(Protocol):
+    """The only reads that are not confined to a scope: they tell nothing that memories hold."""
 
     async def scopes(
         self,
@@ -353,6 +371,10 @@ class MaintenanceRepository(MemoryRepository, Protocol):
             InvalidQuery: it is not a keyword.
         """
         ...
+
+
+class MaintenanceRepository(MemoryRepository, CrossTenantReads, Protocol):
+    """What passes need: they find out whose memories are due, and remove what is at its end."""
 
     async def delete_unchanged(
         self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
