@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from engram.language.text import BARE_WORDS, SMALL_WORDS
+
 # --- the time that a question names: "in May 2023", "last week", "3 days ago", "on 5 July"
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
@@ -133,13 +135,8 @@ def _midnight(year: int, month: int, day: int, now: datetime) -> datetime:
 #
 # Rules of English, none of them needed: what they do not see changes no order.
 
-_WORD = re.compile(r"[^\W_]+")
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself"})
-_NO_SUBJECT = frozenset(
-    "a an the is are was were do does did has have had what who where when which how why of in on "
-    "at to for with and or".split()
-)
 _USER, _ASSISTANT = "user", "assistant"
 _TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
@@ -176,14 +173,14 @@ class Analysis:
 
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
-    words = set(_WORD.findall(query.casefold()))
+    words = set(BARE_WORDS.findall(query.casefold()))
     if words & _FIRST_PERSON:
         words.add(_USER)
     if words & _SECOND_PERSON:
         words.add(_ASSISTANT)
     kinds = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER, Asked.NAME: _NAME}
     return Analysis(
-        subjects=frozenset(words - _NO_SUBJECT),
+        subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
     )
