@@ -236,15 +236,34 @@ _MONTHS_IN_YEAR = 12
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A resolved date: canonical value, and the day it begins on."""
+    """A resolved date.
+
+    Attributes:
+        value: Canonical, from "2024" to "2024-05-03T18:30".
+        day: The day it begins on.
+        clock: The time of that day, where one is named.
+        counted: The unit that it was counted in, "3 weeks ago"; None for any other date.
+    """
 
     value: str
     day: date
     clock: time | None = None
+    counted: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """How long it is: "day" for all that is no week, month or year."""
+        if "W" in self.value:
+            return "week"
+        return {0: "year", 1: "month"}.get(self.value.count("-"), "day")
 
     def begins(self, zone: tzinfo | None) -> datetime:
         """The first moment of it, in ``zone``."""
         return datetime.combine(self.day, self.clock or time(), tzinfo=zone)
+
+    def after(self) -> date:
+        """The day after the last one of it."""
+        return shift(self.day, 1, self.unit)
 
 
 def on_day(day: date, clock: time | None = None) -> When:
