@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,17 +27,13 @@ from engram.domain.plan import Statement
 from engram.domain.slots import slot_of
 from engram.domain.turns import own_words, testifies
 from engram.language.kinds import KindWords, kind_of, kind_words
-from engram.language.text import stem
+from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
 _EARLIEST: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _LONGEST_TAG: Final = 50
-_WORD: Final = re.compile(r"\w+")
-_SMALL_WORDS: Final = frozenset(
-    "a an the and or of in on at to for from with as is was are be has have had".split()
-)
 # Words that tell of an ending which names nothing: "I retired", "we broke up".
 _ENDING_WORDS: Final = frozenset(
     "no not never longer quit retir retire resign leav left lost lose fire laid redund unemploy "
@@ -144,7 +139,7 @@ def says_so(stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
 
 
 def _stems(text: str) -> Iterable[str]:
-    return (stem(word) for word in _WORD.findall(text.casefold()) if word not in _SMALL_WORDS)
+    return (stem(word) for word in BARE_WORDS.findall(text.casefold()) if word not in SMALL_WORDS)
 
 
 def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
