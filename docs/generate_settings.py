@@ -1,25 +1,18 @@
 """Writes docs/settings.md from the settings themselves.
 
 Run it after changing a setting: ``uv run python docs/generate_settings.py``
-A test compares the page with what this gives. What a setting is for stands at its field,
-or in engram/cli/config/reference.py, so that ``engram config`` tells it too.
+A test compares the page with what this gives. What a setting is for stands at its field, so
+that ``engram config`` tells it too.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from engram.cli.config.reference import (
-    MEANINGS,
-    SECTIONS,
-    default,
-    meaning,
-    settings_of,
-    values,
-    variable,
-)
+from engram.cli.config.reference import SECTIONS, default, meaning, settings_of, values
+from engram.settings import variable_of
 
-__all__ = ["MEANINGS", "SECTIONS", "meaning", "page", "settings_of", "variable"]
+__all__ = ["SECTIONS", "meaning", "page", "settings_of", "variable_of"]
 
 PAGE = Path(__file__).with_name("settings.md")
 
@@ -58,7 +51,7 @@ def page() -> str:
                 "| Variable | Default | Values | Meaning |",
                 "|---|---|---|---|",
             ]
-        cells = (f"`{variable(name)}`", default(field), values(field), meaning(name, field))
+        cells = (f"`{variable_of(name)}`", default(field), values(field), meaning(field))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

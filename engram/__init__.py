@@ -10,33 +10,124 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engram.client.connect import connect as connect
-    from engram.client.memory import MemoryStore as MemoryStore
-    from engram.domain.turns import Turn as Turn
-    from engram.embedded.open import open as open
-    from engram.settings import Settings as Settings
-    from engram.sync import connect_sync as connect_sync
-    from engram.sync import open_sync as open_sync
+    from engram.client.connect import connect
+    from engram.client.engine import Receipt
+    from engram.client.memory import MemoryStore
+    from engram.domain.memories import (
+        AnyMemory,
+        Episode,
+        Fact,
+        MemoryStatus,
+        MemoryType,
+        NegationFact,
+        ProceduralMemory,
+        SemanticMemory,
+    )
+    from engram.domain.turns import Turn
+    from engram.embedded.open import open
+    from engram.errors import (
+        AccessDenied,
+        ConflictingMessage,
+        DataFolderInUse,
+        DataFolderUnusable,
+        EmbeddedPartMissing,
+        EmbeddedStartFailed,
+        EmbeddingFailed,
+        EngramError,
+        ImportOutOfStep,
+        InvalidInput,
+        InvalidQuery,
+        InvalidScope,
+        InvalidSettings,
+        InvalidTurn,
+        KeyRefused,
+        MemoryClosed,
+        MemoryNotFound,
+        OwnerUnavailable,
+        PortInUse,
+        SchemaMismatch,
+        SessionBusy,
+        StorageUnavailable,
+        TemporalNotSetUp,
+        TemporalUnavailable,
+        TooManyRequests,
+        UnreadableSource,
+    )
+    from engram.recall.results import RecallHit
+    from engram.settings import Settings
+    from engram.sync import SyncMemoryStore, connect_sync, open_sync
 
+# What is not named here is an error.
 _HOMES = {
-    "open": "engram.embedded.open",
-    "connect": "engram.client.connect",
-    "MemoryStore": "engram.client.memory",
-    "Turn": "engram.domain.turns",
-    "Settings": "engram.settings",
-    "open_sync": "engram.sync",
-    "connect_sync": "engram.sync",
+    "engram.client.connect": ("connect",),
+    "engram.client.engine": ("Receipt",),
+    "engram.client.memory": ("MemoryStore",),
+    "engram.domain.memories": (
+        *("AnyMemory", "Episode", "Fact", "MemoryStatus", "MemoryType", "NegationFact"),
+        *("ProceduralMemory", "SemanticMemory"),
+    ),
+    "engram.domain.turns": ("Turn",),
+    "engram.embedded.open": ("open",),
+    "engram.recall.results": ("RecallHit",),
+    "engram.settings": ("Settings",),
+    "engram.sync": ("SyncMemoryStore", "connect_sync", "open_sync"),
 }
-__all__ = ["MemoryStore", "Settings", "Turn", "connect", "connect_sync", "open", "open_sync"]
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AccessDenied",
+    "AnyMemory",
+    "ConflictingMessage",
+    "DataFolderInUse",
+    "DataFolderUnusable",
+    "EmbeddedPartMissing",
+    "EmbeddedStartFailed",
+    "EmbeddingFailed",
+    "EngramError",
+    "Episode",
+    "Fact",
+    "ImportOutOfStep",
+    "InvalidInput",
+    "InvalidQuery",
+    "InvalidScope",
+    "InvalidSettings",
+    "InvalidTurn",
+    "KeyRefused",
+    "MemoryClosed",
+    "MemoryNotFound",
+    "MemoryStatus",
+    "MemoryStore",
+    "MemoryType",
+    "NegationFact",
+    "OwnerUnavailable",
+    "PortInUse",
+    "ProceduralMemory",
+    "RecallHit",
+    "Receipt",
+    "SchemaMismatch",
+    "SemanticMemory",
+    "SessionBusy",
+    "Settings",
+    "StorageUnavailable",
+    "SyncMemoryStore",
+    "TemporalNotSetUp",
+    "TemporalUnavailable",
+    "TooManyRequests",
+    "Turn",
+    "UnreadableSource",
+    "connect",
+    "connect_sync",
+    "open",
+    "open_sync",
+]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'engram' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    return getattr(import_module(_HOME_OF.get(name, "engram.errors")), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

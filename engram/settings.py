@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
@@ -20,6 +20,10 @@ from engram.domain.rules import (
 )
 from engram.errors import InvalidSettings
 
+PREFIX: Final = "ENGRAM_"
+NESTING: Final = "__"
+"""Between the names of a group and of what is in it."""
+
 
 class Settings(BaseSettings):
     """Read once, where a program starts; passed on from there, never read at import.
@@ -28,172 +32,187 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="ENGRAM_", env_nested_delimiter="__", frozen=True, extra="ignore"
+        env_prefix=PREFIX,
+        env_nested_delimiter=NESTING,
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
     )
 
     # --- where things are
-    data_dir: Path = Field(
-        default=Path("~/.engram"), description="Folder of the embedded mode; one process owns it."
-    )
-    namespace: str = Field(default="default", description="Engram namespace of a store.")
-    temporal_address: str = Field(
-        default="localhost:7233", description="Connected mode: host:port."
-    )
+    data_dir: Path = Path("~/.engram")
+    """Folder of the embedded mode; one process owns it."""
+    namespace: str = "default"
+    """Engram namespace of a store."""
+    temporal_address: str = "localhost:7233"
+    """Connected mode: host:port."""
     temporal_namespace: str = "default"
+    """Temporal namespace; on Temporal Cloud `<name>.<account>`."""
     temporal_api_key: SecretStr | None = None
-    temporal_tls: bool = Field(default=False, description="Use TLS towards Temporal.")
-    temporal_tls_ca_cert: Path | None = Field(
-        default=None, description="PEM of a private authority that signed Temporal's certificate."
-    )
+    """API key for Temporal, as Temporal Cloud gives them out. Turns TLS on."""
+    temporal_tls: bool = False
+    """Use TLS towards Temporal."""
+    temporal_tls_ca_cert: Path | None = None
+    """PEM of a private authority that signed Temporal's certificate."""
     temporal_tls_client_cert: Path | None = None
+    """File with the client's certificate (PEM), for mTLS. Turns TLS on."""
     temporal_tls_client_key: Path | None = None
-    temporal_ui_url: str | None = Field(
-        default=None, description="Base URL of the Temporal UI, for links to runs."
-    )
+    """File with the key of that certificate (PEM); both or neither."""
+    temporal_ui_url: str | None = None
+    """Base URL of the Temporal UI, for links to runs."""
     qdrant_url: str = "http://localhost:6333"
+    """Connected mode: URL of the Qdrant server."""
     qdrant_api_key: SecretStr | None = None
-    qdrant_timeout: float = Field(default=10.0, gt=0, description="Seconds for one Qdrant request.")
+    """API key for Qdrant; one that may write."""
+    qdrant_timeout: float = Field(default=10.0, gt=0)
+    """Seconds for one Qdrant request."""
     collection_prefix: str = Field(default="engram", pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    store_queue: str = Field(
-        default="engram-store", description="Task queue of workflows and storing."
-    )
-    model_queue: str = Field(
-        default="engram-model", description="Task queue of language-model work."
-    )
+    """The collections are called `<prefix>_episodic` and so on."""
+    store_queue: str = "engram-store"
+    """Task queue of workflows and storing."""
+    model_queue: str = "engram-model"
+    """Task queue of language-model work."""
 
     # --- models
-    embedder: str = Field(
-        default="wordllama",
-        description="wordllama, fastembed:<model>, or any Pydantic AI embedding model string.",
-    )
-    model: str = Field(
-        default="rules", description="rules (offline), or any Pydantic AI model string."
-    )
-    model_requests_per_second: float | None = Field(
-        default=None, gt=0, description="Rate limit of the model queue over all workers."
-    )
+    embedder: str = "wordllama"
+    """`wordllama` (offline), `fastembed:<model>`, or any embedding model that Pydantic AI knows,
+    such as `openai:text-embedding-3-small`."""
+    model: str = "rules"
+    """`rules` (offline), or any model that Pydantic AI knows, such as `openai:gpt-5-mini`."""
+    model_requests_per_second: float | None = Field(default=None, gt=0)
+    """Rate limit of the model queue over all workers."""
     model_timeout: timedelta = timedelta(minutes=5)
+    """For one attempt at one request to a language model."""
     store_timeout: timedelta = timedelta(seconds=30)
+    """For one attempt at one storing activity."""
 
     # --- embedded mode
-    temporal_port: int | None = Field(
-        default=None, ge=1, le=65535, description="None: a free port."
-    )
+    temporal_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of Temporal's development server. Unset: a free port."""
     temporal_ui_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of the Temporal UI. Unset: a free port."""
     temporal_ui: bool = True
+    """Whether the Temporal UI runs."""
     temporal_retention: timedelta = timedelta(days=90)
+    """How long the history of a workflow that ended is kept."""
     start_timeout: timedelta = timedelta(seconds=30)
+    """How long Temporal's development server may take to answer."""
     attach_timeout: timedelta = timedelta(seconds=10)
-    flush_interval: timedelta = Field(
-        default=timedelta(seconds=5), description="Bounds what a power loss can take."
-    )
+    """How long a process waits for the owner of the folder to answer."""
+    flush_interval: timedelta = timedelta(seconds=5)
+    """Bounds what a power loss can take."""
 
     # --- HTTP API
-    http_enabled: bool = Field(
-        default=True, description="Whether `engram up` serves the HTTP API, and MCP beside it."
-    )
-    http_host: str = Field(
-        default="127.0.0.1",
-        description="Address to listen on. Anything but loopback needs an API key to exist.",
-    )
-    http_port: int = Field(default=8745, ge=1, le=65535, description="Port to listen on.")
-    http_allowed_hosts: tuple[str, ...] = Field(
-        default=(),
-        description="Host names, without port, that requests may name, beside those of "
-        "loopback. Empty: on loopback no others, elsewhere any.",
-    )
-    http_requests_per_second: int | None = Field(
-        default=None, ge=1, description="Rate limit of each API key, in each process."
-    )
-    keys_file: Path | None = Field(
-        default=None, description="File of API keys; *unset*: `keys.json` in the data folder."
-    )
-    url: str | None = Field(
-        default=None,
-        description="HTTP API that commands and `engram.connect` use, such as "
-        "`https://memory.example.org`.",
-    )
-    api_key: SecretStr | None = Field(default=None, description="API key for it.")
+    http_enabled: bool = True
+    """Whether `engram up` serves the HTTP API, and MCP beside it."""
+    http_host: str = "127.0.0.1"
+    """Address to listen on. Anything but loopback needs an API key to exist."""
+    http_port: int = Field(default=8745, ge=1, le=65535)
+    """Port to listen on."""
+    http_allowed_hosts: tuple[str, ...] = ()
+    """Host names, without port, that requests may name, beside those of loopback. Empty: on
+    loopback no others, elsewhere any."""
+    http_requests_per_second: int | None = Field(default=None, ge=1)
+    """Rate limit of each API key, in each process."""
+    keys_file: Path | None = None
+    """File of API keys; *unset*: `keys.json` in the data folder."""
+    url: str | None = None
+    """HTTP API that commands and `engram.connect` use, such as `https://memory.example.org`."""
+    api_key: SecretStr | None = None
+    """API key for it."""
 
     # --- writing
     max_turn_bytes: int = Field(default=32 * 1024, ge=1, le=256 * 1024)
+    """Largest content of a turn, and largest query, in bytes of UTF-8."""
     max_batch_bytes: int = Field(default=512 * 1024, ge=1024, le=1024 * 1024)
+    """Bytes of turns that one update to a session carries."""
     max_turns_per_update: int = Field(default=64, ge=1, le=500)
+    """Turns that one update to a session carries."""
     working_memory_turns: int = Field(default=50, ge=1, le=500)
+    """Turns that the working memory of a session holds."""
     working_memory_bytes: int = Field(default=256 * 1024, ge=1024, le=256 * 1024)
-    buffer_turns: int = Field(default=10, ge=1, description="N: extract when so many turns wait.")
-    buffer_minutes: float = Field(
-        default=5.0, gt=0, description="T: extract when one waits so long."
-    )
+    """Bytes of content that the working memory of a session holds."""
+    buffer_turns: int = Field(default=10, ge=1)
+    """N: extract when so many turns wait."""
+    buffer_minutes: float = Field(default=5.0, gt=0)
+    """T: extract when one waits so long."""
     session_idle_minutes: float = Field(default=30.0, gt=0)
+    """A session ends when nothing came for so long; also how long consolidation waits for more
+    before it links what is left over."""
     updates_per_run: int = Field(default=500, ge=1, le=1500)
-    encode_timeout: timedelta = Field(
-        default=timedelta(minutes=5), description="How long a client waits for an acknowledgement."
-    )
+    """Updates after which a session goes on in a new run (continue-as-new)."""
+    encode_timeout: timedelta = timedelta(minutes=5)
+    """How long a client waits for an acknowledgement."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
+    """Country of phone numbers that are written without a country code."""
 
     # --- consolidating
-    consolidate_every: int = Field(
-        default=3, ge=1, description="Extractions before a linking pass."
-    )
+    consolidate_every: int = Field(default=3, ge=1)
+    """Extractions before a linking pass."""
     extraction_batch_turns: int = Field(default=20, ge=1, le=100)
+    """Turns that one extraction reads."""
     extraction_batch_bytes: int = Field(default=48 * 1024, ge=1024, le=256 * 1024)
-    pass_episodes: int = Field(
-        default=2000, ge=1, description="Episodes a pass selects at once, until none is due."
-    )
+    """Bytes of content that one extraction reads."""
+    pass_episodes: int = Field(default=2000, ge=1)
+    """Episodes a pass selects at once, until none is due."""
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
+    """Similar memories that are offered for linking with each new one."""
     confidence_weights: ConfidenceWeights = ConfidenceWeights()
     digests: DigestPolicy = DigestPolicy()
 
     # --- fading and hardening
     lifecycle: LifecycleSettings = LifecycleSettings()
-    access_flush_interval: timedelta = Field(
-        default=timedelta(seconds=5), description="How often recalls are noted on memories."
-    )
-    access_flush_memories: int = Field(
-        default=500, ge=1, description="Recalled memories that wait at most before they are noted."
-    )
+    access_flush_interval: timedelta = timedelta(seconds=5)
+    """How often recalls are noted on memories."""
+    access_flush_memories: int = Field(default=500, ge=1)
+    """Recalled memories that wait at most before they are noted."""
 
     # --- passes and their schedules
-    schedules: bool = Field(
-        default=True, description="Whether Temporal Schedules run the passes over all users."
-    )
+    schedules: bool = True
+    """Whether Temporal Schedules run the passes over all users. Off: they are removed when a worker
+    or `engram up` starts."""
     consolidation_interval: timedelta = timedelta(minutes=60)
+    """How often users with unconsolidated turns are consolidated."""
     promotion_interval: timedelta = timedelta(minutes=10)
+    """How often a promotion pass over all users runs."""
     decay_interval: timedelta = timedelta(minutes=60)
+    """How often a decay pass over all users runs."""
     schedule_jitter: timedelta = timedelta(seconds=30)
+    """Scheduled passes begin so much later at most, by chance."""
     schedule_catchup: timedelta = timedelta(days=1)
+    """A scheduled pass that was missed, because nothing ran, is made up for once if it is no
+    older."""
     promotion_batch: int = Field(default=10, ge=1, le=1000)
+    """Memories that a promotion pass considers at once."""
     decay_batch: int = Field(default=100, ge=1, le=1000)
-    pass_users: int = Field(
-        default=10, ge=1, le=100, description="Users whose passes run at the same time."
-    )
+    """Memories that a decay pass writes at once."""
+    pass_users: int = Field(default=10, ge=1, le=100)
+    """Users whose passes run at the same time."""
     health: HealthRules = HealthRules()
-    briefing_candidates: int = Field(
-        default=1000, ge=1, description="Memories of each type that a briefing chooses from."
-    )
+    briefing_candidates: int = Field(default=1000, ge=1)
+    """Memories of each type that a briefing chooses from."""
 
     # --- recalling
-    recall_candidates: int = Field(
-        default=40, ge=1, le=1000, description="Matches per type and side, not read yet."
-    )
-    recall_pool: int = Field(
-        default=32, ge=1, le=1000, description="How many of them are read and weighed."
-    )
+    recall_candidates: int = Field(default=40, ge=1, le=1000)
+    """Candidates per memory type and vector side, compared but not read."""
+    recall_pool: int = Field(default=32, ge=1, le=1000)
+    """How many of the candidates are read and weighed."""
     recall_weights: RankingWeights = RankingWeights()
     recall_factors: RankingFactors = RankingFactors()
-    reranker: str | None = Field(
-        default=None,
-        description="None, fastembed:<cross-encoder>, or any Pydantic AI model string.",
-    )
-    rerank_candidates: int = Field(
-        default=20, ge=2, le=200, description="How many answers the reranker is shown."
-    )
+    reranker: str | None = None
+    """Looks at the best answers again: `fastembed:<cross-encoder>`, any Pydantic AI model, or
+    none."""
+    rerank_candidates: int = Field(default=20, ge=2, le=200)
+    """How many answers the reranker is shown."""
     recall_max_limit: int = Field(default=200, ge=1, le=1000)
+    """Largest `limit` that recall accepts."""
 
     # --- logging
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """From which level on lines are written. Unset, commands that answer and end write warnings and
+    errors only."""
     log_format: Literal["console", "json"] = "console"
+    """console for people, json for machines; both on standard error."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -243,7 +262,7 @@ class Settings(BaseSettings):
 
 def variable_of(name: str) -> str:
     """The environment variable of a setting with this dotted name."""
-    return "ENGRAM_" + name.replace(".", "__").upper()
+    return PREFIX + name.replace(".", NESTING).upper()
 
 
 def wrong_settings(error: ValidationError | SettingsError) -> dict[str, str]:

@@ -22,8 +22,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 import engram
-from engram import MemoryStore, Turn
-from engram.errors import EngramError, InvalidInput
+from engram import EngramError, InvalidInput, MemoryStore, Turn
 
 
 class State(TypedDict):

@@ -30,7 +30,7 @@ from temporalio.worker import Worker
 with workflow.unsafe.imports_passed_through():
     # Temporal loads workflows in a sandbox; libraries that it shall not load again pass through.
     import engram
-    from engram.errors import EngramError
+    from engram import EngramError
 
 TASK_QUEUE = "concierge"
 

@@ -2,49 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from engram.cli import exits, output
 from engram.cli.running import (
-    Connected,
-    DataDir,
+    Commands,
     DryRun,
-    Json,
     MemoryId,
+    MemoryOptions,
     OnlyTests,
     TestOnly,
-    User,
-    asked,
 )
 
 if TYPE_CHECKING:
+    from engram.client.memory import MemoryStore
     from engram.domain.memories import AnyMemory
     from engram.lifecycle.audit import Finding
+    from engram.operations.admin import (
+        EnergyReport,
+        HealthReport,
+        Inspection,
+        PromotionsReport,
+        RepairReport,
+        StatusReport,
+        ValidationReport,
+    )
+    from engram.operations.trials import ScenarioReport
 
-# --- commands for whoever operates a memory: how it stands, what is wrong, mending, importing
+# --- reports on a user's memories: each command asks for one and prints it
 
-commands = typer.Typer()
+commands = Commands()
+
+Report = TypeVar("Report")
 
 
-@commands.command()
-def status(
-    user: User,
-    test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+def _reports(
+    ask: Callable[[MemoryStore], Callable[..., Awaitable[Report]]],
+    *,
+    wrong: Callable[[Report], object] = lambda _: False,
+) -> Callable[[Callable[[Report], None]], None]:
+    """Make the command that a function is named and described like, which prints the report.
+
+    Args:
+        ask: The method of the memory that makes the report.
+        wrong: Whether the report ends the command with exit code 1.
+    """
+
+    def add(plain: Callable[[Report], None]) -> None:
+        @commands.command(plain.__name__, help=plain.__doc__)
+        def command(options: MemoryOptions, test_only: TestOnly = False) -> None:
+            found = options.answer(lambda memory: ask(memory)(test_only=test_only), plain)
+            if wrong(found):
+                raise typer.Exit(exits.FAILED)
+
+    return add
+
+
+@_reports(lambda memory: memory.status)
+def status(found: StatusReport) -> None:
     """How a user's memories stand: by type and status, what is due, what waits.
 
     Example: engram status -u ada
     """
-    found = asked(lambda m: m.status(test_only=test_only), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
     rows = [
         (kind.value, str(one.memories), _listed(one.by_status), str(one.due))
         for kind, one in found.types.items()
@@ -56,22 +78,12 @@ def status(
     )
 
 
-@commands.command()
-def energy(
-    user: User,
-    test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+@_reports(lambda memory: memory.energy)
+def energy(found: EnergyReport) -> None:
     """How lively active memories are, by tier, and which leave first.
 
     Example: engram energy -u ada
     """
-    found = asked(lambda m: m.energy(test_only=test_only), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
     output.print_table(
         ("tier", "memories", "lowest", "mean", "highest"),
         [
@@ -94,22 +106,12 @@ def energy(
     )
 
 
-@commands.command()
-def promotions(
-    user: User,
-    test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+@_reports(lambda memory: memory.promotions)
+def promotions(found: PromotionsReport) -> None:
     """What was promoted, and what lacks at most one condition.
 
     Example: engram promotions -u ada
     """
-    found = asked(lambda m: m.promotions(test_only=test_only), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
     output.print_table(
         ("habit", "made of", "status", "when"),
         [
@@ -123,14 +125,8 @@ def promotions(
     )
 
 
-@commands.command()
-def health(
-    user: User,
-    test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+@_reports(lambda memory: memory.health, wrong=lambda found: found.diagnoses)
+def health(found: HealthReport) -> None:
     """What is not well with a user's memories; exit code 1 if something is not.
 
     Looks for wrong energies, orphans, everything or nothing being promoted, and
@@ -138,37 +134,42 @@ def health(
 
     Example: engram health -u ada
     """
-    found = asked(lambda m: m.health(test_only=test_only), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    elif not found.diagnoses:
+    if not found.diagnoses:
         output.console.print(f"All well: {found.memories} memories.", style="green")
-    else:
-        for one in found.diagnoses:
-            output.console.print(f"[yellow]{one.ailment.value}[/]: {one.what}")
-            output.console.print(f"  {one.hint}", style="dim")
-            for example in one.examples:
-                output.console.print(f"  {example}", style="dim")
-    if found.diagnoses:
-        raise typer.Exit(exits.FAILED)
+    for one in found.diagnoses:
+        output.console.print(f"[yellow]{one.ailment.value}[/]: {one.what}")
+        output.console.print(f"  {one.hint}", style="dim")
+        for example in one.examples:
+            output.console.print(f"  {example}", style="dim")
+
+
+@_reports(lambda memory: memory.validate, wrong=lambda found: found.counts)
+def validate(found: ValidationReport) -> None:
+    """Find orphans, broken and one-way links, duplicates, bad fields; exit code 1 if there are any.
+
+    Example: engram validate -u ada
+    """
+    if not found.counts:
+        output.console.print(f"Nothing wrong in {found.memories} memories.", style="green")
+        return
+    output.console.print(_listed(found.counts), style="yellow")
+    _print_findings(found.findings)
+    output.console.print("engram repair ID mends one.", style="dim")
+
+
+# --- single memories: everything about one, and mending it
 
 
 @commands.command()
-def inspect(
-    memory_id: MemoryId,
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+def inspect(memory_id: MemoryId, options: MemoryOptions) -> None:
     """Everything about one memory's life: states, numbers with their parts, links, problems.
 
     Example: engram inspect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    found = asked(lambda m: m.inspect(memory_id), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
+    options.answer(lambda memory: memory.inspect(memory_id), _print_inspection)
+
+
+def _print_inspection(found: Inspection) -> None:
     output.print_memories([found.memory])
     output.print_table(("state", "value"), list(found.states.items()))
     output.print_table(("number", "now"), [(k, f"{v:.3f}") for k, v in found.values.items()])
@@ -187,57 +188,26 @@ def inspect(
 
 
 @commands.command()
-def validate(
-    user: User,
-    test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Find orphans, broken and one-way links, duplicates, bad fields; exit code 1 if there are any.
-
-    Example: engram validate -u ada
-    """
-    found = asked(lambda m: m.validate(test_only=test_only), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    elif not found.counts:
-        output.console.print(f"Nothing wrong in {found.memories} memories.", style="green")
-    else:
-        output.console.print(_listed(found.counts), style="yellow")
-        _print_findings(found.findings)
-        output.console.print("engram repair ID mends one.", style="dim")
-    if found.counts:
-        raise typer.Exit(exits.FAILED)
-
-
-@commands.command()
 def repair(
     memory_id: MemoryId,
-    user: User,
+    options: MemoryOptions,
     dry_run: DryRun = False,
     test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Mend what validate finds about one memory; again, it finds nothing to do.
 
     Example: engram repair 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --dry-run
     """
-    found = asked(
-        lambda m: m.repair(memory_id, dry_run=dry_run, test_only=test_only),
-        user,
-        data_dir,
-        connected,
+
+    def plain(found: RepairReport) -> None:
+        _print_findings(found.found if dry_run else found.mended)
+        if not dry_run:
+            left = len(found.found) - len(found.mended)
+            output.console.print(f"{len(found.mended)} mended, {left} left.")
+
+    options.answer(
+        lambda memory: memory.repair(memory_id, dry_run=dry_run, test_only=test_only), plain
     )
-    if as_json:
-        output.print_json(found)
-        return
-    _print_findings(found.found if dry_run else found.mended)
-    if not dry_run:
-        left = len(found.found) - len(found.mended)
-        output.console.print(f"{len(found.mended)} mended, {left} left.")
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
@@ -254,7 +224,7 @@ def _listed(counts: Any) -> str:
 # The names of scenarios, which load too much for completion; a test compares them.
 SCENARIOS = ("fade", "stay", "use", "habit", "apart")
 
-test = typer.Typer(
+test = Commands(
     name="test",
     help="Test memories, to try out what would happen to real ones.",
     no_args_is_help=True,
@@ -265,96 +235,68 @@ commands.add_typer(test)
 @test.command()
 def create(
     content: Annotated[str, typer.Argument(help="Its words.")],
-    user: User,
+    options: MemoryOptions,
     conclusion: Annotated[bool, typer.Option(help="Knowledge instead of a turn.")] = False,
     age_days: Annotated[float, typer.Option(help="Stored so many days ago.")] = 0.0,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Store a test memory.
 
     Example: engram test create "I like tea." -u ada --age-days 60
     """
-    _show_memories(
-        [
-            asked(
-                lambda memory: memory.create_test(
-                    content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
-                ),
-                user,
-                data_dir,
-                connected,
-            )
-        ],
-        as_json,
+    made = options.ask(
+        lambda memory: memory.create_test(
+            content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+        )
     )
+    options.show([made], _print_tests)
 
 
 @test.command()
 def boost(
     memory_id: Annotated[str, typer.Argument(help="The test memory's id.")],
-    user: User,
+    options: MemoryOptions,
     recalls: Annotated[int, typer.Option("--recalls", "-n", help="How often.")] = 1,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Recall a test memory so many times, now.
 
     Example: engram test boost 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada -n 5
     """
-    _show_memories(
-        [
-            asked(
-                lambda memory: memory.boost_test(memory_id, recalls=recalls, dry_run=dry_run),
-                user,
-                data_dir,
-                connected,
-            )
-        ],
-        as_json,
+    boosted = options.ask(
+        lambda memory: memory.boost_test(memory_id, recalls=recalls, dry_run=dry_run)
     )
+    options.show([boosted], _print_tests)
 
 
 @test.command("list")
-def list_tests(
-    user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
-) -> None:
+def list_tests(options: MemoryOptions) -> None:
     """The test memories of a user, 200 at most.
 
     Example: engram test list -u ada
     """
-    _show_memories(asked(lambda memory: memory.list_tests(), user, data_dir, connected), as_json)
+    options.answer(lambda memory: memory.list_tests(), _print_tests)
 
 
 @test.command()
 def delete(
-    user: User,
+    options: MemoryOptions,
     memory_ids: Annotated[
         list[str] | None, typer.Argument(help="These only; else all test memories.")
     ] = None,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Remove test memories, and nothing else.
 
     Example: engram test delete -u ada
     """
-    number = asked(
-        lambda memory: memory.delete_tests(memory_ids or None, dry_run=dry_run),
-        user,
-        data_dir,
-        connected,
+    number = options.ask(lambda memory: memory.delete_tests(memory_ids or None, dry_run=dry_run))
+    options.show(
+        {"removed": 0 if dry_run else number, "found": number},
+        lambda _: output.console.print(
+            f"{number} test memories {'found' if dry_run else 'removed'}."
+        ),
     )
-    if as_json:
-        output.print_json({"removed": 0 if dry_run else number, "found": number})
-    else:
-        output.console.print(f"{number} test memories {'found' if dry_run else 'removed'}.")
 
 
 @test.command()
@@ -365,40 +307,32 @@ def scenario(
             help=f"One of {', '.join(SCENARIOS)}.", autocompletion=lambda: list(SCENARIOS)
         ),
     ],
-    user: User,
+    options: MemoryOptions,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Play a scenario with test memories and remove them; exit code 1 if it went otherwise.
 
     Example: engram test scenario fade -u ada
     """
-    played = asked(
+    played = options.answer(
         lambda memory: memory.play_scenario(name, dry_run=dry_run),
-        user,
-        data_dir,
-        connected,
+        _print_scenario,
         doing=f"Playing {name}",
     )
-    if as_json:
-        output.print_json(played)
-    else:
-        for step in played.steps:
-            output.console.print(step)
-        if played.dry_run:
-            output.console.print("Nothing was done: this was a dry run.", style="dim")
-            return
-        output.console.print("As expected." if played.passed else "Not as expected.")
     if not played.passed:
         raise typer.Exit(exits.FAILED)
 
 
-def _show_memories(memories: Sequence[AnyMemory], as_json: bool) -> None:
-    if as_json:
-        output.print_json(memories)
-        return
+def _print_scenario(played: ScenarioReport) -> None:
+    for step in played.steps:
+        output.console.print(step)
+    if played.dry_run:
+        output.console.print("Nothing was done: this was a dry run.", style="dim")
+    else:
+        output.console.print("As expected." if played.passed else "Not as expected.")
+
+
+def _print_tests(memories: Sequence[AnyMemory]) -> None:
     for memory in memories:
         output.console.print(
             f"{memory.id}  {memory.status.value}  {memory.access_count} recalls", style="dim"

@@ -8,31 +8,25 @@ import typer
 from rich.text import Text
 
 from engram.cli import output
-from engram.cli.running import (
-    MEMORY_STATES,
-    Connected,
-    DataDir,
-    Json,
-    MemoryId,
-    MemoryTypes,
-    User,
-    asked,
-)
+from engram.cli.running import MEMORY_STATES, Commands, MemoryId, MemoryOptions, MemoryTypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engram.client.engine import MemoryPage
+    from engram.contracts.messages import UserUsage
+    from engram.domain.buffer import RememberedTurn
     from engram.domain.memories import AnyMemory
-    from engram.operations.digests import Profile
+    from engram.operations.digests import MemoryBox, Profile, Topic
 
 # --- commands that look at what is kept: lists, single memories, their history, sessions, costs
 
-commands = typer.Typer()
+commands = Commands()
 
 
 @commands.command("list")
 def list_memories(
-    user: User,
+    options: MemoryOptions,
     memory_type: MemoryTypes = None,
     status: Annotated[
         str | None,
@@ -45,9 +39,6 @@ def list_memories(
     cursor: Annotated[
         str | None, typer.Option(help="Go on where the page before said that there is more.")
     ] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """What is kept, type by type, oldest first.
 
@@ -55,17 +46,15 @@ def list_memories(
 
     Example: engram list -u ada --json
     """
-    page = asked(
+    options.answer(
         lambda memory: memory.list(
             memory_types=memory_type, status=status, limit=limit, cursor=cursor
         ),
-        user,
-        data_dir,
-        connected,
+        _print_page,
     )
-    if as_json:
-        output.print_json(page)
-        return
+
+
+def _print_page(page: MemoryPage) -> None:
     _print_memories(page.memories, empty="Nothing is kept yet.")
     if page.cursor is not None:
         output.errors.print(f"There is more: --cursor {page.cursor}", style="dim")
@@ -74,58 +63,49 @@ def list_memories(
 @commands.command()
 def show(
     memory_id: MemoryId,
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
+    options: MemoryOptions,
 ) -> None:
     """One memory with all that is kept of it.
 
     Example: engram show 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    found = asked(lambda memory: memory.get(memory_id), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    else:
-        output.print_fields(str(output.memory_text(found)), found)
+    options.answer(
+        lambda memory: memory.get(memory_id),
+        lambda found: output.print_fields(str(output.memory_text(found)), found),
+    )
 
 
 @commands.command()
 def history(
     memory_id: MemoryId,
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
+    options: MemoryOptions,
 ) -> None:
     """What a memory replaced, and what replaced it, oldest first.
 
     Example: engram history 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    found = asked(lambda memory: memory.history(memory_id), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    else:
-        _print_memories(found, empty=None)
+    options.answer(
+        lambda memory: memory.history(memory_id),
+        lambda found: _print_memories(found, empty=None),
+    )
 
 
 @commands.command()
 def context(
     query: Annotated[str, typer.Argument(help="What the conversation is about.")],
-    user: User,
+    options: MemoryOptions,
     tokens: Annotated[int, typer.Option(help="How long it may become.")] = 1000,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """A block of text for a prompt, with what is known about something.
 
     Example: engram context "Where does Ada live?" -u ada --tokens 300
     """
-    block = asked(lambda memory: memory.context(query, tokens=tokens), user, data_dir, connected)
-    if as_json:
-        output.print_json({"context": block})
-    elif block:
+    block = options.ask(lambda memory: memory.context(query, tokens=tokens))
+    options.show({"context": block}, lambda _: _print_context(block))
+
+
+def _print_context(block: str) -> None:
+    if block:
         output.console.print(block, markup=False, soft_wrap=True)
     else:
         output.errors.print("Nothing that bears on this is remembered.", style="dim")
@@ -134,19 +114,16 @@ def context(
 @commands.command("working-memory")
 def working_memory(
     session: Annotated[str, typer.Argument(help="The conversation.")],
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
+    options: MemoryOptions,
 ) -> None:
     """The last turns of a conversation that runs; nothing of one that ended.
 
     Example: engram working-memory monday -u ada
     """
-    turns = asked(lambda memory: memory.working_memory(session), user, data_dir, connected)
-    if as_json:
-        output.print_json(turns)
-        return
+    options.answer(lambda memory: memory.working_memory(session), _print_turns)
+
+
+def _print_turns(turns: Sequence[RememberedTurn]) -> None:
     output.print_table(
         ("said", "who", "turn"),
         [
@@ -164,37 +141,32 @@ def resolve(
     resolution: Annotated[
         Literal["fulfilled", "expired"], typer.Argument(help="Kept, or come to nothing.")
     ],
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
+    options: MemoryOptions,
 ) -> None:
     """Say how a commitment ended.
 
     Example: engram resolve 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 fulfilled -u ada
     """
-    found = asked(lambda memory: memory.resolve(memory_id, resolution), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    else:
-        output.print_memories([found])
+    options.answer(
+        lambda memory: memory.resolve(memory_id, resolution),
+        lambda found: output.print_memories([found]),
+    )
 
 
 @commands.command()
-def usage(
-    user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
-) -> None:
+def usage(options: MemoryOptions) -> None:
     """What language models were asked for this user, and what it cost.
 
     Example: engram usage -u ada
     """
-    found = asked(lambda memory: memory.usage(), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    elif not found.attempts:
-        output.errors.print("No language model was asked for this user.", style="dim")
-    else:
-        output.print_fields(f"Models asked for {user}", found)
+
+    def plain(found: UserUsage) -> None:
+        if found.attempts:
+            output.print_fields(f"Models asked for {options.user}", found)
+        else:
+            output.errors.print("No language model was asked for this user.", style="dim")
+
+    options.answer(lambda memory: memory.usage(), plain)
 
 
 def _print_memories(memories: Sequence[AnyMemory], *, empty: str | None) -> None:
@@ -220,11 +192,8 @@ def _print_memories(memories: Sequence[AnyMemory], *, empty: str | None) -> None
 
 @commands.command()
 def profile(
-    user: User,
+    options: MemoryOptions,
     name: Annotated[str | None, typer.Argument(help="Any name; without one, the user.")] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """What is known about somebody or something, in few lines.
 
@@ -232,25 +201,19 @@ def profile(
 
     Example: engram profile "Sam Okafor" -u ada
     """
-    found = asked(lambda memory: memory.profile(name), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    else:
-        _print_profile(found)
+    options.answer(lambda memory: memory.profile(name), _print_profile)
 
 
 @commands.command()
-def topics(
-    user: User, data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
-) -> None:
+def topics(options: MemoryOptions) -> None:
     """What is known, by topic.
 
     Example: engram topics -u ada
     """
-    found = asked(lambda memory: memory.topics(), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
+    options.answer(lambda memory: memory.topics(), _print_topics)
+
+
+def _print_topics(found: Sequence[Topic]) -> None:
     output.print_table(
         ("topic", "memories"),
         [(topic.name, str(len(topic.member_ids))) for topic in found],
@@ -261,20 +224,17 @@ def topics(
 
 @commands.command()
 def boxes(
-    user: User,
+    options: MemoryOptions,
     session: Annotated[str | None, typer.Option("--session", "-s", help="Only this one.")] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Runs of turns on one topic.
 
     Example: engram boxes -u ada -s monday
     """
-    found = asked(lambda memory: memory.boxes(session), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
+    options.answer(lambda memory: memory.boxes(session), _print_boxes)
+
+
+def _print_boxes(found: Sequence[MemoryBox]) -> None:
     output.print_table(
         ("opened", "turns", "sealed", "topic"),
         [

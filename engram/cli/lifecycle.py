@@ -3,109 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich.text import Text
 
 from engram.cli import exits, output
-from engram.cli.running import Connected, DataDir, DryRun, Json, MemoryId, OnlyTests, User, asked
+from engram.cli.running import (
+    Commands,
+    DataDir,
+    DryRun,
+    Json,
+    MemoryId,
+    MemoryOptions,
+    OnlyTests,
+)
 
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
+    from engram.consolidation.verify import Verification
+    from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
     from engram.operations.registry import Acted
+    from engram.recall.results import Briefed
 
 # --- commands about single memories: check one, forget one, erase all
 
-commands = typer.Typer()
+commands = Commands()
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @commands.command()
-def verify(
-    memory_id: MemoryId,
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+def verify(memory_id: MemoryId, options: MemoryOptions) -> None:
     """Check a memory against the turns it was drawn from; exit code 1 if it does not stand.
 
     Example: engram verify 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    found = asked(lambda memory: memory.verify(memory_id), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-    else:
-        verdict = ("stands", "green") if found.ok else ("does not stand", "red")
-        told = f" ({found.method.value}): {found.explanation}"
-        output.console.print(Text.assemble(verdict, output.harmless(told)))
-        for quote in found.evidence:
-            output.console.print(Text(f"  “{output.harmless(quote.words)}”"))
+    found = options.answer(lambda memory: memory.verify(memory_id), _print_verification)
     if not found.ok:
         raise typer.Exit(exits.FAILED)
 
 
+def _print_verification(found: Verification) -> None:
+    verdict = ("stands", "green") if found.ok else ("does not stand", "red")
+    told = f" ({found.method.value}): {found.explanation}"
+    output.console.print(Text.assemble(verdict, output.harmless(told)))
+    for quote in found.evidence:
+        output.console.print(Text(f"  “{output.harmless(quote.words)}”"))
+
+
 @commands.command()
-def forget(
-    memory_id: MemoryId,
-    user: User,
-    yes: Yes = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+def forget(memory_id: MemoryId, options: MemoryOptions, yes: Yes = False) -> None:
     """Forget one memory for good, and whatever was derived only from it.
 
     Example: engram forget 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --yes
     """
     if not yes:
         typer.confirm("Forget this memory for good?", abort=True, err=True)
-    receipt = asked(
-        lambda memory: memory.forget(memory_id), user, data_dir, connected, doing="Forgetting"
-    )
-    if as_json:
-        output.print_json(receipt)
-    else:
-        gone = ", ".join(f"{count} {kind.value}" for kind, count in receipt.forgotten.items())
-        output.console.print(f"Forgotten: {gone}. {receipt.amended} stay without it as a source.")
+    options.answer(lambda memory: memory.forget(memory_id), _print_forgotten, doing="Forgetting")
+
+
+def _print_forgotten(receipt: ForgetReceipt) -> None:
+    gone = ", ".join(f"{count} {kind.value}" for kind, count in receipt.forgotten.items())
+    output.console.print(f"Forgotten: {gone}. {receipt.amended} stay without it as a source.")
 
 
 @commands.command()
-def erase(
-    user: User,
-    yes: Yes = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
+def erase(options: MemoryOptions, yes: Yes = False) -> None:
     """Erase everything of a user for good: memories, running workflows, histories.
 
     Example: engram erase -u ada --yes
     """
     if not yes:
-        typer.confirm(f"Erase everything of {user} for good?", abort=True, err=True)
-    receipt = asked(
+        typer.confirm(f"Erase everything of {options.user} for good?", abort=True, err=True)
+    receipt = options.answer(
         lambda memory: memory.erase(),
-        user,
-        data_dir,
-        connected,
+        _print_erased,
         doing="Erasing; a server takes its time to delete histories",
     )
-    if as_json:
-        output.print_json(receipt)
-    else:
-        total = sum(receipt.memories.values())
-        output.console.print(
-            f"Erased: {total} memories, {receipt.histories_deleted} histories; "
-            f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
-        )
-        _say_what_remains(receipt.may_remain)
     if not receipt.complete:
         output.warn("not everything is gone: stop what writes for this user, and erase again")
         raise typer.Exit(exits.FAILED)
+
+
+def _print_erased(receipt: ErasureReceipt) -> None:
+    total = sum(receipt.memories.values())
+    output.console.print(
+        f"Erased: {total} memories, {receipt.histories_deleted} histories; "
+        f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
+    )
+    _say_what_remains(receipt.may_remain)
 
 
 @commands.command()
@@ -117,17 +104,18 @@ def compact(data_dir: DataDir = None, as_json: Json = False) -> None:
     Example: engram compact
     """
     # Whose memory is opened makes no difference.
-    receipt = asked(
-        lambda memory: memory.compact(), "operator", data_dir, False, doing="Rewriting files"
+    options = MemoryOptions(user="operator", data_dir=data_dir, as_json=as_json)
+    receipt = options.answer(
+        lambda memory: memory.compact(), _print_compacted, doing="Rewriting files"
     )
-    if as_json:
-        output.print_json(receipt)
-    else:
-        done = ", ".join(receipt.rewritten) or "nothing"
-        output.console.print(f"Rewritten: {done}; {receipt.memories} memories.")
-        _say_what_remains(receipt.may_remain)
     if receipt.may_remain:
         raise typer.Exit(exits.FAILED)
+
+
+def _print_compacted(receipt: CompactReceipt) -> None:
+    done = ", ".join(receipt.rewritten) or "nothing"
+    output.console.print(f"Rewritten: {done}; {receipt.memories} memories.")
+    _say_what_remains(receipt.may_remain)
 
 
 def _say_what_remains(sentences: Sequence[str]) -> None:
@@ -137,174 +125,59 @@ def _say_what_remains(sentences: Sequence[str]) -> None:
 
 # --- commands on memories' lives: what the user says of a memory, and the briefing
 
-
-@commands.command("force-promote")
-def force_promote(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Promote one memory by hand: knowledge to a habit, anything else one tier up.
-
-    Example: engram force-promote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.force_promote(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def confirm(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Say that a conclusion is right; it counts for more, and comes back if it had left.
-
-    Example: engram confirm 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.confirm(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
+_Act: TypeAlias = "Callable[[MemoryStore], Callable[..., Awaitable[Acted]]]"
+_ACTS: dict[str, tuple[_Act, str]] = {
+    "force-promote": (
+        lambda memory: memory.force_promote,
+        "Promote one memory by hand: knowledge to a habit, anything else one tier up.",
+    ),
+    "confirm": (
+        lambda memory: memory.confirm,
+        "Say that a conclusion is right; it counts for more, and comes back if it had left.",
+    ),
+    "dispute": (
+        lambda memory: memory.dispute,
+        "Say that a conclusion is wrong; it counts for less, and stays readable.",
+    ),
+    "protect": (
+        lambda memory: memory.protect,
+        "Keep a memory: no rule may take it away any more.",
+    ),
+    "unprotect": (
+        lambda memory: memory.unprotect,
+        "Let rules apply to a memory again.",
+    ),
+    "demote": (
+        lambda memory: memory.demote,
+        "Put a memory aside: it answers only where archived memories are asked for.",
+    ),
+}
+"""By name of the command: what it does, and its help."""
 
 
-@commands.command()
-def dispute(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Say that a conclusion is wrong; it counts for less, and stays readable.
+def _add(name: str, act: _Act, told: str) -> None:
+    """Make the command for an act on one memory."""
+    example = f"Example: engram {name} 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada"
 
-    Example: engram dispute 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.dispute(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
+    @commands.command(name, help=f"{told}\n\n{example}")
+    def command(
+        memory_id: MemoryId,
+        options: MemoryOptions,
+        dry_run: DryRun = False,
+        test_only: OnlyTests = False,
+    ) -> None:
+        options.answer(
+            lambda memory: act(memory)(memory_id, dry_run=dry_run, test_only=test_only),
+            lambda acted: _print_act(acted, dry_run=dry_run),
+            doing="Writing",
+        )
 
 
-@commands.command()
-def protect(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Keep a memory: no rule may take it away any more.
-
-    Example: engram protect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.protect(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
+for _name, _row in _ACTS.items():
+    _add(_name, *_row)
 
 
-@commands.command()
-def unprotect(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Let rules apply to a memory again.
-
-    Example: engram unprotect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.unprotect(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def demote(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Put a memory aside: it answers only where archived memories are asked for.
-
-    Example: engram demote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.demote(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def briefing(
-    user: User,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 10,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """What matters most about a user, for the start of a conversation.
-
-    Example: engram briefing -u ada -n 5
-    """
-    found = asked(lambda memory: memory.briefing(limit=limit), user, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
-    output.print_table(
-        ("score", "memory"),
-        [(f"{one.score:.2f}", output.memory_text(one.memory)) for one in found],
-        empty="Nothing is known yet that matters.",
-        right=("score",),
-        dim=("score",),
-    )
-
-
-def _act(
-    act: Callable[[MemoryStore], Awaitable[Acted]],
-    where: tuple[str, Path | None, bool],
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    acted = asked(act, *where, doing="Writing")
-    if as_json:
-        output.print_json(acted)
-        return
+def _print_act(acted: Acted, *, dry_run: bool) -> None:
     output.print_memories([acted.memory])
     for change in acted.changes:
         output.console.print(f"{change.rule}: {change.source} -> {change.target}")
@@ -314,3 +187,25 @@ def _act(
         output.console.print("No state changed.", style="dim")
     if dry_run:
         output.console.print("This was a dry run: nothing was written.", style="dim")
+
+
+@commands.command()
+def briefing(
+    options: MemoryOptions,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 10,
+) -> None:
+    """What matters most about a user, for the start of a conversation.
+
+    Example: engram briefing -u ada -n 5
+    """
+    options.answer(lambda memory: memory.briefing(limit=limit), _print_briefing)
+
+
+def _print_briefing(found: Sequence[Briefed]) -> None:
+    output.print_table(
+        ("score", "memory"),
+        [(f"{one.score:.2f}", output.memory_text(one.memory)) for one in found],
+        empty="Nothing is known yet that matters.",
+        right=("score",),
+        dim=("score",),
+    )

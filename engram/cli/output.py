@@ -125,14 +125,6 @@ def print_fields(title: str, model: BaseModel) -> None:
         console.print(Text.assemble((f"  {name:<{width}}  ", "cyan"), value))
 
 
-def print_answer(title: str, answer: BaseModel | None, as_json: bool) -> None:
-    """An answer as it was asked for: one JSON document, or its fields under a title."""
-    if as_json:
-        print_json(answer)
-    elif answer is not None:
-        print_fields(title, answer)
-
-
 def print_hits(hits: Sequence[RecallHit], *, ids: bool = False) -> None:
     """Answers, best first; in a pipe, sources and explanations are further cells."""
     rows = []

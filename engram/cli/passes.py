@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
@@ -11,13 +11,12 @@ import typer
 
 from engram.cli import exits, output
 from engram.cli.running import (
-    Connected,
-    DataDir,
+    AnswerOptions,
+    Commands,
     DryRun,
-    Json,
     SomeUser,
+    StoreOptions,
     TestOnly,
-    asked,
     moment,
     over_http,
     run,
@@ -28,6 +27,7 @@ from engram.errors import InvalidQuery, InvalidSettings, TemporalUnavailable, ne
 if TYPE_CHECKING:
     from temporalio.client import Client
 
+    from engram.contracts.consolidation import ConsolidationReport
     from engram.contracts.lifecycle import MaintenanceReport, PassKind, PassReport
     from engram.settings import Settings
     from engram.temporal.schedules import ScheduleInfo, Schedules
@@ -37,24 +37,22 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def temporal(
-    data_dir: Path | None, connected: bool
-) -> AsyncIterator[tuple[Client, Settings]]:
+async def temporal(options: StoreOptions) -> AsyncIterator[tuple[Client, Settings]]:
     """A client of Temporal, and the settings that go with it.
 
     Raises:
         InvalidSettings: the memory is reached over HTTP, which does not lead to Temporal.
         TemporalUnavailable: no server can be reached.
     """
-    settings = settings_from(data_dir)
-    if over_http(settings, data_dir, connected):
+    settings = settings_from(options.data_dir)
+    if over_http(settings, options.data_dir, options.connected):
         raise InvalidSettings(
             "This command is about everybody's memory and needs Temporal itself, which an HTTP "
             "API does not give.",
             allowed="--connected, or --data-dir on the machine of `engram up`",
             hint="Run it there, without --url and ENGRAM_URL.",
         )
-    if connected:
+    if options.connected:
         from engram.temporal.connection import connect_temporal  # noqa: PLC0415 - only what is used loads
 
         yield await connect_temporal(settings), settings
@@ -97,7 +95,7 @@ def _address_of_owner(folder: Path) -> str:
 
 # --- commands that run passes by hand: consolidation, decay, promotion
 
-commands = typer.Typer()
+commands = Commands()
 
 Everybody = Annotated[bool, typer.Option("--all", help="All users, whoever has something due.")]
 _MOST_SHOWN = 20
@@ -105,13 +103,11 @@ _MOST_SHOWN = 20
 
 @commands.command()
 def consolidate(
+    options: AnswerOptions,
     user: SomeUser = None,
     everybody: Everybody = False,
     dry_run: DryRun = False,
     test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Consolidate a user's memory now, and say what that did; with --all, ask for it.
 
@@ -122,27 +118,26 @@ def consolidate(
     Example: engram consolidate --all --dry-run
     """
     if everybody:
-        _over_everybody("consolidation", dry_run, test_only, data_dir, connected, as_json)
+        _over_everybody("consolidation", options, dry_run=dry_run, test_only=test_only)
         return
-    report = asked(
+
+    def plain(report: ConsolidationReport) -> None:
+        tests = " test" if test_only else ""
+        if dry_run:
+            output.console.print(f"{report.episodes}{tests} turns would be read (dry run).")
+        else:
+            output.print_fields(f"Consolidated{tests} turns", report)
+
+    options.of(_one_user(user)).answer(
         lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),
-        _one_user(user),
-        data_dir,
-        connected,
+        plain,
         doing="Consolidating",
     )
-    if as_json:
-        output.print_json(report)
-        return
-    tests = " test" if test_only else ""
-    if dry_run:
-        output.console.print(f"{report.episodes}{tests} turns would be read (dry run).")
-    else:
-        output.print_fields(f"Consolidated{tests} turns", report)
 
 
 @commands.command()
 def decay(
+    options: AnswerOptions,
     user: SomeUser = None,
     everybody: Everybody = False,
     dry_run: DryRun = False,
@@ -151,9 +146,6 @@ def decay(
         str | None,
         typer.Option(help="With --dry-run: what will have happened by then, ISO 8601 with zone."),
     ] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Run a decay pass now: what is due leaves the answers, or changes its state.
 
@@ -161,43 +153,35 @@ def decay(
     """
     when = moment(at, InvalidQuery)
     if everybody:
-        _over_everybody("decay", dry_run, test_only, data_dir, connected, as_json)
+        _over_everybody("decay", options, dry_run=dry_run, test_only=test_only)
         return
-    report = asked(
+    options.of(_one_user(user)).answer(
         lambda memory: memory.decay(dry_run=dry_run, test_only=test_only, at=when),
-        _one_user(user),
-        data_dir,
-        connected,
+        lambda report: _print_pass("Decay", report),
         doing="Reviewing what is due",
     )
-    _print_pass("Decay", report, as_json)
 
 
 @commands.command()
 def promote(
+    options: AnswerOptions,
     user: SomeUser = None,
     everybody: Everybody = False,
     dry_run: DryRun = False,
     test_only: TestOnly = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Run a promotion pass now: earned knowledge becomes habits, lively memories rise.
 
     Example: engram promote -u ada --dry-run
     """
     if everybody:
-        _over_everybody("promotion", dry_run, test_only, data_dir, connected, as_json)
+        _over_everybody("promotion", options, dry_run=dry_run, test_only=test_only)
         return
-    report = asked(
+    options.of(_one_user(user)).answer(
         lambda memory: memory.promote(dry_run=dry_run, test_only=test_only),
-        _one_user(user),
-        data_dir,
-        connected,
+        lambda report: _print_pass("Promotion", report),
         doing="Promoting what is ready",
     )
-    _print_pass("Promotion", report, as_json)
 
 
 def _one_user(user: str | None) -> str:
@@ -206,14 +190,7 @@ def _one_user(user: str | None) -> str:
     return user
 
 
-def _over_everybody(
-    kind: str,
-    dry_run: bool,
-    test_only: bool,
-    data_dir: Path | None,
-    connected: bool,
-    as_json: bool,
-) -> None:
+def _over_everybody(kind: str, options: AnswerOptions, *, dry_run: bool, test_only: bool) -> None:
     from engram.contracts.lifecycle import PassKind  # noqa: PLC0415 - same
     from engram.contracts.messages import Population  # noqa: PLC0415 - same
     from engram.temporal.passes import PassRunner  # noqa: PLC0415 - same
@@ -221,28 +198,22 @@ def _over_everybody(
     population = Population.TEST if test_only else Population.REAL
 
     async def work() -> MaintenanceReport:
-        async with temporal(data_dir, connected) as (client, settings):
+        async with temporal(options) as (client, settings):
             runner = PassRunner(client, settings)
             return await runner.maintain(PassKind(kind), population=population, dry_run=dry_run)
 
     with output.errors.status(f"Passing over all users: {kind}"):
         report = run(work)
-    _print_maintenance(report, as_json)
+    options.show(report, _print_maintenance)
 
 
-def _print_maintenance(report: MaintenanceReport, as_json: bool) -> None:
-    if as_json:
-        output.print_json(report)
-        return
+def _print_maintenance(report: MaintenanceReport) -> None:
     shown = report.model_copy(update={"transitions": ()})
     output.print_fields(_titled(f"{report.kind.value} of all users", report), shown)
     _print_steps(report)
 
 
-def _print_pass(title: str, report: PassReport, as_json: bool) -> None:
-    if as_json:
-        output.print_json(report)
-        return
+def _print_pass(title: str, report: PassReport) -> None:
     shown = report.model_copy(update={"transitions": (), "changes": ()})
     output.print_fields(_titled(title, report), shown)
     _print_steps(report)
@@ -281,7 +252,7 @@ def _titled(title: str, report: PassReport | MaintenanceReport) -> str:
 
 # --- commands on the schedules, and replaying what they ran
 
-schedules = typer.Typer(
+schedules = Commands(
     name="schedules",
     help="The Temporal Schedules that run passes over all users.",
     no_args_is_help=True,
@@ -295,9 +266,7 @@ Kind: TypeAlias = Annotated[_Kinds, typer.Argument(help="Which passes.")]
 
 
 @schedules.command("list")
-def list_schedules(
-    data_dir: DataDir = None, connected: Connected = False, as_json: Json = False
-) -> None:
+def list_schedules(options: AnswerOptions) -> None:
     """How each schedule stands.
 
     Example: engram schedules list
@@ -307,10 +276,11 @@ def list_schedules(
     async def work(them: Schedules) -> None:
         found.extend(await them.list())
 
-    _with_schedules(work, data_dir, connected)
-    if as_json:
-        output.print_json(found)
-        return
+    _with_schedules(work, options)
+    options.show(found, _print_schedules)
+
+
+def _print_schedules(found: Sequence[ScheduleInfo]) -> None:
     output.print_table(
         ("schedule", "every", "state", "next", "last"),
         [
@@ -329,35 +299,34 @@ def list_schedules(
 @schedules.command()
 def pause(
     kind: Kind,
+    options: StoreOptions,
     note: Annotated[str, typer.Option(help="Why; shown by list.")] = "paused by an operator",
-    data_dir: DataDir = None,
-    connected: Connected = False,
 ) -> None:
     """Start no passes until it is resumed; a pass that runs goes on.
 
     Example: engram schedules pause decay --note "before the import"
     """
-    _with_schedules(lambda them: them.pause(_kind(kind), note=note), data_dir, connected)
+    _with_schedules(lambda them: them.pause(_kind(kind), note=note), options)
     output.console.print(f"{kind} is paused.")
 
 
 @schedules.command()
-def resume(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
+def resume(kind: Kind, options: StoreOptions) -> None:
     """Start passes again.
 
     Example: engram schedules resume decay
     """
-    _with_schedules(lambda them: them.resume(_kind(kind)), data_dir, connected)
+    _with_schedules(lambda them: them.resume(_kind(kind)), options)
     output.console.print(f"{kind} is resumed.")
 
 
 @schedules.command()
-def trigger(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
+def trigger(kind: Kind, options: StoreOptions) -> None:
     """Start a pass now, as the schedule would.
 
     Example: engram schedules trigger promotion
     """
-    _with_schedules(lambda them: them.trigger(_kind(kind)), data_dir, connected)
+    _with_schedules(lambda them: them.trigger(_kind(kind)), options)
     output.console.print(f"{kind} is triggered; engram schedules list names its workflow.")
 
 
@@ -366,8 +335,7 @@ def backfill(
     kind: Kind,
     start: Annotated[str, typer.Argument(help="ISO 8601 with zone.")],
     end: Annotated[str, typer.Argument(help="ISO 8601 with zone.")],
-    data_dir: DataDir = None,
-    connected: Connected = False,
+    options: StoreOptions,
 ) -> None:
     """Start what would have started in a past stretch of time.
 
@@ -376,12 +344,12 @@ def backfill(
     since, until = moment(start, InvalidQuery), moment(end, InvalidQuery)
     if since is None or until is None:
         raise typer.BadParameter("give a start and an end")
-    _with_schedules(lambda them: them.backfill(_kind(kind), since, until), data_dir, connected)
+    _with_schedules(lambda them: them.backfill(_kind(kind), since, until), options)
     output.console.print(f"{kind} is backfilled.")
 
 
 @schedules.command()
-def delete(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -> None:
+def delete(kind: Kind, options: StoreOptions) -> None:
     """Remove a schedule. A worker that starts makes it again, unless ENGRAM_SCHEDULES is off.
 
     Example: engram schedules delete consolidation
@@ -391,17 +359,15 @@ def delete(kind: Kind, data_dir: DataDir = None, connected: Connected = False) -
     async def work(them: Schedules) -> None:
         gone.append(await them.delete(_kind(kind)))
 
-    _with_schedules(work, data_dir, connected)
+    _with_schedules(work, options)
     output.console.print(f"{kind} is removed." if gone[0] else "There was none.")
 
 
 @commands.command()
 def replay(
     workflow_id: Annotated[str, typer.Argument(help="As the Temporal UI shows it.")],
+    options: AnswerOptions,
     run_id: Annotated[str | None, typer.Option(help="One of its runs; else the latest.")] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Replay a workflow's history against the code as it is now; exit code 1 if it does not fit.
 
@@ -411,26 +377,24 @@ def replay(
         from engram.workflows import replaying  # noqa: PLC0415 - same
 
     async def work() -> Replayed:
-        async with temporal(data_dir, connected) as (client, _):
+        async with temporal(options) as (client, _):
             return await replaying.replay(client, workflow_id, run_id)
 
     with output.errors.status("Replaying"):
         replayed = run(work)
-    if as_json:
-        output.print_json(replayed)
-    else:
-        output.print_fields("Fits" if replayed.fits else "Does not fit", replayed)
+    options.show(
+        replayed,
+        lambda one: output.print_fields("Fits" if one.fits else "Does not fit", one),
+    )
     if not replayed.fits:
         raise typer.Exit(exits.FAILED)
 
 
-def _with_schedules(
-    work: Callable[[Schedules], Awaitable[None]], data_dir: Path | None, connected: bool
-) -> None:
+def _with_schedules(work: Callable[[Schedules], Awaitable[None]], options: StoreOptions) -> None:
     from engram.temporal.schedules import Schedules  # noqa: PLC0415 - same
 
     async def main() -> None:
-        async with temporal(data_dir, connected) as (client, settings):
+        async with temporal(options) as (client, settings):
             await work(Schedules(client, settings))
 
     run(main)

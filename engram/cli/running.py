@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
+from typer.models import CommandFunctionType
 
 from engram.cli import output
 
@@ -145,48 +149,6 @@ def over_http(settings: Settings, data_dir: Path | None, connected: bool) -> boo
     return bool(settings.url) and not elsewhere
 
 
-@asynccontextmanager
-async def memory_of(
-    user: str, data_dir: Path | None, connected: bool
-) -> AsyncIterator[MemoryStore]:
-    """The user's memory: over HTTP, connected, or embedded (or attached to who runs it)."""
-    settings = settings_from(data_dir)
-    if over_http(settings, data_dir, connected):
-        from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
-
-        async with connect(settings.url, user_id=user, settings=settings) as memory:
-            yield memory
-    elif connected:
-        from engram.client.connect import connect  # noqa: PLC0415 - same
-
-        servers = settings.model_copy(update={"url": None})
-        async with connect(user_id=user, settings=servers) as memory:
-            yield memory
-    else:
-        from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - same
-
-        async with open_embedded(user_id=user, settings=settings) as memory:
-            yield memory
-
-
-def asked(
-    question: Callable[[MemoryStore], Awaitable[Found]],
-    user: str,
-    data_dir: Path | None,
-    connected: bool,
-    *,
-    doing: str = "Looking",
-) -> Found:
-    """What a user's memory answers; a terminal shows meanwhile what is being done."""
-
-    async def work() -> Found:
-        async with memory_of(user, data_dir, connected) as memory:
-            return await question(memory)
-
-    with output.errors.status(doing):
-        return run(work)
-
-
 def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> datetime | None:
     """A point in time as it was typed.
 
@@ -201,3 +163,145 @@ def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> d
         raise wrong(
             "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
         ) from error
+
+
+# --- options that are taken together, and what is done with them
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions:
+    """Where the memory is."""
+
+    data_dir: DataDir = None
+    connected: Connected = False
+
+    @asynccontextmanager
+    async def memory_of(self, user: str) -> AsyncIterator[MemoryStore]:
+        """The user's memory: over HTTP, connected, or embedded (or attached to who runs it)."""
+        settings = settings_from(self.data_dir)
+        if over_http(settings, self.data_dir, self.connected):
+            from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
+
+            async with connect(settings.url, user_id=user, settings=settings) as memory:
+                yield memory
+        elif self.connected:
+            from engram.client.connect import connect  # noqa: PLC0415 - same
+
+            servers = settings.model_copy(update={"url": None})
+            async with connect(user_id=user, settings=servers) as memory:
+                yield memory
+        else:
+            from engram.embedded.open import open as open_embedded  # noqa: PLC0415 - same
+
+            async with open_embedded(user_id=user, settings=settings) as memory:
+                yield memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions(StoreOptions):
+    """Where the memory is, and how the answer is printed."""
+
+    as_json: Json = False
+
+    def show(self, found: Found, plain: Callable[[Found], None]) -> None:
+        """Print what was found: as JSON if that was asked for, else by ``plain``."""
+        if self.as_json:
+            output.print_json(found)
+        else:
+            plain(found)
+
+    def of(self, user: str) -> MemoryOptions:
+        """The same for one user's memory."""
+        return MemoryOptions(
+            user=user, data_dir=self.data_dir, connected=self.connected, as_json=self.as_json
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions(AnswerOptions):
+    """Whose memory is meant, where it is, and how the answer is printed."""
+
+    user: User
+
+    def ask(
+        self, question: Callable[[MemoryStore], Awaitable[Found]], *, doing: str = "Looking"
+    ) -> Found:
+        """What the memory answers; a terminal shows meanwhile what is being done."""
+
+        async def work() -> Found:
+            async with self.memory_of(self.user) as memory:
+                return await question(memory)
+
+        with output.errors.status(doing):
+            return run(work)
+
+    def answer(
+        self,
+        question: Callable[[MemoryStore], Awaitable[Found]],
+        plain: Callable[[Found], None],
+        *,
+        doing: str = "Looking",
+    ) -> Found:
+        """Ask the memory and print what it answers, as :meth:`show` does."""
+        found = self.ask(question, doing=doing)
+        self.show(found, plain)
+        return found
+
+
+class Commands(typer.Typer):
+    """Commands whose parameters may be options that are taken together.
+
+    Such a parameter is taken apart into its options: the required ones where it stands, the
+    others behind all that the command itself has.
+    """
+
+    def command(
+        self, name: str | None = None, **attributes: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """See :meth:`typer.Typer.command`."""
+        register = super().command(name, **attributes)
+
+        def registered(function: CommandFunctionType) -> CommandFunctionType:
+            register(_taken_apart(function))
+            return function
+
+        return registered
+
+
+def _taken_apart(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of the options that are taken together."""
+    hints = get_type_hints(function, include_extras=True)
+    groups = {
+        name: hint
+        for name, hint in hints.items()
+        if isinstance(hint, type) and issubclass(hint, StoreOptions)
+    }
+    own, common = list[Parameter](), list[Parameter]()
+    for each in signature(function).parameters.values():
+        if each.name not in groups:
+            own.append(each.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[each.name]))
+            continue
+        for option in _options(groups[each.name]):
+            (own if option.default is Parameter.empty else common).append(option)
+
+    @wraps(function)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            together = {field.name: given.pop(field.name) for field in fields(group)}
+            given[name] = group(**together)
+        function(**given)
+
+    parameters = [*own, *common]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    # Where Typer looks for what a command takes.
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _options(group: type[StoreOptions]) -> Iterator[Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = Parameter.empty if field.default is MISSING else field.default
+        yield Parameter(
+            field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import output
-from engram.cli.running import Connected, DataDir, Json, User, memory_of, run, settings_from
+from engram.cli.running import Commands, DataDir, Json, StoreOptions, User, run, settings_from
 from engram.domain.access import Access
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # --- commands that start something and stay: the demo, everything at once, a worker, MCP
 
-commands = typer.Typer()
+commands = Commands()
 
 
 @commands.command()
@@ -71,7 +71,7 @@ def worker() -> None:
 
 
 @commands.command()
-def mcp(user: User, data_dir: DataDir = None, connected: Connected = False) -> None:
+def mcp(user: User, options: StoreOptions) -> None:
     """Give an MCP client (an assistant, an editor) this user's memory; the client starts this.
 
     In the client's configuration: {"command": "engram", "args": ["mcp", "-u", "ada"]}
@@ -80,7 +80,7 @@ def mcp(user: User, data_dir: DataDir = None, connected: Connected = False) -> N
     """
     from engram.cli.serving import serve_stdio  # noqa: PLC0415 - only what is used loads
 
-    run(lambda: serve_stdio(lambda: memory_of(user, data_dir, connected)))
+    run(lambda: serve_stdio(lambda: options.memory_of(user)))
 
 
 # --- commands of the HTTP door: API keys, and serving it alone

@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from engram.cli import output
-from engram.cli.running import Connected, DataDir, DryRun, Json, User, memory_of, run
+from engram.cli.running import Commands, DryRun, MemoryOptions, StoreOptions, User, run
 from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _SAY_SO = 10.0
 _FORMATS = "chatgpt, claude, jsonl, transcript, locomo or engram"
 
-
-commands = typer.Typer()
+commands = Commands()
 
 
 @commands.command("import")
@@ -42,7 +41,7 @@ def import_(
         Path,
         typer.Argument(help="An export or a transcript, zipped or not; - reads standard input."),
     ],
-    user: User,
+    options: MemoryOptions,
     source_format: Annotated[
         str | None, typer.Option("--format", help=f"{_FORMATS}; found out when absent.")
     ] = None,
@@ -61,9 +60,6 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Store nothing; say what would be.")
     ] = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Bring in old conversations, or restore an export; the same file again adds nothing.
 
@@ -74,38 +70,23 @@ def import_(
     Example: engram import conversations.zip -u ada --dry-run
     """
     with _on_disk(file) as path:
-        summary = _import(
-            path,
-            user,
-            source_format,
-            session_prefix,
-            zone,
-            consolidate,
-            dry_run,
-            data_dir,
-            connected,
-        )
-    if as_json:
-        output.print_json(summary)
-    else:
-        _print(summary, dry_run=dry_run)
+        summary = _import(path, options, source_format, session_prefix, zone, consolidate, dry_run)
+    options.show(summary, lambda one: _print(one, dry_run=dry_run))
 
 
 def _import(
     path: Path,
-    user: str,
+    options: MemoryOptions,
     source_format: str | None,
     session_prefix: str | None,
     zone: str,
     consolidate: bool | None,
     dry_run: bool,
-    data_dir: Path | None,
-    connected: bool,
 ) -> ImportSummary:
     where = _zone(zone)
 
     async def work() -> ImportSummary:
-        async with memory_of(user, data_dir, connected) as memory:
+        async with options.memory_of(options.user) as memory:
             # Once through before anything is stored: what is broken is refused whole, and
             # one knows how much there is.
             checked = await memory.import_file(
@@ -134,11 +115,10 @@ def _import(
 def export(
     file: Annotated[Path, typer.Argument(help="Where to; - writes to standard output.")],
     user: User,
+    options: StoreOptions,
     include_test: Annotated[
         bool, typer.Option("--include-test", help="Test memories too.")
     ] = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
 ) -> None:
     """Write everything of a user as JSON lines, which engram import reads again.
 
@@ -146,7 +126,7 @@ def export(
     """
 
     async def work() -> int:
-        async with memory_of(user, data_dir, connected) as memory:
+        async with options.memory_of(user) as memory:
             if str(file) != "-":
                 return await memory.export_file(file, include_test=include_test)
             lines = 0
@@ -267,11 +247,8 @@ _PORTION = 200
 @commands.command()
 def migrate(
     file: Annotated[Path, typer.Argument(help="One JSON object a line; - reads standard input.")],
-    user: User,
+    options: MemoryOptions,
     dry_run: DryRun = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Import memories of another program; importing them again stores nothing new.
 
@@ -290,7 +267,7 @@ def migrate(
         from engram.transfer.memories import ImportReport  # noqa: PLC0415 - only what is used loads
 
         report = ImportReport()
-        async with memory_of(user, data_dir, connected) as memory:
+        async with options.memory_of(options.user) as memory:
             with Progress(console=output.errors, transient=True) as progress:
                 task = progress.add_task("Importing", total=len(items))
                 for start in range(0, len(items), _PORTION):
@@ -299,11 +276,7 @@ def migrate(
                     progress.advance(task, len(part))
         return report
 
-    report = run(work)
-    if as_json:
-        output.print_json(report)
-    else:
-        output.print_fields("Imported", report)
+    options.show(run(work), lambda report: output.print_fields("Imported", report))
 
 
 def _read(file: Path) -> list[ImportedMemory]:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engram.cli import output
-from engram.cli.running import (
-    ROLES,
-    Connected,
-    DataDir,
-    Json,
-    MemoryTypes,
-    Session,
-    User,
-    asked,
-    moment,
-)
+from engram.cli.running import ROLES, Commands, MemoryOptions, MemoryTypes, Session, moment
 from engram.errors import InvalidQuery, InvalidTurn
 
-commands = typer.Typer()
+if TYPE_CHECKING:
+    from engram.contracts.session import SessionSummary
+
+commands = Commands()
 
 
 @commands.command()
 def encode(
     text: Annotated[str, typer.Argument(help="What was said; - reads standard input.")],
-    user: User,
+    options: MemoryOptions,
     session: Session = "cli",
     role: Annotated[
         str,
@@ -38,9 +31,6 @@ def encode(
     message_id: Annotated[
         str | None, typer.Option(help="Your id for it: sending it again stores nothing new.")
     ] = None,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Keep one conversation turn.
 
@@ -57,14 +47,11 @@ def encode(
         timestamp=moment(at, InvalidTurn),
         message_id=message_id,
     )
-    receipt = asked(
+    options.answer(
         lambda memory: memory.encode(turn, session_id=session),
-        user,
-        data_dir,
-        connected,
+        lambda receipt: output.print_fields("Stored", receipt),
         doing="Storing",
     )
-    output.print_answer("Stored", receipt, as_json)
 
 
 @commands.command()
@@ -72,7 +59,7 @@ def recall(
     query: Annotated[
         str, typer.Argument(help="A question, or a few words; - reads standard input.")
     ],
-    user: User,
+    options: MemoryOptions,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many answers at most.")] = 10,
     memory_type: MemoryTypes = None,
     as_of: Annotated[
@@ -82,9 +69,6 @@ def recall(
     links: Annotated[bool, typer.Option("--links", help="Follow links.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why each came back.")] = False,
     ids: Annotated[bool, typer.Option("--ids", help="Show the ids of memories.")] = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
 ) -> None:
     """Ask what is remembered.
 
@@ -94,7 +78,7 @@ def recall(
     """
     question = _read() if query == "-" else query
     when = moment(as_of, InvalidQuery)
-    hits = asked(
+    options.answer(
         lambda memory: memory.recall(
             question,
             limit=limit,
@@ -104,35 +88,27 @@ def recall(
             follow_links=links,
             explain=explain,
         ),
-        user,
-        data_dir,
-        connected,
+        lambda hits: output.print_hits(hits, ids=ids),
     )
-    if as_json:
-        output.print_json(hits)
-    else:
-        output.print_hits(hits, ids=ids)
 
 
 @commands.command("end-session")
 def end_session(
     session: Annotated[str, typer.Argument(help="The conversation.")],
-    user: User,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
+    options: MemoryOptions,
 ) -> None:
     """End a conversation; its consolidation follows in the background.
 
     Example: engram end-session monday -u ada
     """
-    summary = asked(
-        lambda memory: memory.end_session(session), user, data_dir, connected, doing="Ending"
-    )
-    if summary is None and not as_json:
+    options.answer(lambda memory: memory.end_session(session), _print_end, doing="Ending")
+
+
+def _print_end(summary: SessionSummary | None) -> None:
+    if summary is None:
         output.errors.print("This session was not running.", style="dim")
     else:
-        output.print_answer("Ended", summary, as_json)
+        output.print_fields("Ended", summary)
 
 
 def _read() -> str:

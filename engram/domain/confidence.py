@@ -46,19 +46,20 @@ GAP_CLOSED = 0.1
 
 
 class ConfidenceWeights(BaseModel):
-    """How much each part counts; the four weights sum to 1.
+    """How much each part counts; the four weights sum to 1."""
 
-    ``decay_days`` is the time constant of recency: exp(-1), 36.8 %, remains
-    after that many days without confirmation.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     extraction: float = Field(default=0.50, ge=0, le=1)
+    """Weight of how it was extracted. The four sum to 1."""
     corroboration: float = Field(default=0.25, ge=0, le=1)
+    """Weight of how many episodes say so."""
     recency: float = Field(default=0.15, ge=0, le=1)
+    """Weight of when it was last confirmed."""
     verification: float = Field(default=0.10, ge=0, le=1)
+    """Weight of what checking found."""
     decay_days: float = Field(default=365.0, gt=0)
+    """Days without confirmation after which recency is 36.8 %."""
 
     @model_validator(mode="after")
     def _sum_to_one(self) -> ConfidenceWeights:

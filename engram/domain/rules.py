@@ -8,27 +8,29 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.confidence import ConfidenceWeights
 
+
+class _Rules(BaseModel):
+    """Settings of one kind; the text at each field is what the user reads of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
 # --- whether a user's memories live as they should: the four ways in which they may not
 
 
-class HealthRules(BaseModel):
-    """From where on something is called unhealthy.
-
-    Attributes:
-        enough: Memories below which shares say nothing.
-        promoted_share: Share of what could be promoted, above which everything is.
-        settled_days: Age from which something should have been promoted.
-        young_days: Age up to which memories should not leave.
-        young_left_share: Share of young memories that may leave.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class HealthRules(_Rules):
+    """From where on something is called unhealthy."""
 
     enough: int = Field(default=20, ge=1)
+    """`engram health`: memories below which shares say nothing."""
     promoted_share: float = Field(default=0.8, gt=0, le=1)
+    """Share of what could be promoted, above which everything is."""
     settled_days: float = Field(default=30.0, ge=0)
+    """Age from which something that is ready should have been promoted."""
     young_days: float = Field(default=14.0, gt=0)
+    """Age up to which memories should not leave."""
     young_left_share: float = Field(default=0.2, gt=0, le=1)
+    """Share of young memories that may have left."""
 
 
 # --- the numbers that fading goes by, as one value that decisions take
@@ -48,97 +50,143 @@ ProtectedCategory = Literal[
 ]
 
 
-class _Rules(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class RetentionRules(_Rules):
     """score = base x exp(-days since use / constant) x (1 + bonus x accesses) x importance."""
 
     base: float = Field(default=1.0, gt=0)
+    """Retention score of a fresh memory of importance 1."""
     access_bonus: float = Field(default=0.1, ge=0)
+    """What each recall adds to the factor of the score."""
     archive_below: float = Field(default=0.05, ge=0, le=1)
+    """Retention score below which a memory is archived."""
     episodic_days: float = Field(default=30.0, gt=0)
+    """Days without use after which 36.8 % of the score of episodic memories remains."""
     factual_days: float = Field(default=180.0, gt=0)
+    """Days without use after which 36.8 % of the score of factual memories remains."""
     semantic_days: float = Field(default=180.0, gt=0)
+    """Days without use after which 36.8 % of the score of semantic memories remains."""
     procedural_days: float = Field(default=730.0, gt=0)
+    """Days without use after which 36.8 % of the score of procedural memories remains."""
     negation_days: float = Field(default=180.0, gt=0)
+    """Days without use after which 36.8 % of the score of negation memories remains."""
 
 
 class EnergyRules(_Rules):
     """E falls by e^(-decay x hours) and rises by ``per_access`` with each recall."""
 
     start: float = Field(default=1.0, gt=0)
+    """Energy of a new memory."""
     per_access: float = Field(default=1.0, gt=0)
+    """What each recall, or confirmation, adds."""
     working_decay: float = Field(default=0.5, gt=0)
+    """Decay per hour in the working tier."""
     short_term_decay: float = Field(default=0.05, gt=0)
+    """Decay per hour in the short-term tier."""
     long_term_decay: float = Field(default=0.001, gt=0)
+    """Decay per hour in the long-term tier."""
     to_short_term: float = Field(default=2.0, gt=0)
+    """Energy that lifts a memory from the working to the short-term tier."""
     to_long_term: float = Field(default=5.0, gt=0)
+    """Energy that lifts a memory from the short-term to the long-term tier."""
     at_session_end: float = Field(default=1.5, gt=0)
+    """The first of these thresholds, when the session ends."""
     expire_below: float = Field(default=0.1, ge=0)
+    """Energy below which a memory expires."""
     episode_tier: TierName = "working"
+    """Tier in which turns begin."""
     conclusion_tier: TierName = "long_term"
+    """Tier in which facts, knowledge, habits and negations begin."""
 
 
 class TimeToLive(_Rules):
     """Days after which a memory of a type expires, since it was last told; 0 for never."""
 
     episodic_days: float = Field(default=0.0, ge=0)
+    """Days after which episodic memories expire, since they were last told. 0: never."""
     factual_days: float = Field(default=0.0, ge=0)
+    """Days after which factual memories expire, since they were last told. 0: never."""
     semantic_days: float = Field(default=0.0, ge=0)
+    """Days after which semantic memories expire, since they were last told. 0: never."""
     procedural_days: float = Field(default=0.0, ge=0)
+    """Days after which procedural memories expire, since they were last told. 0: never."""
     negation_days: float = Field(default=0.0, ge=0)
+    """Days after which negation memories expire, since they were last told. 0: never."""
 
 
 class ExpiryRules(_Rules):
     """When weak and finished knowledge leaves."""
 
     speculative_below: float = Field(default=0.40, ge=0, le=1)
+    """Extraction confidence below which a conclusion is speculative."""
     speculative_days: float = Field(default=30.0, gt=0)
+    """Days after which a speculative conclusion expires that nothing confirmed."""
     commitment_days: float = Field(default=90.0, ge=0)
+    """Days after which a resolved commitment is archived."""
     demote_below: float = Field(default=0.35, ge=0, le=1)
+    """Effective confidence below which an old, never recalled conclusion is archived."""
     demote_days: float = Field(default=90.0, ge=0)
+    """How old it must be for that, in days."""
     erase_after_days: float = Field(default=0.0, ge=0)
+    """Days after which what was archived, expired or superseded is **erased for good**. 0:
+    never."""
 
 
 class ArchivalRules(_Rules):
     """Archiving what is old, unimportant and hardly used; off unless asked for."""
 
     enabled: bool = False
+    """Whether old, unimportant, hardly used knowledge is archived."""
     age_days: float = Field(default=90.0, ge=0)
+    """How old it must be for that, in days."""
     importance_below: float = Field(default=0.3, ge=0, le=1)
+    """How unimportant."""
     most_accesses: int = Field(default=2, ge=0)
+    """How often it may have been recalled."""
     protected_categories: tuple[ProtectedCategory, ...] = (
         "commitment",
         "preference",
         "decision",
         "principle",
     )
+    """Categories that this spares; corrections are always spared."""
 
 
 class ValueRules(_Rules):
     """What a memory is worth keeping ready for."""
 
     episodic_weight: float = Field(default=0.6, ge=0, le=1)
+    """Salience of episodic memories of importance 1."""
     factual_weight: float = Field(default=0.8, ge=0, le=1)
+    """Salience of factual memories of importance 1."""
     semantic_weight: float = Field(default=0.9, ge=0, le=1)
+    """Salience of semantic memories of importance 1."""
     procedural_weight: float = Field(default=1.0, ge=0, le=1)
+    """Salience of procedural memories of importance 1."""
     negation_weight: float = Field(default=0.8, ge=0, le=1)
+    """Salience of negation memories of importance 1."""
     half_life_days: float = Field(default=30.0, gt=0)
+    """Days without use after which the recency part of quality halves."""
     stale_at: float = Field(default=0.5, gt=0, le=1)
+    """Decay score from which a memory is stale."""
 
 
 class PlacementRules(_Rules):
     """Hot and cold placement; off unless asked for."""
 
     enabled: bool = False
+    """Whether memories move between hot and cold."""
     cold_after_days: float = Field(default=30.0, ge=0)
+    """Age, in days, before which nothing becomes cold."""
     cold_at: float = Field(default=0.1, ge=0, le=1)
+    """Placement value at which a memory becomes cold."""
     hot_at: float = Field(default=0.2, ge=0, le=1)
+    """Placement value at which it becomes hot again; above the former."""
     disputed_factor: float = Field(default=0.5, ge=0, le=1)
+    """What a dispute multiplies the placement value with."""
     correction_bonus: float = Field(default=0.1, ge=0, le=1)
+    """What a correction gains in placement value."""
     confirmed_bonus: float = Field(default=0.1, ge=0, le=1)
+    """What being confirmed by the user gains in placement value."""
 
     @model_validator(mode="after")
     def _apart(self) -> Self:
@@ -151,28 +199,41 @@ class PromotionRules(_Rules):
     """When knowledge becomes a habit."""
 
     selectivity: float = Field(default=0.5, ge=0, le=1)
+    """Selectivity from which knowledge can become a habit."""
     passes: int = Field(default=2, ge=0)
+    """Linking passes it must have survived for that."""
     confidence: float = Field(default=0.7, ge=0, le=1)
+    """Composite confidence it must have for that."""
 
 
 class EdgeRules(_Rules):
     """How links weaken unless they are found again."""
 
     reinforcement: float = Field(default=0.1, ge=0, le=1)
+    """What finding a link again adds to its confidence."""
     grace_days: float = Field(default=30.0, ge=0)
+    """Days for which a link keeps its confidence."""
     window_days: float = Field(default=30.0, gt=0)
+    """Then it loses a step each time so many days have passed."""
     per_window: float = Field(default=0.05, ge=0, le=1)
+    """That step."""
     floor: float = Field(default=0.1, ge=0, le=1)
+    """What its confidence never falls below."""
     coactivations: int = Field(default=3, ge=1)
+    """Common recalls from which two memories are linked."""
     similarity: float = Field(default=0.7, ge=0, le=1)
+    """Cosine similarity from which new knowledge reinforces old."""
 
 
 class LifecycleSettings(_Rules):
     """Everything about fading that can be set."""
 
     decay_policy: Literal["retention", "energy"] = "retention"
+    """How memories fade: see [lifecycle](lifecycle.md)."""
     energy_namespaces: tuple[str, ...] = ()
+    """Namespaces that go by energy whatever the default is."""
     retention_namespaces: tuple[str, ...] = ()
+    """Namespaces that go by retention whatever the default is."""
     retention: RetentionRules = RetentionRules()
     energy: EnergyRules = EnergyRules()
     time_to_live: TimeToLive = TimeToLive()
@@ -216,106 +277,93 @@ class LifecycleRules(LifecycleSettings):
 # --- the numbers that digests are composed by
 
 
-class DigestPolicy(BaseModel):
-    """Fixed by whoever starts a consolidation, so that its passes agree.
+class DigestPolicy(_Rules):
+    """Fixed by whoever starts a consolidation, so that its passes agree."""
 
-    Attributes:
-        enabled: Whether passes end with a digest stage.
-        profile_lines: Lines of a profile at most.
-        profile_bytes: Past so many bytes of text, lesser lines of a profile are folded
-            into summarising ones, until it fits (8 KB).
-        profile_memories: Memories that one profile is composed from at most.
-        profile_reads: Memories that are read anew for one profile.
-        topics: Topics that are kept at most.
-        topic_members: Memories that make a topic.
-        box_overlap: A box is sealed when the topic overlap with the next turn falls
-            below this.
-        box_idle_minutes: A box is sealed when nothing came for so long.
-        box_turns: Turns that a box holds at most.
-        box_smoothing: Content words that a turn is taken to share with the box in any
-            case, so that a short reply seals nothing.
-        guidance_evidence: Memories of one kind before guidance is drawn from them.
-        guidance_share: Share of them that must have come to nothing.
-        soon_days: A memory that is replaced within so many days was replaced soon.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
     enabled: bool = True
+    """Whether passes end by rebuilding profiles, topics, boxes and guidance."""
     profile_lines: int = Field(default=40, ge=5, le=200)
+    """Lines of a profile at most."""
     profile_bytes: int = Field(default=8 * 1024, ge=512, le=64 * 1024)
+    """Past so many bytes, lesser lines of a profile are folded into summarising ones, until it
+    fits."""
     profile_memories: int = Field(default=200, ge=10, le=1000)
+    """Memories that one profile is composed from at most."""
     profile_reads: int = Field(default=50, ge=5, le=1000)
+    """Memories that are read anew for one profile."""
     topics: int = Field(default=50, ge=1, le=500)
+    """Topics that are kept at most."""
     topic_members: int = Field(default=3, ge=2, le=50)
+    """Memories that make a topic."""
     box_overlap: float = Field(default=0.35, ge=0, le=1)
+    """A box is sealed when the topic overlap with the next turn falls below."""
     box_idle_minutes: float = Field(default=30.0, gt=0)
+    """A box is sealed when nothing came for so long."""
     box_turns: int = Field(default=50, ge=1, le=500)
+    """Turns that a box holds at most."""
     box_smoothing: float = Field(default=1.5, ge=0, le=20)
+    """Content words that a turn is taken to share with its box in any case, so that a short reply
+    seals nothing."""
     guidance_evidence: int = Field(default=10, ge=1)
+    """Memories of one kind before guidance is drawn from them."""
     guidance_share: float = Field(default=0.5, ge=0, le=1)
+    """Share of them that must have come to nothing."""
     soon_days: float = Field(default=7.0, gt=0)
+    """A memory that is replaced within so many days was replaced soon."""
 
 
 # --- what counts how much when memories are put in order; plain numbers, and why they are such
 
 
-class RankingWeights(BaseModel):
+class RankingWeights(_Rules):
     """How much each part of a score counts, before their sum is brought to 0 to 1.
 
     Fitted by a listwise logistic model to questions about long conversations, each
     measured on conversations it was not fitted to, and rounded; the dense side is
     raised, for questions in other words than the answer are rarer there than
     elsewhere. ``python -m tests.benchmarks.locomo FILE --leave-one-out`` fits anew.
-
-    Attributes:
-        sparse: Words in common (BM25).
-        dense: Nearness in meaning.
-        around: How well the best of the same session answer.
-        subject: The question names who speaks, or what a conclusion is about.
-        substance: A turn of many words says more than a short one.
-        cue: The turn holds what is asked for: a time, a number, a name.
-        period: It was said, or happened, in the time that the question names.
-        asking: Taken from a turn that itself only asks.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sparse: float = Field(default=3.8, ge=0, le=100)
+    """Share of the score: words in common (BM25)."""
     dense: float = Field(default=0.8, ge=0, le=100)
+    """Share of the score: nearness in meaning."""
     around: float = Field(default=5.4, ge=0, le=100)
+    """Share of the score: how well the best of the same session match."""
     subject: float = Field(default=2.5, ge=0, le=100)
+    """Share of the score: the question names who speaks or is spoken of."""
     substance: float = Field(default=2.9, ge=0, le=100)
+    """Share of the score: a turn of many words."""
     cue: float = Field(default=1.5, ge=0, le=100)
+    """Share of the score: holds a time, number or name, as asked for."""
     period: float = Field(default=1.0, ge=0, le=100)
+    """Share of the score: from the time that the question names."""
     asking: float = Field(default=0.45, ge=0, le=100)
+    """Taken from the score of a turn that itself only asks."""
 
 
-class RankingFactors(BaseModel):
-    """What a score is multiplied with for what a memory is, whatever was asked.
-
-    Attributes:
-        validated: For what a second turn or the user vouches for.
-        candidate: For what was concluded once and not used since, or is disputed.
-        stale: For what was not used for long.
-        disputed: For what somebody spoke against, on top.
-        unsure: At confidence 0; 1 at full confidence, in between in proportion.
-        faded: For a turn that has faded wholly; 1 for a fresh one, in between in proportion.
-        unimportant: At importance 0; 1 at half importance and more.
-        cold: For what is kept cold, where placement is switched on.
-        outdated: For a turn all of whose conclusions were replaced.
-        negated: For a turn that a later negation speaks against.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class RankingFactors(_Rules):
+    """What a score is multiplied with for what a memory is, whatever was asked."""
 
     validated: float = Field(default=1.05, ge=1, le=2)
+    """Factor for what is confirmed or in use."""
     candidate: float = Field(default=0.97, gt=0, le=1)
+    """Factor for what was concluded once and not used since, or is disputed."""
     stale: float = Field(default=0.85, gt=0, le=1)
+    """Factor for what was unused for long."""
     disputed: float = Field(default=0.8, gt=0, le=1)
+    """Further factor for what was spoken against."""
     unsure: float = Field(default=0.85, gt=0, le=1)
+    """Factor at confidence 0; in proportion above."""
     faded: float = Field(default=0.93, gt=0, le=1)
+    """Factor for a turn that has wholly faded; in proportion before."""
     unimportant: float = Field(default=0.95, gt=0, le=1)
+    """Factor at importance 0; 1 from 0.5 on."""
     cold: float = Field(default=0.9, gt=0, le=1)
+    """Factor of what is kept cold, where placement is switched on."""
     outdated: float = Field(default=0.7, gt=0, le=1)
+    """Factor for a turn all of whose conclusions were replaced."""
     negated: float = Field(default=0.7, gt=0, le=1)
+    """Factor for a turn that a later negation speaks against."""

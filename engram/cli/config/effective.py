@@ -19,8 +19,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from engram.cli.config.reference import NESTING, PREFIX, meaning, settings_of, values, variable
-from engram.settings import Settings, wrong_settings
+from engram.cli.config.reference import meaning, settings_of, values
+from engram.settings import NESTING, PREFIX, Settings, variable_of, wrong_settings
 
 HIDDEN = "**********"
 
@@ -104,19 +104,19 @@ def effective(
     found = tuple(
         Setting(
             name=name,
-            variable=variable(name),
+            variable=variable_of(name),
             value=_shown(_at(loaded.settings, name)),
             origin=_origin(name, loaded.named, loaded.given),
             default=_shown(field.default),
             allowed=values(field).replace("`", ""),
-            meaning=meaning(name, field).replace("`", ""),
+            meaning=meaning(field).replace("`", ""),
             problem=_problem(name, loaded.problems),
         )
         for name, field in settings_of()
     )
     told = Effective(
         settings=found,
-        problems={variable(name): said for name, said in loaded.problems.items()},
+        problems={variable_of(name): said for name, said in loaded.problems.items()},
         unknown=_unknown(named, other_variables),
     )
     return told, loaded.settings
@@ -134,7 +134,7 @@ def all_variables() -> list[str]:
     for group in tuple(groups):
         parts = group.split(".")
         groups.update(".".join(parts[: end + 1]) for end in range(len(parts)))
-    return [variable(name) for name in (*fields, *sorted(groups))]
+    return [variable_of(name) for name in (*fields, *sorted(groups))]
 
 
 @dataclass
@@ -170,7 +170,7 @@ def _leave_out(name: str, named: dict[str, str], given: dict[str, Any]) -> None:
     for candidate in _ways_to_set(name):
         if named.pop(candidate, None) is not None:
             return
-    for key in [key for key in named if key.startswith(variable(field) + NESTING)]:
+    for key in [key for key in named if key.startswith(variable_of(field) + NESTING)]:
         del named[key]
 
 
@@ -178,7 +178,7 @@ def _ways_to_set(name: str) -> Iterator[str]:
     """The variables that can hold a setting: its own, then those of the groups around it."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
-        yield variable(".".join(parts[:length]))
+        yield variable_of(".".join(parts[:length]))
 
 
 def _from_environment(named: Mapping[str, str]) -> type[Settings]:
