@@ -10,9 +10,10 @@ from pydantic import Field
 
 from engram.contracts.lifecycle import Change, DecayReport, PromotionReport
 from engram.contracts.messages import Population
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, SemanticMemory
 from engram.domain.rules import LifecycleRules
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.domain.turns import EARLIEST_TIMESTAMP
 from engram.errors import InvalidQuery
 from engram.lifecycle import decisions
