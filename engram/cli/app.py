@@ -19,7 +19,7 @@ from engram.errors import EngramError
 # Typer's methods take the base class of its own Context, which it does not export.
 Context = Any
 
-PANELS: Final[dict[str, tuple[str, ...]]] = {
+_ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Start": ("demo", "up", "doctor", "config"),
     "Tell and ask": ("encode", "recall", "context", "profile", "topics", "boxes", "briefing"),
     "Sessions": ("working-memory", "end-session"),
@@ -35,7 +35,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "mcp", "worker"),
 }
-"""Every command by what it is for, in the order of the help."""
+"""Commands by what they are for, in the order of the help; others name their panel themselves."""
 
 
 class EngramGroup(TyperGroup):
@@ -99,3 +99,17 @@ for _module in (
     *(admin, transfer, config, doctor),
 ):
     app.add_typer(_module.commands)
+
+
+def _newcomers(panel: str) -> tuple[str, ...]:
+    """The commands that name this panel where they are declared."""
+    declared = [one for group in app.registered_groups for one in _commands_of(group)]
+    return tuple(one.name or "" for one in declared if one.rich_help_panel == panel)
+
+
+def _commands_of(group: Any) -> list[Any]:
+    return list(group.typer_instance.registered_commands)
+
+
+PANELS: Final = {panel: (*names, *_newcomers(panel)) for panel, names in _ORDER.items()}
+"""Every command by what it is for, in the order of the help."""

@@ -29,18 +29,20 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
+Status = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Only with this status: {', '.join(MEMORY_STATES)}.",
+        autocompletion=lambda: list(MEMORY_STATES),
+    ),
+]
+
 
 @commands.command("list")
 def list_memories(
     user: User,
     memory_type: MemoryTypes = None,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Only with this status: {', '.join(MEMORY_STATES)}.",
-            autocompletion=lambda: list(MEMORY_STATES),
-        ),
-    ] = None,
+    status: Status = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[
         str | None, typer.Option(help="Go on where the page before said that there is more.")
@@ -69,6 +71,39 @@ def list_memories(
     _print_memories(page.memories, empty="Nothing is kept yet.")
     if page.cursor is not None:
         output.errors.print(f"There is more: --cursor {page.cursor}", style="dim")
+
+
+@commands.command("count", rich_help_panel="Look at memories")
+def count(
+    user: User,
+    memory_type: MemoryTypes = None,
+    status: Status = None,
+    session: Annotated[str | None, typer.Option("--session", "-s", help="Only this one.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only with this tag; may be repeated: any of them.")
+    ] = None,
+    data_dir: DataDir = None,
+    connected: Connected = False,
+    as_json: Json = False,
+) -> None:
+    """How many memories there are of a kind.
+
+    Example: engram count -u ada -t semantic --status active
+
+    Example: engram count -u ada --tag work --json
+    """
+    found = asked(
+        lambda memory: memory.count(
+            memory_types=memory_type, status=status, session_id=session, tags=tag
+        ),
+        user,
+        data_dir,
+        connected,
+    )
+    if as_json:
+        output.print_json({"count": found})
+    else:
+        output.console.print(found)
 
 
 @commands.command()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
@@ -138,136 +137,44 @@ def _say_what_remains(sentences: Sequence[str]) -> None:
 # --- commands on memories' lives: what the user says of a memory, and the briefing
 
 
-@commands.command("force-promote")
-def force_promote(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Promote one memory by hand: knowledge to a habit, anything else one tier up.
+_SAID: Final = {
+    "force-promote": "Promote one memory by hand: knowledge to a habit, anything else one tier up.",
+    "confirm": (
+        "Say that a conclusion is right; it counts for more, and comes back if it had left."
+    ),
+    "dispute": "Say that a conclusion is wrong; it counts for less, and stays readable.",
+    "protect": "Keep a memory: no rule may take it away any more.",
+    "unprotect": "Let rules apply to a memory again.",
+    "demote": "Put a memory aside: it answers only where archived memories are asked for.",
+}
+"""What users say of a memory, by the operation's name, and what the help says of it."""
 
-    Example: engram force-promote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.force_promote(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
+
+def _add_action(name: str, help_text: str) -> None:
+    @commands.command(
+        name,
+        help=f"{help_text}\n\nExample: engram {name} 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada",
     )
+    def act(
+        memory_id: MemoryId,
+        user: User,
+        dry_run: DryRun = False,
+        test_only: OnlyTests = False,
+        data_dir: DataDir = None,
+        connected: Connected = False,
+        as_json: Json = False,
+    ) -> None:
+        def say(memory: MemoryStore) -> Awaitable[Acted]:
+            method = getattr(memory, name.replace("-", "_"))
+            said: Awaitable[Acted] = method(memory_id, dry_run=dry_run, test_only=test_only)
+            return said
+
+        acted = asked(say, user, data_dir, connected, doing="Writing")
+        _print_acted(acted, dry_run=dry_run, as_json=as_json)
 
 
-@commands.command()
-def confirm(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Say that a conclusion is right; it counts for more, and comes back if it had left.
-
-    Example: engram confirm 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.confirm(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def dispute(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Say that a conclusion is wrong; it counts for less, and stays readable.
-
-    Example: engram dispute 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.dispute(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def protect(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Keep a memory: no rule may take it away any more.
-
-    Example: engram protect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.protect(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def unprotect(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Let rules apply to a memory again.
-
-    Example: engram unprotect 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.unprotect(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
-
-
-@commands.command()
-def demote(
-    memory_id: MemoryId,
-    user: User,
-    dry_run: DryRun = False,
-    test_only: OnlyTests = False,
-    data_dir: DataDir = None,
-    connected: Connected = False,
-    as_json: Json = False,
-) -> None:
-    """Put a memory aside: it answers only where archived memories are asked for.
-
-    Example: engram demote 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
-    """
-    _act(
-        lambda memory: memory.demote(memory_id, dry_run=dry_run, test_only=test_only),
-        (user, data_dir, connected),
-        dry_run,
-        as_json,
-    )
+for _name, _help in _SAID.items():
+    _add_action(_name, _help)
 
 
 @commands.command()
@@ -295,13 +202,7 @@ def briefing(
     )
 
 
-def _act(
-    act: Callable[[MemoryStore], Awaitable[Acted]],
-    where: tuple[str, Path | None, bool],
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    acted = asked(act, *where, doing="Writing")
+def _print_acted(acted: Acted, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(acted)
         return

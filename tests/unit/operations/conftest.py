@@ -14,6 +14,7 @@ from engram.language.negation_scope import covers
 from engram.lifecycle.due import ReviewedRepository
 from engram.operations.admin import InspectionHandlers
 from engram.operations.lifecycle import LifecycleHandlers
+from engram.operations.memories import MemoryHandlers
 from engram.operations.registry import Handlers
 from engram.operations.trials import TrialHandlers
 from engram.recall.context import Briefing
@@ -35,18 +36,19 @@ async def handled() -> AsyncIterator[HandledStore]:
 
         rules = settings.lifecycle_rules
         reviewed = ReviewedRepository(store, rules)
-        embedder, handlers = make_embedder("wordllama"), Handlers()
+        embedder = make_embedder("wordllama")
         passes: Any = DirectPasses(store, settings, write_id)
         briefing = Briefing(reviewed, rules, covers, settings.briefing_candidates)
 
         def clock() -> datetime:
             return NOW
 
-        LifecycleHandlers(reviewed, embedder, passes, briefing, rules, clock, write_id).register(
-            handlers
+        handlers = Handlers(
+            MemoryHandlers(reviewed),
+            LifecycleHandlers(reviewed, embedder, passes, briefing, rules, clock, write_id),
+            InspectionHandlers(reviewed, rules, settings.health, clock, write_id),
+            TrialHandlers(
+                reviewed, embedder, passes, rules, clock, write_id, settings.max_turn_bytes
+            ),
         )
-        InspectionHandlers(reviewed, rules, settings.health, clock, write_id).register(handlers)
-        TrialHandlers(
-            reviewed, embedder, passes, rules, clock, write_id, settings.max_turn_bytes
-        ).register(handlers)
         yield HandledStore(store, settings, handlers)
