@@ -103,12 +103,9 @@ for _module in (
 
 def _newcomers(panel: str) -> tuple[str, ...]:
     """The commands that name this panel where they are declared."""
-    declared = [one for group in app.registered_groups for one in _commands_of(group)]
-    return tuple(one.name or "" for one in declared if one.rich_help_panel == panel)
-
-
-def _commands_of(group: Any) -> list[Any]:
-    return list(group.typer_instance.registered_commands)
+    groups: list[Any] = [group.typer_instance for group in app.registered_groups]
+    declared = [command for group in groups for command in group.registered_commands]
+    return tuple(command.name for command in declared if command.rich_help_panel == panel)
 
 
 PANELS: Final = {panel: (*names, *_newcomers(panel)) for panel, names in _ORDER.items()}

@@ -50,7 +50,8 @@ class Http:
         path: Below the user's address, as a URI template (RFC 6570): ``{name}`` is a field of
             the request in the path, and ``{?one,two}`` at the end are fields in the query.
             Fields that it does not name are the body. None: the operation's name, and a body.
-        body: Name of the body's schema in the OpenAPI document; None: that of the request.
+        body: Name of the body's schema in the OpenAPI document; None: that of the request, with
+            "Body" behind it where the request has more fields.
         summary: Title in the document; None: the operation's name.
         tag: Group in the document.
     """

@@ -170,14 +170,15 @@ def _queried(operation: Operation[Any, Any]) -> Iterator[Parameter]:
 def _body_of(operation: Operation[Any, Any]) -> type[BaseModel]:
     """The request without what stands elsewhere, under the name that the document has for it."""
     asked = operation.asked
-    if operation.http.body is None:
+    if operation.http.body is None and len(operation.sent) == len(asked.model_fields):
         return asked
     fields: dict[str, Any] = {
         name: (asked.model_fields[name].annotation, asked.model_fields[name])
         for name in operation.sent
     }
+    name = operation.http.body or f"{asked.__name__}Body"
     return create_model(
-        operation.http.body, __config__=ConfigDict(extra="forbid"), __doc__=asked.__doc__, **fields
+        name, __config__=ConfigDict(extra="forbid"), __doc__=asked.__doc__, **fields
     )
 
 
