@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from engram.consolidation.verify import Verification, verify
 from engram.contracts.messages import Population, UserUsage
+from engram.domain.access import Access
 from engram.domain.memories import (
     STORED_TYPES,
     AnyMemory,
@@ -18,7 +19,7 @@ from engram.domain.memories import (
     Resolution,
     SemanticMemory,
 )
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, MemoryNotFound
 from engram.lifecycle.decisions import resolve
 from engram.lifecycle.due import of_population

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engram.domain.scope import Access, Scope
+from engram.domain.access import Access
+from engram.domain.scope import Scope
 from engram.lifecycle.accesses import AccessLog
 from engram.operations.registry import Http, Intake, Operation, handles
 from engram.ports import Clock

@@ -12,8 +12,9 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from engram.contracts.lifecycle import Change
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.errors import EngramError, InvalidInput, UnknownFailure
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings

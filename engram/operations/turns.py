@@ -20,9 +20,10 @@ from engram.contracts.session import (
     EncodeRequest,
     SessionSummary,
 )
+from engram.domain.access import Access
 from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import MemoryType
-from engram.domain.scope import Access, Scope, check_identifier
+from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import error_from_dict
 from engram.lifecycle.due import of_population

@@ -15,7 +15,8 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, create_model
 
 from engram.client.engine import MemoryEngine
-from engram.domain.scope import Access, Scope, check_identifier
+from engram.domain.access import Access
+from engram.domain.scope import Scope, check_identifier
 from engram.errors import EngramError, StorageUnavailable, TemporalNotSetUp, TemporalUnavailable
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.registry import Intake, Operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.errors import InvalidInput, InvalidScope
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.memories import LIST_MEMORIES
