@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engram.client.connect import connect
-    from engram.client.engine import Receipt
     from engram.client.memory import MemoryStore
     from engram.domain.memories import (
         AnyMemory,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         TooManyRequests,
         UnreadableSource,
     )
+    from engram.operations.turns import Receipt
     from engram.recall.results import RecallHit
     from engram.settings import Settings
     from engram.sync import SyncMemoryStore, connect_sync, open_sync
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 # What is not named here is an error.
 _HOMES = {
     "engram.client.connect": ("connect",),
-    "engram.client.engine": ("Receipt",),
     "engram.client.memory": ("MemoryStore",),
     "engram.domain.memories": (
         *("AnyMemory", "Episode", "Fact", "MemoryStatus", "MemoryType", "NegationFact"),
@@ -68,6 +67,7 @@ _HOMES = {
     ),
     "engram.domain.turns": ("Turn",),
     "engram.embedded.open": ("open",),
+    "engram.operations.turns": ("Receipt",),
     "engram.recall.results": ("RecallHit",),
     "engram.settings": ("Settings",),
     "engram.sync": ("SyncMemoryStore", "connect_sync", "open_sync"),

@@ -10,11 +10,12 @@ from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from engram.client.connect import connect
-from engram.client.engine import Keeper
+from engram.client.engine import Keeper, waiting
 from engram.client.memory import MemoryStore
+from engram.client.methods import WaitingMethods
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
 from engram.embedded.open import open as open_embedded
@@ -86,23 +87,8 @@ class LoopThread:
 
 # --- a memory store for programs without ``await``: scripts and notebooks
 
-Asked = ParamSpec("Asked")
-Answer = TypeVar("Answer")
 
-
-def _waiting(
-    method: Callable[Concatenate[MemoryStore, Asked], Coroutine[Any, Any, Answer]],
-) -> Callable[Concatenate[SyncMemoryStore, Asked], Answer]:
-    """The same method, that returns when its work is done."""
-
-    @wraps(method)
-    def wait(self: SyncMemoryStore, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
-        return self._thread.run(method(self._memory, *args, **kwargs))
-
-    return wait
-
-
-class SyncMemoryStore:
+class SyncMemoryStore(WaitingMethods):
     """:class:`engram.MemoryStore` without ``await``: the same methods, each of which waits.
 
     Get one from :func:`engram.open_sync` or :func:`engram.connect_sync`; it is
@@ -114,7 +100,8 @@ class SyncMemoryStore:
     def __init__(
         self, memory: MemoryStore, thread: LoopThread, leave: Callable[[], None] | None = None
     ) -> None:
-        self._memory = memory
+        super().__init__(memory, thread.run)
+        self._memory: MemoryStore = memory
         self._thread = thread
         self._leave = leave
 
@@ -157,53 +144,20 @@ class SyncMemoryStore:
         """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""
         return self._memory.run_url(memory)
 
-    encode = _waiting(MemoryStore.encode)
-    recall = _waiting(MemoryStore.recall)
-    recall_at = _waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
-    context = _waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?
-    get = _waiting(MemoryStore.get)
-    list = _waiting(MemoryStore.list)
-    history = _waiting(MemoryStore.history)
-    verify = _waiting(MemoryStore.verify)
-    stats = _waiting(MemoryStore.stats)
-    confirm = _waiting(MemoryStore.confirm)
-    dispute = _waiting(MemoryStore.dispute)
-    protect = _waiting(MemoryStore.protect)
-    unprotect = _waiting(MemoryStore.unprotect)
-    demote = _waiting(MemoryStore.demote)
-    force_promote = _waiting(MemoryStore.force_promote)
-    resolve = _waiting(MemoryStore.resolve)
-    decay = _waiting(MemoryStore.decay)
-    promote = _waiting(MemoryStore.promote)
-    briefing = _waiting(MemoryStore.briefing)
-    status = _waiting(MemoryStore.status)
-    energy = _waiting(MemoryStore.energy)
-    promotions = _waiting(MemoryStore.promotions)
-    health = _waiting(MemoryStore.health)
-    inspect = _waiting(MemoryStore.inspect)
-    validate = _waiting(MemoryStore.validate)
-    repair = _waiting(MemoryStore.repair)
-    create_test = _waiting(MemoryStore.create_test)
-    boost_test = _waiting(MemoryStore.boost_test)
-    list_tests = _waiting(MemoryStore.list_tests)
-    delete_tests = _waiting(MemoryStore.delete_tests)
-    play_scenario = _waiting(MemoryStore.play_scenario)
-    import_memories = _waiting(MemoryStore.import_memories)
-    import_file = _waiting(MemoryStore.import_file)
-    import_turns = _waiting(MemoryStore.import_turns)
-    export_file = _waiting(MemoryStore.export_file)
-    profile = _waiting(MemoryStore.profile)
-    profiles = _waiting(MemoryStore.profiles)
-    topics = _waiting(MemoryStore.topics)
-    boxes = _waiting(MemoryStore.boxes)
-    guidelines = _waiting(MemoryStore.guidelines)
-    usage = _waiting(MemoryStore.usage)
-    consolidate = _waiting(MemoryStore.consolidate)
-    end_session = _waiting(MemoryStore.end_session)
-    working_memory = _waiting(MemoryStore.working_memory)
-    forget = _waiting(MemoryStore.forget)
-    erase = _waiting(MemoryStore.erase)
-    compact = _waiting(MemoryStore.compact)
+    encode = waiting(MemoryStore.encode)
+    recall = waiting(MemoryStore.recall)
+    recall_at = waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
+    context = waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?
+    get = waiting(MemoryStore.get)
+    list = waiting(MemoryStore.list)
+    history = waiting(MemoryStore.history)
+    stats = waiting(MemoryStore.stats)
+    import_file = waiting(MemoryStore.import_file)
+    import_turns = waiting(MemoryStore.import_turns)
+    export_file = waiting(MemoryStore.export_file)
+    consolidate = waiting(MemoryStore.consolidate)
+    end_session = waiting(MemoryStore.end_session)
+    working_memory = waiting(MemoryStore.working_memory)
 
     def export_lines(self, *, include_test: bool = False) -> Iterator[str]:
         """Everything of this user as lines of JSON; see :meth:`MemoryStore.export_lines`."""

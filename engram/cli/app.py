@@ -19,7 +19,7 @@ from engram.errors import EngramError
 # Typer's methods take the base class of its own Context, which it does not export.
 Context = Any
 
-PANELS: Final[dict[str, tuple[str, ...]]] = {
+_ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Start": ("demo", "up", "doctor", "config"),
     "Tell and ask": ("encode", "recall", "context", "profile", "topics", "boxes", "briefing"),
     "Sessions": ("working-memory", "end-session"),
@@ -35,7 +35,7 @@ PANELS: Final[dict[str, tuple[str, ...]]] = {
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "mcp", "worker"),
 }
-"""Every command by what it is for, in the order of the help."""
+"""Commands by what they are for, in the order of the help; others name their panel themselves."""
 
 
 class EngramGroup(TyperGroup):
@@ -99,3 +99,14 @@ for _module in (
     *(admin, transfer, config, doctor),
 ):
     app.add_typer(_module.commands)
+
+
+def _newcomers(panel: str) -> tuple[str, ...]:
+    """The commands that name this panel where they are declared."""
+    groups: list[Any] = [group.typer_instance for group in app.registered_groups]
+    declared = [command for group in groups for command in group.registered_commands]
+    return tuple(command.name for command in declared if command.rich_help_panel == panel)
+
+
+PANELS: Final = {panel: (*names, *_newcomers(panel)) for panel, names in _ORDER.items()}
+"""Every command by what it is for, in the order of the help."""

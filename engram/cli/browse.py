@@ -13,28 +13,30 @@ from engram.cli.running import MEMORY_STATES, Commands, MemoryId, MemoryOptions,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engram.client.engine import MemoryPage
     from engram.contracts.messages import UserUsage
     from engram.domain.buffer import RememberedTurn
     from engram.domain.memories import AnyMemory
     from engram.operations.digests import MemoryBox, Profile, Topic
+    from engram.operations.memories import MemoryPage
 
 # --- commands that look at what is kept: lists, single memories, their history, sessions, costs
 
 commands = Commands()
+
+Status = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Only with this status: {', '.join(MEMORY_STATES)}.",
+        autocompletion=lambda: list(MEMORY_STATES),
+    ),
+]
 
 
 @commands.command("list")
 def list_memories(
     options: MemoryOptions,
     memory_type: MemoryTypes = None,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Only with this status: {', '.join(MEMORY_STATES)}.",
-            autocompletion=lambda: list(MEMORY_STATES),
-        ),
-    ] = None,
+    status: Status = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[
         str | None, typer.Option(help="Go on where the page before said that there is more.")
@@ -58,6 +60,30 @@ def _print_page(page: MemoryPage) -> None:
     _print_memories(page.memories, empty="Nothing is kept yet.")
     if page.cursor is not None:
         output.errors.print(f"There is more: --cursor {page.cursor}", style="dim")
+
+
+@commands.command("count", rich_help_panel="Look at memories")
+def count(
+    options: MemoryOptions,
+    memory_type: MemoryTypes = None,
+    status: Status = None,
+    session: Annotated[str | None, typer.Option("--session", "-s", help="Only this one.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only with this tag; may be repeated: any of them.")
+    ] = None,
+) -> None:
+    """How many memories there are of a kind.
+
+    Example: engram count -u ada -t semantic --status active
+
+    Example: engram count -u ada --tag work --json
+    """
+    found = options.ask(
+        lambda memory: memory.count(
+            memory_types=memory_type, status=status, session_id=session, tags=tag
+        )
+    )
+    options.show({"count": found}, lambda answer: output.console.print(answer["count"]))
 
 
 @commands.command()

@@ -8,22 +8,16 @@ import re
 import ssl
 import stat
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from engram.client.engine import MemoryPage, MemoryStats, Receipt
-from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.session import EncodeCall, SessionSummary
-from engram.domain.buffer import RememberedTurn
-from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
@@ -35,8 +29,6 @@ from engram.errors import (
     error_from_dict,
 )
 from engram.operations.registry import Answer, Asked, Operation
-from engram.recall.request import RecallRequest
-from engram.recall.results import RecallHit
 from engram.settings import Settings
 
 # --- asking another process over HTTP, and turning its problems back into typed errors
@@ -69,7 +61,7 @@ class Wire:
         path: str,
         answer: TypeAdapter[_Answer],
         *,
-        query: Mapping[str, str | Sequence[str]] | None = None,
+        query: Mapping[str, Any] | None = None,
         body: str | None = None,
     ) -> _Answer:
         """Send one request and wait for its answer, however long it takes.
@@ -94,7 +86,7 @@ class Wire:
         self,
         method: str,
         path: str,
-        query: Mapping[str, str | Sequence[str]] | None,
+        query: Mapping[str, Any] | None,
         body: str | None,
     ) -> httpx.Response:
         if self._client.is_closed:
@@ -148,16 +140,6 @@ PATIENT = httpx.Timeout(None, connect=5.0)
 _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
 
-_RECEIPT = TypeAdapter(Receipt)
-_HITS = TypeAdapter(list[RecallHit])
-_MEMORY: TypeAdapter[Any] = TypeAdapter(AnyMemory)
-_MEMORIES: TypeAdapter[list[Any]] = TypeAdapter(list[AnyMemory])
-_PAGE = TypeAdapter(MemoryPage)
-_STATS = TypeAdapter(MemoryStats)
-_REPORT = TypeAdapter(ConsolidationReport)
-_SUMMARY: TypeAdapter[SessionSummary | None] = TypeAdapter(SessionSummary | None)
-_TURNS = TypeAdapter(list[RememberedTurn])
-_ASKED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 
 
@@ -284,72 +266,21 @@ class AttachedEngine:
         template = self._health.get("workflow_url")
         return template.partition("/namespaces/")[0] if template else None
 
-    async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
-        """See :meth:`engram.client.engine.MemoryEngine.encode`."""
-        path = _session(scope, session_id) + "/turns"
-        return await self._wire.ask("POST", path, _RECEIPT, body=call.model_dump_json())
-
-    async def recall(self, scope: Scope, request: RecallRequest) -> list[RecallHit]:
-        """See :meth:`engram.client.engine.MemoryEngine.recall`."""
-        asked = asdict(request)
-        asked["memory_types"] = asked.pop("types")
-        asked["tags"] = asked["tags"] or None
-        body = _ASKED.dump_json(asked).decode()
-        return await self._wire.ask("POST", _user(scope) + "/recall", _HITS, body=body)
-
-    async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
-        """See :meth:`engram.client.engine.MemoryEngine.get`."""
-        found: AnyMemory = await self._wire.ask("GET", _memory(scope, memory_id), _MEMORY)
-        return found
-
-    async def list_memories(
-        self,
-        scope: Scope,
-        *,
-        memory_types: Sequence[MemoryType],
-        status: MemoryStatus | None,
-        limit: int,
-        cursor: str | None,
-        include_test: bool = False,
-    ) -> MemoryPage:
-        """See :meth:`engram.client.engine.MemoryEngine.list_memories`."""
-        given = {"status": status, "limit": limit, "cursor": cursor, "include_test": include_test}
-        asked = {key: str(value) for key, value in given.items() if value is not None}
-        query = {**asked, "memory_type": [str(kind) for kind in memory_types]}
-        return await self._wire.ask("GET", _user(scope) + "/memories", _PAGE, query=query)
-
-    async def history(self, scope: Scope, memory_id: str) -> list[AnyMemory]:
-        """See :meth:`engram.client.engine.MemoryEngine.history`."""
-        return await self._wire.ask("GET", _memory(scope, memory_id) + "/history", _MEMORIES)
-
-    async def stats(self, scope: Scope) -> MemoryStats:
-        """See :meth:`engram.client.engine.MemoryEngine.stats`."""
-        return await self._wire.ask("GET", _user(scope) + "/stats", _STATS)
-
-    async def consolidate(
-        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
-    ) -> ConsolidationReport:
-        """See :meth:`engram.client.engine.MemoryEngine.consolidate`."""
-        query = {"test_only": str(test_only), "dry_run": str(dry_run)}
-        return await self._wire.ask("POST", _user(scope) + "/consolidate", _REPORT, query=query)
-
-    async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
-        """See :meth:`engram.client.engine.MemoryEngine.end_session`."""
-        return await self._wire.ask("POST", _session(scope, session_id) + "/end", _SUMMARY)
-
-    async def working_memory(
-        self, scope: Scope, session_id: str, *, include_test: bool = False
-    ) -> list[RememberedTurn]:
-        """See :meth:`engram.client.engine.MemoryEngine.working_memory`."""
-        path = _session(scope, session_id) + "/working-memory"
-        return await self._wire.ask("GET", path, _TURNS, query={"include_test": str(include_test)})
-
-    async def perform(
-        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    async def call(
+        self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
-        """See :meth:`engram.client.engine.MemoryEngine.perform`."""
-        path = f"{_user(scope)}/{operation.name}"
-        return await self._wire.ask("POST", path, operation.reader, body=asked.model_dump_json())
+        """See :meth:`engram.client.engine.MemoryEngine.call`."""
+        queried = request.model_dump(mode="json", include=set(operation.queried), exclude_none=True)
+        body = None
+        if operation.has_body:
+            body = request.model_dump_json(include=set(operation.sent))
+        return await self._wire.ask(
+            operation.http.method,
+            _address(scope, operation, request),
+            operation.reader,
+            query=queried or None,
+            body=body,
+        )
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""
@@ -368,22 +299,20 @@ class AttachedEngine:
         await self._wire.close()
 
 
-def _user(scope: Scope) -> str:
-    return f"/v1/namespaces/{_part(scope.namespace)}/users/{_part(scope.user_id)}"
+def _address(scope: Scope, operation: Operation[Any, Any], request: BaseModel) -> str:
+    places = {name: _placed(name, getattr(request, name)) for name in operation.placed}
+    user = f"/v1/namespaces/{_part(scope.namespace)}/users/{_part(scope.user_id)}"
+    return f"{user}/{operation.path.format(**places)}"
 
 
-def _session(scope: Scope, session_id: str) -> str:
-    return f"{_user(scope)}/sessions/{_part(session_id)}"
-
-
-def _memory(scope: Scope, memory_id: str) -> str:
-    if not _MEMORY_ID.match(memory_id):
+def _placed(name: str, value: str) -> str:
+    if name == "memory_id" and not _MEMORY_ID.match(value):
         # No id looks like this, and some of it could not stand in an address.
         raise MemoryNotFound(
             "No memory with this id belongs to this user.",
             hint="Ids come from receipts, recall and list.",
         )
-    return f"{_user(scope)}/memories/{memory_id}"
+    return _part(value)
 
 
 def _part(name: str) -> str:

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from engram.client.engine import MemoryPage, StoreMethods
+from engram.client.engine import StoreMethods
 from engram.contracts.importing import ImportBatch, ImportedTurn, ImportProgress, ImportTally
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
+from engram.operations.memories import MemoryPage
 from engram.operations.registry import Operation
 from engram.operations.transfer import (
     EXPORT_HEADER,
@@ -43,7 +44,7 @@ from engram.transfer.source import SourceFile, SourceFormat
 _IN_FLIGHT: Final = 2
 """Batches that are on their way at once: the next one waits where it will be stored."""
 
-Perform = Callable[[Operation[Any, ImportProgress], Any], Awaitable[ImportProgress]]
+Call = Callable[[Operation[Any, ImportProgress], Any], Awaitable[ImportProgress]]
 OnProgress = Callable[[ImportProgress], None]
 
 
@@ -69,12 +70,12 @@ class Sending:
 
     def __init__(
         self,
-        perform: Perform,
+        call: Call,
         stages: ImportStages,
         import_id: str,
         on_progress: OnProgress | None,
     ) -> None:
-        self._perform = perform
+        self._call = call
         self._stages = stages
         self._import_id = import_id
         self._on_progress = on_progress
@@ -82,7 +83,7 @@ class Sending:
     async def begin(self, *, consolidate: bool) -> ImportProgress:
         """Begin, or find where it stopped."""
         asked = Begin(import_id=self._import_id, consolidate=consolidate)
-        return self._told(await self._perform(self._stages.begin, asked))
+        return self._told(await self._call(self._stages.begin, asked))
 
     async def send(self, batches: Iterator[ImportBatch]) -> None:
         """Send all; when one fails, those on their way are waited for, and no more are sent."""
@@ -102,11 +103,11 @@ class Sending:
     async def finish(self, total: int, consolidate: bool | None) -> ImportProgress:
         """Say that all is there."""
         asked = Finish(import_id=self._import_id, total=total, consolidate=consolidate)
-        return self._told(await self._perform(self._stages.finish, asked))
+        return self._told(await self._call(self._stages.finish, asked))
 
     async def _send(self, batch: ImportBatch) -> ImportProgress:
         asked = Send(import_id=self._import_id, batch=batch)
-        return await self._perform(self._stages.send, asked)
+        return await self._call(self._stages.send, asked)
 
     def _told(self, progress: ImportProgress) -> ImportProgress:
         if self._on_progress is not None:
@@ -256,7 +257,7 @@ class TransferMethods(StoreMethods):
             include_test: Test memories too.
         """
         asked = AskExport(include_test=include_test)
-        header: ExportHeader = await self._perform(EXPORT_HEADER, asked)
+        header: ExportHeader = await self._call(EXPORT_HEADER, asked)
         yield header_line(header)
         count, cursor = 0, None
         while True:
@@ -317,7 +318,7 @@ class TransferMethods(StoreMethods):
             await asyncio.to_thread(counted.exhaust)
             read = acceptor.report(format_name)
             return ImportSummary(format=format_name, read=read, total=counted.count)
-        sending = Sending(self._perform, IMPORTING, import_id, on_progress)
+        sending = Sending(self._call, IMPORTING, import_id, on_progress)
         begun = await sending.begin(consolidate=consolidate is not False)
         await sending.send(turn_batches(counted, begun.position))
         done = await sending.finish(counted.count, consolidate)
@@ -343,7 +344,7 @@ class TransferMethods(StoreMethods):
             return ImportSummary(format=str(source.format), total=len(export))
         fingerprint = await asyncio.to_thread(source.fingerprint)
         import_id = hashlib.sha256(f"engram {fingerprint}".encode()).hexdigest()[:32]
-        sending = Sending(self._perform, RESTORING, import_id, on_progress)
+        sending = Sending(self._call, RESTORING, import_id, on_progress)
         begun = await sending.begin(consolidate=consolidate)
         await sending.send(export.batches(begun.position))
         done = await sending.finish(len(export), consolidate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,7 +38,7 @@ from engram.lifecycle.policies import (
 )
 from engram.lifecycle.promotion import promotable
 from engram.lifecycle.repairs import Repairer, health, pages, validate
-from engram.operations.registry import AboutMemory, ActOn, Handlers, Operation, Question, meant
+from engram.operations.registry import AboutMemory, ActOn, Operation, Question, handles, meant
 from engram.ports import Clock, Equals, MemoryRepository, Missing
 from engram.storage.updates import NewWriteId, one_memory
 
@@ -247,16 +247,6 @@ VALIDATE: Final = Operation(
 )
 REPAIR: Final = Operation("repair", ActOn, RepairReport, "Mend one memory.", access=Access.ADMIN)
 
-INSPECTION_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    STATUS,
-    ENERGY,
-    PROMOTIONS,
-    HEALTH,
-    INSPECT,
-    VALIDATE,
-    REPAIR,
-)
-
 
 class InspectionHandlers:
     """Carries out the operations of this module.
@@ -283,16 +273,7 @@ class InspectionHandlers:
         self._clock = clock
         self._new_write_id = new_write_id
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(STATUS, self.status)
-        handlers.add(ENERGY, self.energy)
-        handlers.add(PROMOTIONS, self.promotions)
-        handlers.add(HEALTH, self.health)
-        handlers.add(INSPECT, self.inspect)
-        handlers.add(VALIDATE, self.validate)
-        handlers.add(REPAIR, self.repair)
-
+    @handles(STATUS)
     async def status(self, scope: Scope, asked: OfPopulation) -> StatusReport:
         """How memories stand, from counts alone."""
         whose, count, now = of_population(asked.population), self._repository.count, self._clock()
@@ -317,6 +298,7 @@ class InspectionHandlers:
             to_consider=await count(scope, MemoryType.SEMANTIC, (whose, *to_consider(self._rules))),
         )
 
+    @handles(ENERGY)
     async def energy(self, scope: Scope, asked: OfPopulation) -> EnergyReport:
         """How lively active memories are."""
         now, energy, book = self._clock(), Energy(self._rules.energy), self._book(scope)
@@ -354,6 +336,7 @@ class InspectionHandlers:
             faintest=tuple(rows[:MOST_LISTED]),
         )
 
+    @handles(PROMOTIONS)
     async def promotions(self, scope: Scope, asked: OfPopulation) -> PromotionsReport:
         """What was promoted, and what the next pass would consider."""
         now = self._clock()
@@ -387,6 +370,7 @@ class InspectionHandlers:
             tiers=dict(tiers),
         )
 
+    @handles(HEALTH)
     async def health(self, scope: Scope, asked: OfPopulation) -> HealthReport:
         """What is not well."""
         seen, found = await health(
@@ -399,32 +383,7 @@ class InspectionHandlers:
         )
         return HealthReport(memories=seen, diagnoses=tuple(found))
 
-    async def validate(self, scope: Scope, asked: OfPopulation) -> ValidationReport:
-        """What is wrong."""
-        seen, found = await validate(
-            self._repository, scope, asked.population, self._clock(), self._book(scope)
-        )
-        counts = Counter(finding.problem.value for finding in found)
-        return ValidationReport(
-            memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
-        )
-
-    async def repair(self, scope: Scope, asked: ActOn) -> RepairReport:
-        """Mend one memory.
-
-        Raises:
-            MemoryNotFound: no such memory of this user.
-            InvalidInput: it is no test memory, and only those may be mended.
-        """
-        await meant(self._repository, scope, asked)
-        repairer = Repairer(self._repository, self._book(scope), self._new_write_id)
-        now = self._clock()
-        found = tuple(await repairer.findings(scope, asked.memory_id, now))
-        if asked.dry_run:
-            return RepairReport(memory_id=asked.memory_id, dry_run=True, found=found)
-        mended = await repairer.repair(scope, asked.memory_id, now)
-        return RepairReport(memory_id=asked.memory_id, found=found, mended=tuple(mended))
-
+    @handles(INSPECT)
     async def inspect(self, scope: Scope, asked: AboutMemory) -> Inspection:
         """All about one memory.
 
@@ -475,6 +434,34 @@ class InspectionHandlers:
             missing_sources=tuple(source for source in sources if source not in there),
             problems=tuple(problems),
         )
+
+    @handles(VALIDATE)
+    async def validate(self, scope: Scope, asked: OfPopulation) -> ValidationReport:
+        """What is wrong."""
+        seen, found = await validate(
+            self._repository, scope, asked.population, self._clock(), self._book(scope)
+        )
+        counts = Counter(finding.problem.value for finding in found)
+        return ValidationReport(
+            memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
+        )
+
+    @handles(REPAIR)
+    async def repair(self, scope: Scope, asked: ActOn) -> RepairReport:
+        """Mend one memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory, and only those may be mended.
+        """
+        await meant(self._repository, scope, asked)
+        repairer = Repairer(self._repository, self._book(scope), self._new_write_id)
+        now = self._clock()
+        found = tuple(await repairer.findings(scope, asked.memory_id, now))
+        if asked.dry_run:
+            return RepairReport(memory_id=asked.memory_id, dry_run=True, found=found)
+        mended = await repairer.repair(scope, asked.memory_id, now)
+        return RepairReport(memory_id=asked.memory_id, found=found, mended=tuple(mended))
 
     def _book(self, scope: Scope) -> Rulebook:
         return rulebook(self._rules, scope.namespace)

@@ -1,26 +1,41 @@
-"""Every operation there is: what the HTTP application offers."""
+"""Every operation there is, as the classes that carry them out name them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from engram.operations.admin import INSPECTION_OPERATIONS
-from engram.operations.digests import DIGEST_OPERATIONS
-from engram.operations.lifecycle import LIFECYCLE_OPERATIONS
-from engram.operations.memories import COMMITMENT_OPERATIONS, KNOWLEDGE_OPERATIONS, USAGE_OPERATIONS
-from engram.operations.registry import Operation
-from engram.operations.removal import FORGETTING_OPERATIONS
-from engram.operations.transfer import TRANSFER_OPERATIONS
-from engram.operations.trials import TRIAL_OPERATIONS
+from engram.operations.admin import InspectionHandlers
+from engram.operations.digests import DigestHandlers
+from engram.operations.lifecycle import LifecycleHandlers
+from engram.operations.memories import (
+    CommitmentHandlers,
+    KnowledgeHandlers,
+    MemoryHandlers,
+    UsageHandlers,
+)
+from engram.operations.recall import RecallHandlers
+from engram.operations.registry import Operation, operations_of
+from engram.operations.removal import ForgettingHandlers
+from engram.operations.transfer import TransferHandlers
+from engram.operations.trials import TrialHandlers
+from engram.operations.turns import ConsolidationHandlers, TurnHandlers
 
-OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    *KNOWLEDGE_OPERATIONS,
-    *COMMITMENT_OPERATIONS,
-    *DIGEST_OPERATIONS,
-    *USAGE_OPERATIONS,
-    *FORGETTING_OPERATIONS,
-    *LIFECYCLE_OPERATIONS,
-    *INSPECTION_OPERATIONS,
-    *TRIAL_OPERATIONS,
-    *TRANSFER_OPERATIONS,
+# In the order of the OpenAPI document.
+GROUPS: Final = (
+    TurnHandlers,
+    RecallHandlers,
+    MemoryHandlers,
+    ConsolidationHandlers,
+    KnowledgeHandlers,
+    CommitmentHandlers,
+    DigestHandlers,
+    UsageHandlers,
+    ForgettingHandlers,
+    LifecycleHandlers,
+    InspectionHandlers,
+    TrialHandlers,
+    TransferHandlers,
+)
+OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = tuple(
+    operation for group in GROUPS for operation in operations_of(group)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,7 +25,7 @@ from engram.domain.digests import (
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
-from engram.operations.registry import Handlers, Operation, Question
+from engram.operations.registry import Operation, Question, handles
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
 
 _MOST = 1000
@@ -166,14 +166,6 @@ GUIDELINES: Final = Operation(
     access=Access.READ,
 )
 
-DIGEST_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    PROFILE,
-    PROFILES,
-    TOPICS,
-    BOXES,
-    GUIDELINES,
-)
-
 
 class DigestHandlers:
     """Carries out the operations of this module.
@@ -185,14 +177,7 @@ class DigestHandlers:
     def __init__(self, repository: MemoryRepository) -> None:
         self._repository = repository
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(PROFILE, self.profile)
-        handlers.add(PROFILES, self.profiles)
-        handlers.add(TOPICS, self.topics)
-        handlers.add(BOXES, self.boxes)
-        handlers.add(GUIDELINES, self.guidelines)
-
+    @handles(PROFILE)
     async def profile(self, scope: Scope, asked: AboutSomebody) -> Profile:
         """The profile of whoever bears a name; the user's own without one.
 
@@ -219,11 +204,13 @@ class DigestHandlers:
             )
         return _profile(max(found, key=lambda m: (m.generation, m.id)))
 
+    @handles(PROFILES)
     async def profiles(self, scope: Scope, _: Question) -> tuple[Profile, ...]:
         """Every profile, in order of names; the user's first."""
         found = [_profile(m) for m in await self._read(scope, MemoryForm.PROFILE)]
         return tuple(sorted(found, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
 
+    @handles(TOPICS)
     async def topics(self, scope: Scope, _: Question) -> tuple[Topic, ...]:
         """Every topic, the largest first."""
         found = [
@@ -239,6 +226,7 @@ class DigestHandlers:
         ]
         return tuple(sorted(found, key=lambda t: (-len(t.member_ids), t.name)))
 
+    @handles(BOXES)
     async def boxes(self, scope: Scope, asked: AboutBoxes) -> tuple[MemoryBox, ...]:
         """Sealed boxes, in order of time.
 
@@ -255,6 +243,7 @@ class DigestHandlers:
         ]
         return tuple(sorted(found, key=lambda box: (box.opened, box.memory_id)))
 
+    @handles(GUIDELINES)
     async def guidelines(self, scope: Scope, _: Question) -> Guidelines:
         """The guidance, and what it rests on."""
         found = await self._read(scope, MemoryForm.GUIDELINE)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -20,7 +21,15 @@ from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
 from engram.lifecycle.promotion import promotable, promoted
 from engram.lifecycle.promotion_pass import HabitMaker
-from engram.operations.registry import Acted, ActOn, Handlers, Operation, Question, meant
+from engram.operations.registry import (
+    Acted,
+    ActOn,
+    Operation,
+    Question,
+    handles,
+    handles_each,
+    meant,
+)
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.context import Briefed, Briefing
 from engram.storage.updates import NewWriteId, one_memory, update_memories
@@ -28,7 +37,6 @@ from engram.temporal.passes import PassRunner
 
 MOST_BRIEFED: Final = 200
 _LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
-_Action = Callable[[AnyMemory, datetime, LifecycleRules], Changed]
 
 
 class RunPass(Question):
@@ -65,32 +73,49 @@ class Brief(Question):
     include_test: bool = False
 
 
-CONFIRM: Final = Operation(
-    "confirm", ActOn, Acted, "The user says that it is so.", access=Access.WRITE
-)
-DISPUTE: Final = Operation(
-    "dispute", ActOn, Acted, "The user says that it is not so.", access=Access.WRITE
-)
-PROTECT: Final = Operation(
-    "protect", ActOn, Acted, "No rule may take it away any more.", access=Access.WRITE
-)
-UNPROTECT: Final = Operation(
-    "unprotect", ActOn, Acted, "Rules apply to it again.", access=Access.WRITE
-)
-DEMOTE: Final = Operation(
-    "demote",
-    ActOn,
-    Acted,
-    "Put a memory aside: it leaves the answers, and stays readable.",
-    access=Access.WRITE,
-)
-FORCE_PROMOTE: Final = Operation(
-    "force-promote",
-    ActOn,
-    Acted,
-    "Make a habit of a piece of knowledge, or lift a memory one tier.",
-    access=Access.ADMIN,
-)
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a user can say of a memory.
+
+    Attributes:
+        operation: Says it.
+        decide: What becomes of the memory.
+        makes_habits: Whether of knowledge it makes a habit instead.
+    """
+
+    operation: Operation[ActOn, Acted]
+    decide: Callable[[AnyMemory, datetime, LifecycleRules], Changed]
+    makes_habits: bool = False
+
+
+def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[ActOn, Acted]:
+    return Operation(name, ActOn, Acted, about, access=access)
+
+
+ACTIONS: Final = {
+    action.operation.name: action
+    for action in (
+        Action(_said("confirm", "The user says that it is so."), decisions.confirm),
+        Action(_said("dispute", "The user says that it is not so."), decisions.dispute),
+        Action(_said("protect", "No rule may take it away any more."), decisions.protect),
+        Action(_said("unprotect", "Rules apply to it again."), decisions.unprotect),
+        Action(
+            _said("demote", "Put a memory aside: it leaves the answers, and stays readable."),
+            decisions.demote,
+        ),
+        Action(
+            _said(
+                "force-promote",
+                "Make a habit of a piece of knowledge, or lift a memory one tier.",
+                Access.ADMIN,
+            ),
+            decisions.force_promote,
+            makes_habits=True,
+        ),
+    )
+}
+"""What users can say of a memory, by name."""
+
 DECAY: Final = Operation(
     "decay", RunDecay, DecayReport, "Run a decay pass now.", access=Access.ADMIN
 )
@@ -104,25 +129,6 @@ BRIEFING: Final = Operation(
     "What matters most, for the start of a conversation.",
     access=Access.READ,
 )
-
-LIFECYCLE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    CONFIRM,
-    DISPUTE,
-    PROTECT,
-    UNPROTECT,
-    DEMOTE,
-    FORCE_PROMOTE,
-    DECAY,
-    PROMOTE,
-    BRIEFING,
-)
-_ACTIONS: Final[dict[str, _Action]] = {
-    CONFIRM.name: decisions.confirm,
-    DISPUTE.name: decisions.dispute,
-    PROTECT.name: decisions.protect,
-    UNPROTECT.name: decisions.unprotect,
-    DEMOTE.name: decisions.demote,
-}
 
 
 class LifecycleHandlers:
@@ -156,15 +162,44 @@ class LifecycleHandlers:
         self._clock = clock
         self._new_write_id = new_write_id
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        for operation in (CONFIRM, DISPUTE, PROTECT, UNPROTECT, DEMOTE):
-            handlers.add(operation, self._acting(_ACTIONS[operation.name]))
-        handlers.add(FORCE_PROMOTE, self.force_promote)
-        handlers.add(DECAY, self.decay)
-        handlers.add(PROMOTE, self.promote)
-        handlers.add(BRIEFING, self.brief)
+    @handles_each({action.operation: action for action in ACTIONS.values()})
+    async def act(self, scope: Scope, asked: ActOn, action: Action) -> Acted:
+        """Do with a memory what the user says of it; again, nothing more happens.
 
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory, and only those are meant; or nothing of
+                the kind can be said of it.
+        """
+        now = self._clock()
+        before = await meant(self._repository, scope, asked)
+        if action.makes_habits and isinstance(before, SemanticMemory):
+            return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
+        if asked.dry_run:
+            tried = action.decide(before, now, self._rules)
+            changes = _changes(before, tried.transitions)
+            return Acted(memory=tried.memory, changes=changes, dry_run=True)
+        steps: dict[str, tuple[Transition, ...]] = {}
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            changed = action.decide(memory, now, self._rules)
+            if not changed.transitions and _same(memory, changed.memory):
+                return None
+            steps[memory.id] = changed.transitions
+            return changed.memory
+
+        await update_memories(
+            self._repository,
+            scope,
+            [before.id],
+            change,
+            new_write_id=self._new_write_id,
+            types=(before.type,),
+        )
+        memory = await one_memory(self._repository, scope, asked.memory_id)
+        return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
+
+    @handles(DECAY)
     async def decay(self, scope: Scope, asked: RunDecay) -> DecayReport:
         """Run a decay pass.
 
@@ -183,10 +218,12 @@ class LifecycleHandlers:
             scope, population=asked.population, dry_run=asked.dry_run, at=asked.at
         )
 
+    @handles(PROMOTE)
     async def promote(self, scope: Scope, asked: RunPass) -> PromotionReport:
         """Run a promotion pass."""
         return await self._passes.promote(scope, population=asked.population, dry_run=asked.dry_run)
 
+    @handles(BRIEFING)
     async def brief(self, scope: Scope, asked: Brief) -> list[Briefed]:
         """What matters most.
 
@@ -199,56 +236,18 @@ class LifecycleHandlers:
             scope, self._clock(), asked.limit, include_test=asked.include_test
         )
 
-    async def force_promote(self, scope: Scope, asked: ActOn) -> Acted:
-        """Promote by hand: knowledge to a habit, anything else one tier up.
-
-        Raises:
-            MemoryNotFound: no such memory of this user.
-            InvalidInput: it is no test memory, and only those may be promoted.
-        """
-        memory = await meant(self._repository, scope, asked)
-        if not isinstance(memory, SemanticMemory):
-            return await self._acting(decisions.force_promote)(scope, asked)
-        now = self._clock()
-        if asked.dry_run:
+    async def _make_habit(
+        self, scope: Scope, memory: SemanticMemory, now: datetime, *, dry_run: bool
+    ) -> Acted:
+        if dry_run:
             habit_id = habit_of(memory)
             if promotable(memory, now, self._rules, forced=True):
                 habit_id = promoted(memory, now, self._rules).habit.id
             return Acted(memory=memory, habit_id=habit_id, dry_run=True)
         maker = HabitMaker(self._repository, self._embedder, self._new_write_id)
         made = await maker.make(scope, [memory], self._rules, now, forced=True)
-        after = await one_memory(self._repository, scope, asked.memory_id)
+        after = await one_memory(self._repository, scope, memory.id)
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
-
-    def _acting(self, action: _Action) -> Callable[[Scope, ActOn], Awaitable[Acted]]:
-        async def act(scope: Scope, asked: ActOn) -> Acted:
-            now = self._clock()
-            before = await meant(self._repository, scope, asked)
-            if asked.dry_run:
-                tried = action(before, now, self._rules)
-                changes = _changes(before, tried.transitions)
-                return Acted(memory=tried.memory, changes=changes, dry_run=True)
-            steps: dict[str, tuple[Transition, ...]] = {}
-
-            def change(memory: AnyMemory) -> AnyMemory | None:
-                changed = action(memory, now, self._rules)
-                if not changed.transitions and _same(memory, changed.memory):
-                    return None
-                steps[memory.id] = changed.transitions
-                return changed.memory
-
-            await update_memories(
-                self._repository,
-                scope,
-                [before.id],
-                change,
-                new_write_id=self._new_write_id,
-                types=(before.type,),
-            )
-            memory = await one_memory(self._repository, scope, asked.memory_id)
-            return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
-
-        return act
 
 
 def habit_of(memory: AnyMemory) -> str | None:

@@ -1,20 +1,257 @@
-"""Operations on conclusions: verifying them, resolving commitments, what they cost."""
+"""Operations on memories as they are kept: reading, counting, verifying, resolving, their cost."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Final, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from engram.consolidation.verify import Verification, verify
-from engram.contracts.messages import UserUsage
+from engram.contracts.messages import Population, UserUsage
 from engram.domain.access import Access
-from engram.domain.memories import AnyMemory, DerivedMemory, MemoryType, Resolution, SemanticMemory
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    MemoryStatus,
+    MemoryType,
+    Resolution,
+    SemanticMemory,
+)
 from engram.domain.scope import Scope
-from engram.errors import InvalidInput, MemoryNotFound
+from engram.errors import InvalidInput, InvalidQuery, MemoryNotFound
 from engram.lifecycle.decisions import resolve
-from engram.operations.registry import AboutMemory, Handlers, Operation, Question
-from engram.ports import Clock, MemoryRepository
+from engram.lifecycle.due import of_population
+from engram.operations.registry import AboutMemory, Http, Operation, Question, handles
+from engram.ports import AnyOf, Clock, Equals, Filter, MemoryRepository, Missing
+from engram.recall.request import Session, Tags
 from engram.storage.updates import NewWriteId, episodes_by_id, one_memory, update_memories
 from engram.temporal.gateway import SpendingReader
+
+# --- reading memories, and who does it
+
+MAX_PAGE: Final = 1000
+_REAL: Final = of_population(Population.REAL)
+
+
+def _page_size(limit: int) -> int:
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_PAGE}")
+    return limit
+
+
+class ListMemories(Question):
+    """Which memories are listed."""
+
+    memory_type: tuple[MemoryType, ...] | None = Field(
+        default=None, description="Only these types; may be repeated."
+    )
+    status: MemoryStatus | None = Field(default=None, description="Only this status.")
+    limit: Annotated[int, AfterValidator(_page_size)] = Field(
+        default=100, description="Memories of one page, 1 to 1000."
+    )
+    cursor: str | None = Field(
+        default=None, description="As the page before gives it; the first has none."
+    )
+    include_test: bool = Field(default=False, description="Test memories too.")
+
+
+class CountMemories(Question):
+    """Which memories are counted: those for which all of this holds.
+
+    Attributes:
+        memory_types: Only these types; all if null.
+        status: Only this status; any if null.
+        session_id: Only memories of this session.
+        tags: Only memories that carry at least one of these.
+        include_test: Test memories too.
+    """
+
+    memory_types: tuple[MemoryType, ...] | None = None
+    status: MemoryStatus | None = None
+    session_id: Session = None
+    tags: Tags = None
+    include_test: bool = False
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class MemoryPage(_Answer):
+    """A stretch of a listing, oldest known first; ``cursor`` continues it."""
+
+    memories: tuple[AnyMemory, ...]
+    cursor: str | None = None
+
+
+class MemoryStats(_Answer):
+    """How much is kept for one user.
+
+    Attributes:
+        counts: Memories by type, whatever their status.
+        active: Those of them that answer by default.
+        waiting: Episodes that consolidation has not seen yet.
+    """
+
+    counts: Mapping[MemoryType, int]
+    active: Mapping[MemoryType, int]
+    waiting: int
+
+
+LIST_MEMORIES: Final = Operation(
+    "list-memories",
+    ListMemories,
+    MemoryPage,
+    "One page, type by type, oldest known first; its cursor leads to the next.",
+    access=Access.READ,
+    http=Http(
+        "GET",
+        "memories{?memory_type,status,limit,cursor,include_test}",
+        summary="List memories",
+        tag="memory",
+    ),
+)
+GET_MEMORY: Final = Operation(
+    "get-memory",
+    AboutMemory,
+    # A union is no type to mypy, but is one to Pydantic.
+    cast("type[AnyMemory]", AnyMemory),
+    "With everything that is known of it.",
+    access=Access.READ,
+    http=Http("GET", "memories/{memory_id}", summary="Read one memory", tag="memory"),
+)
+HISTORY: Final = Operation(
+    "history",
+    AboutMemory,
+    list[AnyMemory],
+    "What it replaced and what replaced it, oldest first.",
+    access=Access.READ,
+    http=Http("GET", "memories/{memory_id}/history", summary="A memory's versions", tag="memory"),
+)
+STATS: Final = Operation(
+    "stats",
+    Question,
+    MemoryStats,
+    "By type: all, and those that are active.",
+    access=Access.READ,
+    http=Http("GET", "stats", summary="How much is kept", tag="memory"),
+)
+COUNT: Final = Operation(
+    "count", CountMemories, int, "How many memories there are of a kind.", access=Access.READ
+)
+
+
+class MemoryHandlers:
+    """Reads memories from the store.
+
+    Args:
+        repository: Where memories are kept.
+    """
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self._repository = repository
+
+    @handles(LIST_MEMORIES)
+    async def page(self, scope: Scope, asked: ListMemories) -> MemoryPage:
+        """Memories type by type, each in the order in which they became known.
+
+        Raises:
+            InvalidQuery: the cursor is that of another listing.
+        """
+        types = STORED_TYPES if asked.memory_type is None else asked.memory_type
+        at, inner = _parse_cursor(asked.cursor, types)
+        found: list[AnyMemory] = []
+        where: Filter = () if asked.include_test else (_REAL,)
+        if asked.status is not None:
+            where = (*where, Equals("status", asked.status.value))
+        while at < len(types):
+            page = await self._repository.scroll(
+                scope, types[at], where=where, limit=asked.limit - len(found), cursor=inner
+            )
+            found.extend(page.memories)
+            inner = page.cursor
+            if inner is None:
+                at += 1
+            if len(found) >= asked.limit:
+                break
+        more = at < len(types)
+        return MemoryPage(
+            memories=tuple(found), cursor=f"{types[at]}:{inner or ''}" if more else None
+        )
+
+    @handles(GET_MEMORY)
+    async def get(self, scope: Scope, asked: AboutMemory) -> AnyMemory:
+        """One memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await one_memory(self._repository, scope, asked.memory_id)
+
+    @handles(HISTORY)
+    async def history(self, scope: Scope, asked: AboutMemory) -> list[AnyMemory]:
+        """What a memory replaced and what replaced it, oldest first.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        known = {asked.memory_id: await one_memory(self._repository, scope, asked.memory_id)}
+        wanted = _neighbours(known.values())
+        while missing := wanted - known.keys():
+            found = await self._repository.get(scope, missing)
+            known |= found
+            wanted = _neighbours(found.values())
+        return sorted(known.values(), key=lambda memory: (memory.known_at, memory.id))
+
+    @handles(STATS)
+    async def stats(self, scope: Scope, _: Question) -> MemoryStats:
+        """How much is kept, without test memories."""
+        count = self._repository.count
+        active = (_REAL, Equals("status", MemoryStatus.ACTIVE.value))
+        return MemoryStats(
+            counts={kind: await count(scope, kind, (_REAL,)) for kind in STORED_TYPES},
+            active={kind: await count(scope, kind, active) for kind in STORED_TYPES},
+            waiting=await count(scope, MemoryType.EPISODIC, (_REAL, Missing("consolidated_at"))),
+        )
+
+    @handles(COUNT)
+    async def count(self, scope: Scope, asked: CountMemories) -> int:
+        """How many memories there are for which all of it holds."""
+        where: Filter = () if asked.include_test else (_REAL,)
+        if asked.status is not None:
+            where = (*where, Equals("status", asked.status.value))
+        if asked.session_id is not None:
+            where = (*where, Equals("session_id", asked.session_id))
+        if asked.tags is not None:
+            where = (*where, AnyOf("tags", asked.tags))
+        types = STORED_TYPES if asked.memory_types is None else set(asked.memory_types)
+        return sum([await self._repository.count(scope, kind, where) for kind in types])
+
+
+def _neighbours(memories: Iterable[AnyMemory]) -> set[str]:
+    """What the memories replaced, and what replaced them."""
+    found: set[str] = set()
+    for memory in memories:
+        if isinstance(memory, DerivedMemory):
+            found.update(memory.supersedes)
+            if memory.superseded_by is not None:
+                found.add(memory.superseded_by)
+    return found
+
+
+def _parse_cursor(cursor: str | None, types: Sequence[MemoryType]) -> tuple[int, str | None]:
+    if cursor is None:
+        return 0, None
+    kind, _, inner = cursor.partition(":")
+    if kind not in types:
+        raise InvalidQuery(
+            "The cursor does not belong to this listing.",
+            allowed="a cursor that the same listing returned",
+        )
+    return [str(item) for item in types].index(kind), inner or None
+
 
 # --- operations on what was concluded, and who carries them out
 
@@ -25,8 +262,6 @@ VERIFY: Final = Operation(
     "Check a memory against the turns it was drawn from.",
     access=Access.READ,
 )
-
-KNOWLEDGE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (VERIFY,)
 
 
 class KnowledgeHandlers:
@@ -39,10 +274,7 @@ class KnowledgeHandlers:
     def __init__(self, repository: MemoryRepository) -> None:
         self._repository = repository
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(VERIFY, self.verify)
-
+    @handles(VERIFY)
     async def verify(self, scope: Scope, asked: AboutMemory) -> Verification:
         """Check a memory against its sources.
 
@@ -72,8 +304,6 @@ RESOLVE: Final = Operation(
     access=Access.WRITE,
 )
 
-COMMITMENT_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (RESOLVE,)
-
 
 class CommitmentHandlers:
     """Carries out the operations of this module.
@@ -91,10 +321,7 @@ class CommitmentHandlers:
         self._clock = clock
         self._new_write_id = new_write_id
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(RESOLVE, self.resolve)
-
+    @handles(RESOLVE)
     async def resolve(self, scope: Scope, asked: Resolve) -> SemanticMemory:
         """Note how a commitment ended; noting it again changes nothing.
 
@@ -139,8 +366,6 @@ USAGE: Final = Operation(
     access=Access.READ,
 )
 
-USAGE_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (USAGE,)
-
 
 class UsageHandlers:
     """Carries out the operations of this module.
@@ -152,10 +377,7 @@ class UsageHandlers:
     def __init__(self, spending: SpendingReader) -> None:
         self._spending = spending
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(USAGE, self.usage)
-
+    @handles(USAGE)
     async def usage(self, scope: Scope, _: Question) -> UserUsage:
         """What models were asked for this user.
 

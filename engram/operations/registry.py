@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from engram.contracts.lifecycle import Change
 from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
-from engram.errors import InvalidInput, UnknownFailure
-from engram.ports import MemoryRepository
+from engram.errors import EngramError, InvalidInput, UnknownFailure
+from engram.ports import Clock, MemoryRepository
+from engram.settings import Settings
 from engram.storage.updates import one_memory
 
 # --- what describes an operation, wherever it is carried out
@@ -31,20 +35,70 @@ class AboutMemory(Question):
     memory_id: str
 
 
-Asked = TypeVar("Asked", bound=Question)
+Asked = TypeVar("Asked", bound=BaseModel)
 Answer = TypeVar("Answer")
+
+_PLACE: Final = re.compile(r"{(\w+)}")
+_QUERY: Final = re.compile(r"{\?([\w,]+)}\Z")
 
 
 @dataclass(frozen=True, slots=True)
+class Http:
+    """How an operation is asked over HTTP.
+
+    Attributes:
+        method: GET takes no body.
+        path: Below the user's address, as a URI template (RFC 6570): ``{name}`` is a field of
+            the request in the path, and ``{?one,two}`` at the end are fields in the query.
+            Fields that it does not name are the body. None: the operation's name, and a body.
+        body: Name of the body's schema in the OpenAPI document; None: that of the request, with
+            "Body" behind it where the request has more fields.
+        summary: Title in the document; None: the operation's name.
+        tag: Group in the document.
+    """
+
+    method: Literal["GET", "POST"] = "POST"
+    path: str | None = None
+    body: str | None = None
+    summary: str | None = None
+    tag: Literal["memory", "operations"] = "operations"
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """By what a request from outside is measured, and what settles what it leaves open.
+
+    Attributes:
+        settings: Limits.
+        clock: The present.
+        new_id: Makes a fresh id.
+    """
+
+    settings: Settings
+    clock: Clock
+    new_id: Callable[[], str]
+
+
+def _as_it_is(asked: Asked, _: Intake) -> Asked:
+    return asked
+
+
+@dataclass(frozen=True, eq=False)
 class Operation(Generic[Asked, Answer]):
     """One thing that can be asked of a user's memory.
 
+    The HTTP route with its entry in the OpenAPI document, the client's request, the check of
+    an API key's access and the handler's registration follow from it.
+
     Attributes:
-        name: Its name in addresses: lower case, words joined by hyphens.
-        asked: The type of the question.
+        name: Lower case, words joined by hyphens; its last part of the address, by default.
+        asked: The model of the request. Its validators raise errors of Engram.
         answer: The type of the answer; what it cannot be is None.
         about: One sentence for people who read the API.
         access: What an API key must allow.
+        http: How it is asked over HTTP.
+        accept: Checks a request from outside by what settings allow, and settles what it
+            leaves open; where it comes over HTTP, or from the typed method.
     """
 
     name: str
@@ -52,24 +106,132 @@ class Operation(Generic[Asked, Answer]):
     answer: type[Answer]
     about: str
     access: Access
+    http: Http = field(default_factory=Http)
+    accept: Callable[[Asked, Intake], Asked] = _as_it_is
+
+    def __post_init__(self) -> None:
+        unknown = {*self.placed, *self.queried} - self.asked.model_fields.keys()
+        if unknown or (self.http.method == "GET" and self.has_body):
+            raise TypeError(f"The address of {self.name} does not fit {self.asked.__name__}.")
 
     @property
+    def path(self) -> str:
+        """Below the user's address, with the names of fields in braces."""
+        return self.name if self.http.path is None else _QUERY.sub("", self.http.path)
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """The fields that stand in the path."""
+        return tuple(_PLACE.findall(self.path))
+
+    @property
+    def queried(self) -> tuple[str, ...]:
+        """The fields that stand in the query."""
+        found = _QUERY.search(self.http.path or "")
+        return tuple(found[1].split(",")) if found else ()
+
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """The fields of the body."""
+        elsewhere = {*self.placed, *self.queried}
+        return tuple(name for name in self.asked.model_fields if name not in elsewhere)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether there is a body at all; an operation at its own name always has one."""
+        return self.http.path is None or bool(self.sent)
+
+    @cached_property
     def reader(self) -> TypeAdapter[Answer]:
         """Reads the answer from JSON."""
         return TypeAdapter(self.answer)
 
 
+@contextmanager
+def typed_refusals() -> Iterator[None]:
+    """Raise what validators of ours raised, where a request is made in the block.
+
+    Raises:
+        EngramError: what a validator raised.
+        InvalidInput: a field has another type.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        wrong = "; ".join(f"{one['loc'][0]}: {one['type']}" for one in found)
+        # Not from it: its text would repeat what was given.
+        raise first_typed(found) or InvalidInput(f"This cannot be used: {wrong}.") from None
+
+
+def first_typed(errors: Any) -> EngramError | None:
+    """The first error of ours among those that Pydantic lists, unless others are there too."""
+    found = [one.get("ctx", {}).get("error") for one in errors]
+    ours = [one for one in found if isinstance(one, EngramError)]
+    return ours[0] if ours and len(ours) == len(found) else None
+
+
 # --- who carries operations out in process
 
-Handler: TypeAlias = Callable[[Scope, Asked], Awaitable[Answer]]
+_OPERATIONS: Final = "__engram_operations__"
+Group = TypeVar("Group")
+How = TypeVar("How")
+
+
+def handles(
+    operation: Operation[Asked, Answer],
+) -> Callable[
+    [Callable[[Group, Scope, Asked], Awaitable[Answer]]],
+    Callable[[Group, Scope, Asked], Awaitable[Answer]],
+]:
+    """Let the method carry out ``operation``."""
+
+    def marked(
+        method: Callable[[Group, Scope, Asked], Awaitable[Answer]],
+    ) -> Callable[[Group, Scope, Asked], Awaitable[Answer]]:
+        vars(method)[_OPERATIONS] = {operation: ()}
+        return method
+
+    return marked
+
+
+def handles_each(
+    table: Mapping[Operation[Asked, Answer], How],
+) -> Callable[
+    [Callable[[Group, Scope, Asked, How], Awaitable[Answer]]],
+    Callable[[Group, Scope, Asked, How], Awaitable[Answer]],
+]:
+    """Let the method carry out all operations of ``table``, told each time what stands by it."""
+
+    def marked(
+        method: Callable[[Group, Scope, Asked, How], Awaitable[Answer]],
+    ) -> Callable[[Group, Scope, Asked, How], Awaitable[Answer]]:
+        vars(method)[_OPERATIONS] = {operation: (how,) for operation, how in table.items()}
+        return method
+
+    return marked
+
+
+def operations_of(group: type) -> Iterator[Operation[Any, Any]]:
+    """What the methods of a class carry out, in the order in which they stand in it."""
+    for method in vars(group).values():
+        yield from getattr(method, _OPERATIONS, ())
 
 
 class Handlers:
-    """Operations, and what carries each of them out."""
+    """Operations, and what carries each of them out.
 
-    def __init__(self) -> None:
-        # The pairing of types is checked where a handler is added and where it is asked.
+    Args:
+        groups: Objects whose methods are marked with :func:`handles` or :func:`handles_each`.
+    """
+
+    def __init__(self, *groups: object) -> None:
+        # The pairing of types is checked where a handler is marked and where it is asked.
         self._handlers: dict[str, Callable[[Scope, Any], Awaitable[Any]]] = {}
+        for group in groups:
+            for name, method in vars(type(group)).items():
+                for operation, told in getattr(method, _OPERATIONS, {}).items():
+                    self._handlers[operation.name] = _bound(getattr(group, name), told)
 
     def add(
         self,
@@ -82,8 +244,8 @@ class Handlers:
     def __contains__(self, operation: Operation[Any, Any]) -> bool:
         return operation.name in self._handlers
 
-    async def perform(
-        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    async def call(
+        self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
         """Carry ``operation`` out for one user.
 
@@ -96,8 +258,20 @@ class Handlers:
                 f"The operation {operation.name!r} is not offered here.",
                 hint="Use the same version of Engram in all processes.",
             )
-        answer: Answer = await handler(scope, asked)
+        answer: Answer = await handler(scope, request)
         return answer
+
+
+def _bound(
+    method: Callable[..., Awaitable[Any]], told: tuple[Any, ...]
+) -> Callable[[Scope, Any], Awaitable[Any]]:
+    if not told:
+        return method
+
+    async def handler(scope: Scope, asked: Any) -> Any:
+        return await method(scope, asked, *told)
+
+    return handler
 
 
 # --- acting on one memory: what is asked, what comes of it, and which memory is meant

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from engram.contracts import names
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.access import Access
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
-from engram.operations.registry import AboutMemory, Handlers, Operation, Question
+from engram.operations.registry import AboutMemory, Operation, Question, handles
 from engram.ports import Scrubber
 from engram.storage.payload import is_memory_id
 from engram.storage.updates import no_memory
@@ -50,8 +50,6 @@ COMPACT: Final = Operation(
     access=Access.ADMIN,
 )
 
-FORGETTING_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (ERASE, FORGET, COMPACT)
-
 
 class ForgettingHandlers:
     """Carries out the operations of this module.
@@ -65,12 +63,17 @@ class ForgettingHandlers:
         self._gateway = gateway
         self._scrubber = scrubber
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(ERASE, self.erase)
-        handlers.add(FORGET, self.forget)
-        handlers.add(COMPACT, self.compact)
+    @handles(ERASE)
+    async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
+        """Erase everything of a user; ends when nothing is left."""
+        del asked
+        erasing = partial(self._gateway.erase, scope)
+        if self._scrubber is not None:
+            return await self._scrubber.erase(names.erasure_workflow_id(scope), erasing)
+        receipt = await erasing()
+        return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
 
+    @handles(FORGET)
     async def forget(self, scope: Scope, asked: AboutMemory) -> ForgetReceipt:
         """Forget one memory.
 
@@ -82,15 +85,7 @@ class ForgettingHandlers:
             raise no_memory(asked.memory_id)
         return await self._gateway.forget(scope, asked.memory_id)
 
-    async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
-        """Erase everything of a user; ends when nothing is left."""
-        del asked
-        erasing = partial(self._gateway.erase, scope)
-        if self._scrubber is not None:
-            return await self._scrubber.erase(names.erasure_workflow_id(scope), erasing)
-        receipt = await erasing()
-        return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
-
+    @handles(COMPACT)
     async def compact(self, scope: Scope, asked: Compact) -> CompactReceipt:
         """Rewrite all files, whoever's memories they hold.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,7 +11,7 @@ from engram.contracts.importing import FinishImport, ImportBatch, ImportKind, Im
 from engram.domain.access import Access
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
-from engram.operations.registry import Handlers, Operation, Question
+from engram.operations.registry import Operation, Question, handles
 from engram.ports import Clock, Embedder, Equals, MemoryRepository, Not
 from engram.temporal.importing import ImportGateway
 from engram.transfer.batches import check_packed
@@ -116,16 +116,6 @@ EXPORT_HEADER: Final = Operation(
     "export-header", AskExport, ExportHeader, "What an export begins with.", access=Access.READ
 )
 
-TRANSFER_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    IMPORTING.begin,
-    IMPORTING.send,
-    IMPORTING.finish,
-    RESTORING.begin,
-    RESTORING.send,
-    RESTORING.finish,
-    EXPORT_HEADER,
-)
-
 
 class TransferHandlers:
     """Carries out the operations of this module.
@@ -149,34 +139,52 @@ class TransferHandlers:
         self._embedder = embedder
         self._clock = clock
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        for stages, kind in ((IMPORTING, ImportKind.TURNS), (RESTORING, ImportKind.MEMORIES)):
-            self._register(handlers, stages, kind)
-        handlers.add(EXPORT_HEADER, self.export_header)
+    # The two kinds never meet: who may only write turns cannot reach a restoring.
 
-    def _register(self, handlers: Handlers, stages: ImportStages, kind: ImportKind) -> None:
-        # The two kinds never meet: who may only write turns cannot reach a restoring.
-        def name(asked: AboutImport) -> str:
-            return f"{kind.value}-{asked.import_id}"
+    @handles(IMPORTING.begin)
+    async def begin_import(self, scope: Scope, asked: Begin) -> ImportProgress:
+        """Begin an import of turns, or say where it stopped."""
+        return await self._begin(scope, asked, ImportKind.TURNS)
 
-        async def begin(scope: Scope, asked: Begin) -> ImportProgress:
-            return await self._gateway.begin(
-                scope, name(asked), kind, consolidate=asked.consolidate
-            )
+    @handles(IMPORTING.send)
+    async def import_turns(self, scope: Scope, asked: Send) -> ImportProgress:
+        """Store a batch of turns."""
+        return await self._send(scope, asked, ImportKind.TURNS)
 
-        async def send(scope: Scope, asked: Send) -> ImportProgress:
-            check_packed(asked.batch)
-            return await self._gateway.send(scope, name(asked), asked.batch)
+    @handles(IMPORTING.finish)
+    async def finish_import(self, scope: Scope, asked: Finish) -> ImportProgress:
+        """End an import of turns."""
+        return await self._finish(scope, asked, ImportKind.TURNS)
 
-        async def finish(scope: Scope, asked: Finish) -> ImportProgress:
-            done = FinishImport(total=asked.total, consolidate=asked.consolidate)
-            return await self._gateway.finish(scope, name(asked), done)
+    @handles(RESTORING.begin)
+    async def begin_restoring(self, scope: Scope, asked: Begin) -> ImportProgress:
+        """Begin to restore an export, or say where it stopped."""
+        return await self._begin(scope, asked, ImportKind.MEMORIES)
 
-        handlers.add(stages.begin, begin)
-        handlers.add(stages.send, send)
-        handlers.add(stages.finish, finish)
+    @handles(RESTORING.send)
+    async def restore_memories(self, scope: Scope, asked: Send) -> ImportProgress:
+        """Put a batch of exported memories back."""
+        return await self._send(scope, asked, ImportKind.MEMORIES)
 
+    @handles(RESTORING.finish)
+    async def finish_restoring(self, scope: Scope, asked: Finish) -> ImportProgress:
+        """End the restoring."""
+        return await self._finish(scope, asked, ImportKind.MEMORIES)
+
+    async def _begin(self, scope: Scope, asked: Begin, kind: ImportKind) -> ImportProgress:
+        return await self._gateway.begin(
+            scope, _named(asked, kind), kind, consolidate=asked.consolidate
+        )
+
+    async def _send(self, scope: Scope, asked: Send, kind: ImportKind) -> ImportProgress:
+        check_packed(asked.batch)
+        return await self._gateway.send(scope, _named(asked, kind), asked.batch)
+
+    async def _finish(self, scope: Scope, asked: Finish, kind: ImportKind) -> ImportProgress:
+        done = FinishImport(total=asked.total, consolidate=asked.consolidate)
+        return await self._gateway.finish(scope, _named(asked, kind), done)
+
+    @handles(EXPORT_HEADER)
     async def export_header(self, scope: Scope, asked: AskExport) -> ExportHeader:
         """What an export begins with: whose, of when, how much."""
         where = () if asked.include_test else (Not(Equals("is_test", value=True)),)
@@ -193,3 +201,7 @@ class TransferHandlers:
             counts=counts,
             include_test=asked.include_test,
         )
+
+
+def _named(asked: AboutImport, kind: ImportKind) -> str:
+    return f"{kind.value}-{asked.import_id}"

@@ -27,7 +27,7 @@ from engram.domain.turns import Turn, check_turn
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.repairs import pages
-from engram.operations.registry import Acted, Handlers, Operation, Question, check_test
+from engram.operations.registry import Acted, Operation, Question, check_test, handles
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId, one_memory, update_memories
 from engram.temporal.passes import PassRunner
@@ -338,15 +338,6 @@ IMPORT: Final = Operation(
     "import", Import, ImportReport, "Store memories from elsewhere.", access=Access.ADMIN
 )
 
-TRIAL_OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
-    TEST_CREATE,
-    TEST_BOOST,
-    TEST_LIST,
-    TEST_DELETE,
-    TEST_SCENARIO,
-    IMPORT,
-)
-
 
 class TrialHandlers:
     """Carries out the operations of this module.
@@ -382,19 +373,7 @@ class TrialHandlers:
         )
         self._importer = Importer(repository, embedder, new_write_id, max_turn_bytes)
 
-    def register(self, handlers: Handlers) -> None:
-        """Add every operation of this module."""
-        handlers.add(TEST_CREATE, self.create)
-        handlers.add(TEST_BOOST, self.boost)
-        handlers.add(TEST_LIST, self.list)
-        handlers.add(TEST_DELETE, self.delete)
-        handlers.add(TEST_SCENARIO, self.play)
-        handlers.add(IMPORT, self.bring_in)
-
-    async def bring_in(self, scope: Scope, asked: Import) -> ImportReport:
-        """Store memories from elsewhere."""
-        return await self._importer.store(scope, asked.memories, self._clock())
-
+    @handles(TEST_CREATE)
     async def create(self, scope: Scope, asked: CreateTest) -> Acted:
         """Store a test memory; the same words of the same age are the same memory.
 
@@ -415,6 +394,7 @@ class TrialHandlers:
         await self._store(scope, made)
         return Acted(memory=await one_memory(self._repository, scope, made.id))
 
+    @handles(TEST_BOOST)
     async def boost(self, scope: Scope, asked: BoostTest) -> Acted:
         """Recall a test memory so many times, now.
 
@@ -429,6 +409,7 @@ class TrialHandlers:
         await self._recall(scope, asked.memory_id, asked.recalls)
         return Acted(memory=await one_memory(self._repository, scope, asked.memory_id))
 
+    @handles(TEST_LIST)
     async def list(self, scope: Scope, asked: Question) -> list[AnyMemory]:
         """The first test memories of each type."""
         del asked
@@ -439,6 +420,7 @@ class TrialHandlers:
                 break
         return found[:_MOST]
 
+    @handles(TEST_DELETE)
     async def delete(self, scope: Scope, asked: DeleteTests) -> int:
         """Remove test memories, and nothing else; how many.
 
@@ -458,11 +440,17 @@ class TrialHandlers:
                 await self._repository.delete(scope, kind, ids)
         return sum(map(len, wanted.values()))
 
+    @handles(TEST_SCENARIO)
     async def play(self, scope: Scope, asked: PlayScenario) -> ScenarioReport:
         """Play a scenario, and remove what it made."""
         if asked.dry_run:
             return told(asked.name)
         return await self._player.play(scope, asked.name)
+
+    @handles(IMPORT)
+    async def bring_in(self, scope: Scope, asked: Import) -> ImportReport:
+        """Store memories from elsewhere."""
+        return await self._importer.store(scope, asked.memories, self._clock())
 
     async def _recall(self, scope: Scope, memory_id: str, recalls: int) -> None:
         noted = self._noted(recalls)

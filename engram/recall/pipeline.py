@@ -176,7 +176,10 @@ class Recaller:
         """What the store cannot check, and once more what must never fail."""
         if not question.visibility.counts(memory):
             return False
-        if isinstance(memory, SemanticMemory) and memory.form not in question.request.forms:
+        if (
+            isinstance(memory, SemanticMemory)
+            and memory.form not in question.request.answering_forms
+        ):
             return False
         least = question.request.min_confidence
         if least is None or isinstance(memory, Episode):
@@ -224,4 +227,4 @@ def replace_limit(question: Question, limit: int) -> Question:
     """The same question for so many answers."""
     if question.request.limit == limit:
         return question
-    return replace(question, request=replace(question.request, limit=limit))
+    return replace(question, request=question.request.model_copy(update={"limit": limit}))

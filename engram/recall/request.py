@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
 from engram.domain.memories import (
     ANSWERING_FORMS,
@@ -17,7 +19,7 @@ from engram.domain.memories import (
     MemoryType,
 )
 from engram.domain.scope import check_identifier
-from engram.errors import InvalidQuery
+from engram.errors import EngramError, InvalidQuery
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
 
@@ -105,43 +107,102 @@ class Visibility:
 # --- what recall is asked, checked before anything is searched
 
 
-@dataclass(frozen=True, slots=True)
-class RecallRequest:
-    """One question with its bounds. Built by :meth:`of`, which checks it.
+def _out_of_range(what: str) -> InvalidQuery:
+    return InvalidQuery(f"{what} is out of range.", allowed="a number from 0 to 1, or None")
 
-    Attributes:
-        query: The question.
-        limit: How many answers at most.
-        types: The types to search.
-        min_confidence: Derived memories below this composite confidence stay out, 0 to 1.
-        min_selectivity: Semantic memories below this selectivity stay out, 0 to 1.
-        include_sources: Bring the episodes that each answer was concluded from.
-        follow_links: Bring also what the answers are linked to.
-        as_of: What was known then.
-        valid_at: What was true then.
-        include_archived: Bring archived memories too.
-        include_test: Bring test memories too.
-        session_id: Only memories of this session.
-        tags: Only memories that carry at least one of these.
-        explain: Explain every answer.
-        forms: The forms of semantic memories that answer.
-    """
+
+def _no_moment(what: str) -> InvalidQuery:
+    return InvalidQuery(
+        f"{what} is not a moment in time.",
+        allowed="an aware datetime, or None",
+        hint="Pass datetime(..., tzinfo=timezone.utc).",
+    )
+
+
+def _no_tags() -> InvalidQuery:
+    return InvalidQuery("The tags are not usable.", allowed="a list of non-empty tags, or None")
+
+
+def _share(value: float | None, info: ValidationInfo) -> float | None:
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise _out_of_range(str(info.field_name))
+    return value
+
+
+def _moment(value: datetime | None, info: ValidationInfo) -> datetime | None:
+    if value is not None and value.utcoffset() is None:
+        raise _no_moment(str(info.field_name))
+    return value
+
+
+def _session(value: str | None) -> str | None:
+    return None if value is None else check_identifier(value, "session id")
+
+
+def _tags(value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if not value or not all(value):
+        raise _no_tags()
+    return tuple(dict.fromkeys(value))
+
+
+def _types(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    allowed = ", ".join(memory_type.value for memory_type in STORED_TYPES)
+    if not names:
+        raise InvalidQuery("No memory type is asked for.", allowed=f"{allowed}, or None for all")
+    try:
+        chosen = {MemoryType(name) for name in names}
+    except ValueError as error:
+        raise InvalidQuery("A memory type is unknown.", allowed=allowed) from error
+    return tuple(memory_type.value for memory_type in STORED_TYPES if memory_type in chosen)
+
+
+def _forms(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    allowed = ", ".join(form.value for form in MemoryForm)
+    try:
+        chosen = {MemoryForm(name) for name in names}
+    except ValueError as error:
+        raise InvalidQuery("A form of memories is unknown.", allowed=allowed) from error
+    if not chosen:
+        raise InvalidQuery("No form is asked for.", allowed=f"{allowed}, or None")
+    return tuple(form.value for form in MemoryForm if form in chosen)
+
+
+# On the fields themselves, so that they hold wherever the fields go. They see what has the
+# right type; what has not is refused before.
+Share = Annotated[float | None, AfterValidator(_share)]
+Moment = Annotated[datetime | None, AfterValidator(_moment)]
+Session = Annotated[str | None, AfterValidator(_session)]
+Tags = Annotated[tuple[str, ...] | None, AfterValidator(_tags)]
+TypeNames = Annotated[tuple[str, ...] | None, AfterValidator(_types)]
+FormNames = Annotated[tuple[str, ...] | None, AfterValidator(_forms)]
+
+
+class RecallRequest(BaseModel):
+    """A question; the fields are those of ``MemoryStore.recall``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     query: str
     limit: int = 10
-    types: tuple[MemoryType, ...] = STORED_TYPES
-    min_confidence: float | None = None
-    min_selectivity: float | None = None
+    memory_types: TypeNames = None
+    min_confidence: Share = None
+    min_selectivity: Share = None
     include_sources: bool = False
     follow_links: bool = False
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
+    as_of: Moment = None
+    valid_at: Moment = None
     include_archived: bool = False
     include_test: bool = False
-    session_id: str | None = None
-    tags: tuple[str, ...] = ()
+    session_id: Session = None
+    tags: Tags = None
     explain: bool = False
-    forms: tuple[MemoryForm, ...] = ANSWERING_FORMS
+    forms: FormNames = None
 
     @classmethod
     def of(
@@ -149,52 +210,63 @@ class RecallRequest:
         query: str,
         *,
         settings: Settings,
-        limit: int = 10,
         memory_types: Iterable[MemoryType | str] | MemoryType | str | None = None,
-        min_confidence: float | None = None,
-        min_selectivity: float | None = None,
-        include_sources: bool = False,
-        follow_links: bool = False,
-        as_of: datetime | None = None,
-        valid_at: datetime | None = None,
-        include_archived: bool = False,
-        include_test: bool = False,
-        session_id: str | None = None,
         tags: Sequence[str] | None = None,
-        explain: bool = False,
         forms: Iterable[MemoryForm | str] | None = None,
+        **options: Any,
     ) -> RecallRequest:
-        """A request from outside input.
+        """A request of a program, of whose values none is converted to another type.
+
+        Args:
+            query: The question.
+            settings: The longest question, and the most answers.
+            memory_types: One type or several; all if None.
+            tags: Only memories that carry at least one of these.
+            forms: The forms of semantic memories that answer; the usual ones if None.
+            options: The other fields.
 
         Raises:
             InvalidQuery: naming the argument and what is allowed.
             InvalidScope: the session id has a form that is refused.
         """
         _check_query(query, settings.max_turn_bytes)
-        _check_limit(limit, settings.recall_max_limit)
-        _check_share(min_confidence, "min_confidence")
-        _check_share(min_selectivity, "min_selectivity")
-        _check_moment(as_of, "as_of")
-        _check_moment(valid_at, "valid_at")
-        if session_id is not None:
-            check_identifier(session_id, "session id")
-        return cls(
-            query=query,
-            limit=limit,
-            types=_types(memory_types),
-            min_confidence=min_confidence,
-            min_selectivity=min_selectivity,
-            include_sources=include_sources,
-            follow_links=follow_links,
-            as_of=as_of,
-            valid_at=valid_at,
-            include_archived=include_archived,
-            include_test=include_test,
-            session_id=session_id,
-            tags=_tags(tags),
-            explain=explain,
-            forms=_forms(forms),
-        )
+        _check_limit(options.get("limit", 1), settings.recall_max_limit)
+        if options.get("session_id") is not None:
+            check_identifier(options["session_id"], "session id")
+        given = {
+            **options,
+            "query": query,
+            "memory_types": _names(memory_types),
+            "tags": tuple(tags) if isinstance(tags, list | set | frozenset) else tags,
+            "forms": _names(forms),
+        }
+        try:
+            return cls.model_validate(given, strict=True)
+        except ValidationError as error:
+            raise _refused(error) from None  # its text would repeat what was given
+
+    @property
+    def types(self) -> tuple[MemoryType, ...]:
+        """The types to search."""
+        if self.memory_types is None:
+            return STORED_TYPES
+        return tuple(MemoryType(name) for name in self.memory_types)
+
+    @property
+    def answering_forms(self) -> tuple[MemoryForm, ...]:
+        """The forms of semantic memories that answer."""
+        if self.forms is None:
+            return ANSWERING_FORMS
+        return tuple(MemoryForm(name) for name in self.forms)
+
+    def check_limits(self, settings: Settings) -> None:
+        """Refuse a question that is longer, or asks for more, than settings allow.
+
+        Raises:
+            InvalidQuery: saying which of these, and what is allowed.
+        """
+        _check_query(self.query, settings.max_turn_bytes)
+        _check_limit(self.limit, settings.recall_max_limit)
 
     def visibility(self, now: datetime) -> Visibility:
         """From when one looks, asking at ``now``."""
@@ -205,6 +277,28 @@ class RecallRequest:
             include_archived=self.include_archived,
             include_test=self.include_test,
         )
+
+
+def _names(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    return (str(given),) if isinstance(given, str) else tuple(str(name) for name in given)
+
+
+def _refused(error: ValidationError) -> EngramError:
+    """What was wrong first, in our words."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    raised = first.get("ctx", {}).get("error")
+    if isinstance(raised, EngramError):
+        return raised
+    what = str(first["loc"][0])
+    if what in ("min_confidence", "min_selectivity"):
+        return _out_of_range(what)
+    if what in ("as_of", "valid_at"):
+        return _no_moment(what)
+    if what == "tags":
+        return _no_tags()
+    return InvalidQuery(f"{what} is not usable.")
 
 
 def _check_query(query: object, max_bytes: int) -> None:
@@ -234,72 +328,14 @@ def _check_limit(limit: object, most: int) -> None:
         )
 
 
-def _check_share(value: Any, what: str) -> None:
-    if value is None:
-        return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0.0 <= value <= 1.0:
-        raise InvalidQuery(f"{what} is out of range.", allowed="a number from 0 to 1, or None")
-
-
-def _check_moment(moment: object, what: str) -> None:
-    if moment is None:
-        return
-    if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        raise InvalidQuery(
-            f"{what} is not a moment in time.",
-            allowed="an aware datetime, or None",
-            hint="Pass datetime(..., tzinfo=timezone.utc).",
-        )
-
-
-def _types(
-    asked: Iterable[MemoryType | str] | MemoryType | str | None,
-) -> tuple[MemoryType, ...]:
-    if asked is None:
-        return STORED_TYPES
-    names = (asked,) if isinstance(asked, str) else tuple(asked)
-    allowed = ", ".join(memory_type.value for memory_type in STORED_TYPES)
-    if not names:
-        raise InvalidQuery("No memory type is asked for.", allowed=f"{allowed}, or None for all")
-    try:
-        chosen = {MemoryType(name) for name in names}
-    except ValueError as error:
-        raise InvalidQuery("A memory type is unknown.", allowed=allowed) from error
-    return tuple(memory_type for memory_type in STORED_TYPES if memory_type in chosen)
-
-
-def _forms(asked: Iterable[MemoryForm | str] | None) -> tuple[MemoryForm, ...]:
-    if asked is None:
-        return ANSWERING_FORMS
-    allowed = ", ".join(form.value for form in MemoryForm)
-    names = (asked,) if isinstance(asked, str) else tuple(asked)
-    try:
-        chosen = {MemoryForm(name) for name in names}
-    except ValueError as error:
-        raise InvalidQuery("A form of memories is unknown.", allowed=allowed) from error
-    if not chosen:
-        raise InvalidQuery("No form is asked for.", allowed=f"{allowed}, or None")
-    return tuple(form for form in MemoryForm if form in chosen)
-
-
-def _tags(tags: Any) -> tuple[str, ...]:
-    if tags is None:
-        return ()
-    is_list = isinstance(tags, list | tuple | set | frozenset)
-    if not is_list or not tags or not all(isinstance(tag, str) and tag for tag in tags):
-        raise InvalidQuery("The tags are not usable.", allowed="a list of non-empty tags, or None")
-    return tuple(dict.fromkeys(tags))
-
-
 # --- what a request asks for, as conditions that the store checks
 
 
 def where(request: RecallRequest, visibility: Visibility, memory_type: MemoryType) -> Filter:
     """All conditions of a request on one type."""
     forms: Filter = ()
-    if memory_type is MemoryType.SEMANTIC and set(request.forms) != set(MemoryForm):
-        forms = (AnyOf("form", tuple(form.value for form in request.forms)),)
+    if memory_type is MemoryType.SEMANTIC and set(request.answering_forms) != set(MemoryForm):
+        forms = (AnyOf("form", tuple(form.value for form in request.answering_forms)),)
     return (*visible(visibility, memory_type), *forms, *asked_for(request, memory_type))
 
 

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 import structlog
 from pydantic import Field
 
-from engram.client.engine import Keeper, MemoryStats, Receipt
+from engram.client.engine import Keeper
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
@@ -21,7 +21,11 @@ from engram.domain.memories import AnyMemory, Episode, MemoryStatus
 from engram.domain.turns import Turn, context_block
 from engram.errors import InvalidQuery, InvalidTurn, MemoryClosed, OwnerUnavailable
 from engram.operations.digests import Profile
+from engram.operations.lifecycle import ACTIONS
+from engram.operations.memories import MemoryStats
 from engram.operations.registry import Acted
+from engram.operations.removal import FORGET
+from engram.operations.turns import ENCODE, Receipt
 from engram.recall.results import RecallHit
 
 # --- the memory that a server works on, opened anew when the process that had it is gone
@@ -278,7 +282,7 @@ class MemoryTools:
         return stored(
             await self._access.ask(
                 lambda memory: memory.encode(turn, session_id=self._session_id()),
-                needs=Access.WRITE,
+                needs=ENCODE.access,
             )
         )
 
@@ -335,7 +339,9 @@ class MemoryTools:
         Call it when the user agrees with something recalled. When the user says
         that something is wrong, call remember with the user's words instead.
         """
-        done = await self._access.ask(lambda memory: memory.confirm(memory_id), needs=Access.WRITE)
+        done = await self._access.ask(
+            lambda memory: memory.confirm(memory_id), needs=ACTIONS["confirm"].operation.access
+        )
         return confirmed(done)
 
     async def forget(self, memory_id: MemoryId) -> str:
@@ -345,7 +351,7 @@ class MemoryTools:
         and say which memory it is. It cannot be undone. Something that merely
         changed is told with remember: what was true before stays readable.
         """
-        done = await self._access.ask(lambda memory: memory.forget(memory_id), needs=Access.WRITE)
+        done = await self._access.ask(lambda memory: memory.forget(memory_id), needs=FORGET.access)
         return forgotten(done)
 
     async def profile(

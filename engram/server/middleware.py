@@ -42,6 +42,7 @@ from engram.errors import (
     TooManyRequests,
     UnknownFailure,
 )
+from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
 from engram.settings import Settings
 
@@ -300,6 +301,8 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
     """Answer a request that does not have the right form, without repeating what it held."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     found = error.errors()
+    if (ours := first_typed(found)) is not None:
+        return problem(ours)
     wrong = "; ".join(f"{_place(one['loc'])}: {one['type']}" for one in found[:_MOST_NAMED])
     more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     return problem(InvalidInput(f"The request cannot be used: {wrong}{more}."))

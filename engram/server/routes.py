@@ -5,33 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Coroutine, Iterator
 from importlib.metadata import version
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, create_model
 
-from engram.client.engine import MemoryEngine, MemoryPage, MemoryStats, Receipt
-from engram.client.session_writer import TurnIntake
-from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.session import EncodeCall, SessionSummary
+from engram.client.engine import MemoryEngine
 from engram.domain.access import Access
-from engram.domain.buffer import RememberedTurn
-from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn
 from engram.errors import EngramError, StorageUnavailable, TemporalNotSetUp, TemporalUnavailable
 from engram.operations.catalogue import OPERATIONS
-from engram.operations.registry import Operation, Question
-from engram.ports import Clock
-from engram.recall.request import RecallRequest
-from engram.recall.results import RecallHit
+from engram.operations.registry import Intake, Operation
 from engram.server.middleware import caller_of
-from engram.settings import Settings
 
 # --- routes that say what access they take, and look before they read
 
@@ -76,11 +65,8 @@ def takes(access: Access | None) -> dict[str, str]:
 # --- what routes ask for: the engine, whose memory it is, which session, which limits
 
 EngineProvider: TypeAlias = Callable[[], MemoryEngine]
-NewId: TypeAlias = Callable[[], str]
 
 USER: Final = "/v1/namespaces/{namespace}/users/{user_id}"
-SESSION: Final = USER + "/sessions/{session_id}"
-MEMORY: Final = USER + "/memories/{memory_id}"
 
 _FORM = " 1 to 80 ASCII letters, digits and . _ @ + : = | ~ -, beginning with a letter or digit."
 NamespaceName = Annotated[
@@ -110,221 +96,99 @@ async def _session(session_id: SessionName) -> str:
     return check_identifier(session_id, "session id")
 
 
-async def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
-
-
-async def _clock(request: Request) -> Clock:
-    clock: Clock = request.app.state.clock
-    return clock
-
-
-async def _new_id(request: Request) -> NewId:
-    new_id: NewId = request.app.state.new_id
-    return new_id
+async def _intake(request: Request) -> Intake:
+    state = request.app.state
+    return Intake(state.settings, state.clock, state.new_id)
 
 
 Engine = Annotated[MemoryEngine, Depends(_engine)]
 Whose = Annotated[Scope, Depends(_scope)]
-Session = Annotated[str, Depends(_session)]
-Limits = Annotated[Settings, Depends(_settings)]
-Present = Annotated[Clock, Depends(_clock)]
-Ids = Annotated[NewId, Depends(_new_id)]
+Measures = Annotated[Intake, Depends(_intake)]
+# mypy takes no type that is made while the program runs.
+_ANNOTATED: Any = Annotated
+# What the names in an address stand for.
+PLACES: Final[dict[str, Any]] = {
+    "session_id": Annotated[str, Depends(_session)],
+    "memory_id": MemoryId,
+}
 
 
-# --- the addresses under ``/v1`` that every engine answers; operations add theirs
-
-IncludeTest = Annotated[bool, Query(description="Bring test memories too.")]
-
-
-class EncodeBody(BaseModel):
-    """Turns of one session; all of them are stored, or none.
-
-    Attributes:
-        turns: In the order in which they were said. A turn without a timestamp was said
-            now; one without a message id is stored anew whenever it is sent.
-        extract_facts: Whether e-mails, dates and the like are taken out at once.
-        is_test: Whether they are test turns, which no real recall brings.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    turns: tuple[Turn, ...] = Field(min_length=1)
-    extract_facts: bool = True
-    is_test: bool = False
-
-
-class RecallBody(BaseModel):
-    """A question; the fields are those of ``MemoryStore.recall``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str
-    limit: int = 10
-    memory_types: tuple[str, ...] | None = None
-    min_confidence: float | None = None
-    min_selectivity: float | None = None
-    include_sources: bool = False
-    follow_links: bool = False
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
-    include_archived: bool = False
-    include_test: bool = False
-    session_id: str | None = None
-    tags: tuple[str, ...] | None = None
-    explain: bool = False
-    forms: tuple[str, ...] | None = None
-
-
-async def encode(
-    engine: Engine,
-    scope: Whose,
-    session: Session,
-    limits: Limits,
-    clock: Present,
-    new_id: Ids,
-    body: EncodeBody,
-) -> Receipt:
-    """Answers when they are stored and searchable; a message id that is known stores nothing."""
-    intake = TurnIntake(clock, new_id, max_bytes=limits.max_turn_bytes)
-    call = EncodeCall(
-        turns=intake.accept(body.turns), extract_facts=body.extract_facts, is_test=body.is_test
-    )
-    return await engine.encode(scope, session, call)
-
-
-async def end_session(engine: Engine, scope: Whose, session: Session) -> SessionSummary | None:
-    """Its consolidation follows in the background; null if it was not running."""
-    return await engine.end_session(scope, session)
-
-
-async def working_memory(
-    engine: Engine, scope: Whose, session: Session, include_test: IncludeTest = False
-) -> list[RememberedTurn]:
-    """The recent turns of a running session, oldest first; empty if it does not run."""
-    return await engine.working_memory(scope, session, include_test=include_test)
-
-
-async def recall(
-    engine: Engine, scope: Whose, limits: Limits, asked: RecallBody
-) -> list[RecallHit]:
-    """The memories that answer, best first, with sources and reasons where asked for."""
-    request = RecallRequest.of(settings=limits, **asked.model_dump())
-    return await engine.recall(scope, request)
-
-
-async def list_memories(
-    engine: Engine,
-    scope: Whose,
-    memory_type: Annotated[
-        list[MemoryType] | None, Query(description="Only these types; may be repeated.")
-    ] = None,
-    status: Annotated[MemoryStatus | None, Query(description="Only this status.")] = None,
-    limit: Annotated[int, Query(description="Memories of one page, 1 to 1000.")] = 100,
-    cursor: Annotated[
-        str | None, Query(description="As the page before gives it; the first has none.")
-    ] = None,
-    include_test: Annotated[bool, Query(description="Test memories too.")] = False,
-) -> MemoryPage:
-    """One page, type by type, oldest known first; its cursor leads to the next."""
-    return await engine.list_memories(
-        scope,
-        memory_types=tuple(memory_type) if memory_type else STORED_TYPES,
-        status=status,
-        limit=limit,
-        cursor=cursor,
-        include_test=include_test,
-    )
-
-
-async def get_memory(engine: Engine, scope: Whose, memory_id: MemoryId) -> AnyMemory:
-    """With everything that is known of it."""
-    return await engine.get(scope, memory_id)
-
-
-async def history(engine: Engine, scope: Whose, memory_id: MemoryId) -> list[AnyMemory]:
-    """What it replaced and what replaced it, oldest first."""
-    return await engine.history(scope, memory_id)
-
-
-async def stats(engine: Engine, scope: Whose) -> MemoryStats:
-    """By type: all, and those that are active."""
-    return await engine.stats(scope)
-
-
-async def consolidate(
-    engine: Engine,
-    scope: Whose,
-    test_only: Annotated[bool, Query(description="Test turns only, instead of others.")] = False,
-    dry_run: Annotated[bool, Query(description="Only say how many turns wait.")] = False,
-) -> ConsolidationReport:
-    """Answers when it is done."""
-    return await engine.consolidate(scope, test_only=test_only, dry_run=dry_run)
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One address: how it is asked, what it does, and which access it takes."""
-
-    method: str
-    path: str
-    does: Callable[..., Any]
-    access: Access
-    summary: str
-
-
-OFFERS: Final = (
-    Offer("POST", SESSION + "/turns", encode, Access.WRITE, "Store turns"),
-    Offer("POST", SESSION + "/end", end_session, Access.WRITE, "End a session"),
-    Offer("GET", SESSION + "/working-memory", working_memory, Access.READ, "Recent turns"),
-    Offer("POST", USER + "/recall", recall, Access.READ, "Ask what is remembered"),
-    Offer("GET", USER + "/memories", list_memories, Access.READ, "List memories"),
-    Offer("GET", MEMORY, get_memory, Access.READ, "Read one memory"),
-    Offer("GET", MEMORY + "/history", history, Access.READ, "A memory's versions"),
-    Offer("GET", USER + "/stats", stats, Access.READ, "How much is kept"),
-    Offer("POST", USER + "/consolidate", consolidate, Access.ADMIN, "Consolidate now"),
-)
+# --- the addresses under ``/v1``: one for each operation, typed by its description
 
 
 def add_routes(app: FastAPI) -> None:
     """Offer everything that is asked of one user's memory."""
-    for offer in OFFERS:
-        app.add_api_route(
-            offer.path,
-            offer.does,
-            methods=[offer.method],
-            operation_id=offer.does.__name__,
-            name=offer.does.__name__,
-            summary=offer.summary,
-            tags=["memory"],
-            openapi_extra=takes(offer.access),
-        )
     for operation in OPERATIONS:
-        _add_operation(app, operation)
+        name = operation.name.replace("-", "_")
+        app.add_api_route(
+            address_of(operation),
+            _route(operation),
+            methods=[operation.http.method],
+            operation_id=name,
+            name=name,
+            summary=operation.http.summary or name.replace("_", " ").capitalize(),
+            description=operation.about,
+            tags=[operation.http.tag],
+            response_model=operation.answer,
+            openapi_extra=takes(operation.access),
+        )
 
 
-def _add_operation(app: FastAPI, operation: Operation[Any, Any]) -> None:
-    """One address for an operation, typed by its description."""
+def address_of(operation: Operation[Any, Any]) -> str:
+    """The address of an operation, with names in braces."""
+    return f"{USER}/{operation.path}"
 
-    async def perform(engine: Engine, scope: Whose, asked: Question) -> Any:
-        return await engine.perform(scope, operation, asked)
 
-    # FastAPI reads the type of the body from here; it differs by operation.
-    perform.__annotations__["asked"] = operation.asked
-    name = operation.name.replace("-", "_")
-    app.add_api_route(
-        f"{USER}/{operation.name}",
-        perform,
-        methods=["POST"],
-        operation_id=name,
-        name=name,
-        summary=operation.name.replace("-", " ").capitalize(),
-        description=operation.about,
-        tags=["operations"],
-        response_model=operation.answer,
-        openapi_extra=takes(operation.access),
+def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
+    """What FastAPI calls; the fields of the request stand in its signature."""
+    parameters = {"engine": Engine, "scope": Whose, "measures": Measures}
+    parameters |= {name: PLACES[name] for name in operation.placed}
+
+    async def route(engine: MemoryEngine, scope: Scope, measures: Intake, **given: Any) -> Any:
+        asked = _request(operation, given)
+        return await engine.call(scope, operation, operation.accept(asked, measures))
+
+    if operation.has_body:
+        parameters["body"] = _body_of(operation)
+    signature = [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
+        for name, annotation in parameters.items()
+    ]
+    # FastAPI reads what a route takes from here; it differs by operation.
+    route.__signature__ = Signature([*signature, *_queried(operation)])  # type: ignore[attr-defined]  # inspect documents it
+    return route
+
+
+def _queried(operation: Operation[Any, Any]) -> Iterator[Parameter]:
+    for name in operation.queried:
+        field = operation.asked.model_fields[name]
+        annotation = _ANNOTATED[
+            (field.annotation, *field.metadata, Query(description=field.description))
+        ]
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
+
+
+def _body_of(operation: Operation[Any, Any]) -> type[BaseModel]:
+    """The request without what stands elsewhere, under the name that the document has for it."""
+    asked = operation.asked
+    if operation.http.body is None and len(operation.sent) == len(asked.model_fields):
+        return asked
+    fields: dict[str, Any] = {
+        name: (asked.model_fields[name].annotation, asked.model_fields[name])
+        for name in operation.sent
+    }
+    name = operation.http.body or f"{asked.__name__}Body"
+    return create_model(
+        name, __config__=ConfigDict(extra="forbid"), __doc__=asked.__doc__, **fields
     )
+
+
+def _request(operation: Operation[Any, Any], given: dict[str, Any]) -> Any:
+    """The request, of values that FastAPI has checked by the fields of its model."""
+    body = given.pop("body", None)
+    if isinstance(body, operation.asked):
+        return body
+    return operation.asked.model_construct(**given, **dict(body or ()))
 
 
 # --- whether somebody answers, and whether what is behind them does

@@ -19,11 +19,11 @@ import pytest
 from engram.client.engine import MemoryEngine
 from engram.client.http import AttachedEngine, remote_engine
 from engram.consolidation.verify import Verification
-from engram.contracts.session import AcceptedTurn, EncodeCall
 from engram.domain.access import Access
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedded.folder import DataFolder
 from engram.embedded.open import own_or_attach
 from engram.errors import (
@@ -43,8 +43,26 @@ from engram.errors import (
     StorageUnavailable,
     UnknownFailure,
 )
-from engram.operations.memories import VERIFY
-from engram.operations.registry import AboutMemory
+from engram.operations.memories import (
+    GET_MEMORY,
+    HISTORY,
+    LIST_MEMORIES,
+    STATS,
+    VERIFY,
+    ListMemories,
+)
+from engram.operations.recall import RECALL
+from engram.operations.registry import AboutMemory, Question
+from engram.operations.turns import (
+    CONSOLIDATE,
+    ENCODE,
+    END_SESSION,
+    WORKING_MEMORY,
+    AboutSession,
+    Consolidate,
+    Encode,
+    WorkingMemory,
+)
 from engram.recall.request import RecallRequest
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, new_key
@@ -72,12 +90,20 @@ sys.stdin.read()
 """
 
 
-def turn(content: str, message_id: str = "m1", **more: Any) -> EncodeCall:
-    """A call with one turn."""
-    accepted = AcceptedTurn(
-        message_id=message_id, role="user", content=content, timestamp=MOMENT, **more
-    )
-    return EncodeCall(turns=(accepted,))
+NOTHING = Question()
+
+
+def turn(
+    content: str,
+    message_id: str = "m1",
+    *,
+    session_id: str = "s",
+    is_test: bool = False,
+    **more: Any,
+) -> Encode:
+    """A request with one turn."""
+    told = Turn(message_id=message_id, content=content, timestamp=MOMENT, **more)
+    return Encode(session_id=session_id, turns=(told,), is_test=is_test)
 
 
 @pytest.fixture
@@ -128,42 +154,44 @@ async def test_answers_as_the_engine_behind(attached: AttachedEngine, fake: Fake
     """Every operation gives the very values that the engine gives when asked directly."""
     engine: MemoryEngine = attached
     call = turn("Zürich 🏔 \u2028 <b>", metadata={"a": [1, None, {"b": 0.1}]}, tags=("t",))
-    receipt = await engine.encode(ADA, "s1", call)
-    assert receipt == await fake.encode(ADA, "s1", call)
-    (key,) = receipt.episode_ids
-    memory = await fake.get(ADA, key)
-    assert await engine.get(ADA, key) == memory
-    assert await engine.history(ADA, key) == [memory]
-    request = RecallRequest("where?")
-    assert await engine.recall(ADA, request) == await fake.recall(ADA, request)
-    assert await engine.stats(ADA) == await fake.stats(ADA)
-    assert await engine.consolidate(ADA) == await fake.consolidate(ADA)
-    assert await engine.working_memory(ADA, "s1") == await fake.working_memory(ADA, "s1")
-    ended = await engine.end_session(ADA, "s1")
+    session, recent = AboutSession(session_id="s"), WorkingMemory(session_id="s")
+    receipt = await engine.call(ADA, ENCODE, call)
+    assert receipt == await fake.call(ADA, ENCODE, call)
+    about = AboutMemory(memory_id=receipt.episode_ids[0])
+    memory = await fake.call(ADA, GET_MEMORY, about)
+    assert await engine.call(ADA, GET_MEMORY, about) == memory
+    assert await engine.call(ADA, HISTORY, about) == [memory]
+    question = RecallRequest(query="where?")
+    assert await engine.call(ADA, RECALL, question) == await fake.call(ADA, RECALL, question)
+    assert await engine.call(ADA, STATS, NOTHING) == await fake.call(ADA, STATS, NOTHING)
+    passing = Consolidate()
+    report = await engine.call(ADA, CONSOLIDATE, passing)
+    assert report == await fake.call(ADA, CONSOLIDATE, passing)
+    turns = await engine.call(ADA, WORKING_MEMORY, recent)
+    assert turns == await fake.call(ADA, WORKING_MEMORY, recent)
+    ended = await engine.call(ADA, END_SESSION, session)
     assert ended is not None
-    assert (ended.session_id, ended.turns_accepted) == ("s1", 1)
-    assert await engine.end_session(ADA, "s1") is None
-    assert await engine.working_memory(ADA, "s1") == []
+    assert (ended.session_id, ended.turns_accepted) == ("s", 1)
+    assert await engine.call(ADA, END_SESSION, session) is None
+    assert await engine.call(ADA, WORKING_MEMORY, recent) == []
 
 
 async def test_test_memories_cross_only_when_asked_for(
     attached: AttachedEngine, fake: FakeEngine
 ) -> None:
     """Which of them are meant arrives with every question about many memories."""
-    await attached.encode(ADA, "s1", turn("real", "m1"))
-    tried = turn("a test", "m2").model_copy(update={"is_test": True})
-    await attached.encode(ADA, "s1", tried)
+    await attached.call(ADA, ENCODE, turn("real", "m1"))
+    await attached.call(ADA, ENCODE, turn("a test", "m2", is_test=True))
     for asked, expected in ((False, 1), (True, 2)):
-        page = await attached.list_memories(
-            ADA, memory_types=STORED_TYPES, status=None, limit=9, cursor=None, include_test=asked
-        )
+        page = await attached.call(ADA, LIST_MEMORIES, ListMemories(limit=9, include_test=asked))
         assert len(page.memories) == expected
-        turns = await attached.working_memory(ADA, "s1", include_test=asked)
+        recent = WorkingMemory(session_id="s", include_test=asked)
+        turns = await attached.call(ADA, WORKING_MEMORY, recent)
         assert len(turns) == expected
     for test_only, dry_run in ((True, False), (False, True)):
-        given = {"test_only": test_only, "dry_run": dry_run}
-        report = await attached.consolidate(ADA, **given)
-        assert report == await fake.consolidate(ADA, **given)
+        passing = Consolidate(test_only=test_only, dry_run=dry_run)
+        report = await attached.call(ADA, CONSOLIDATE, passing)
+        assert report == await fake.call(ADA, CONSOLIDATE, passing)
         assert (report.episodes, report.dry_run) == (1, dry_run)
 
 
@@ -179,24 +207,24 @@ async def test_operations_cross_as_they_are(attached: AttachedEngine, fake: Fake
 
     fake.handlers.add(VERIFY, check)
     question = AboutMemory(memory_id="é/../x")
-    assert await attached.perform(ADA, VERIFY, question) == await check(ADA, question)
+    assert await attached.call(ADA, VERIFY, question) == await check(ADA, question)
     assert asked_of[0] == (ADA, question)
 
 
 async def test_an_operation_that_nobody_offers_is_said_so(attached: AttachedEngine) -> None:
     """An operation without a handler fails as what it is, on both sides of the wire."""
     with pytest.raises(UnknownFailure, match="not offered"):
-        await attached.perform(ADA, VERIFY, AboutMemory(memory_id="m"))
+        await attached.call(ADA, VERIFY, AboutMemory(memory_id="m"))
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        RecallRequest("where?"),
+        RecallRequest(query="where?"),
         RecallRequest(
             query="wo? \u0000 é",
             limit=3,
-            types=(MemoryType.FACTUAL, MemoryType.NEGATION),
+            memory_types=("factual", "negation"),
             min_confidence=0.25,
             min_selectivity=1.0,
             include_sources=True,
@@ -208,6 +236,7 @@ async def test_an_operation_that_nobody_offers_is_said_so(attached: AttachedEngi
             session_id="s",
             tags=("a", "b,c"),
             explain=True,
+            forms=("box",),
         ),
     ],
     ids=["plain", "everything set"],
@@ -216,40 +245,41 @@ async def test_requests_arrive_whole(
     attached: AttachedEngine, fake: FakeEngine, request_: RecallRequest
 ) -> None:
     """What is asked is what the engine is asked, in every field, for the same scope."""
-    await attached.recall(ADA, request_)
+    await attached.call(ADA, RECALL, request_)
     assert fake.asked == [(ADA, request_)]
 
 
 async def test_pages_through_a_listing(attached: AttachedEngine, fake: FakeEngine) -> None:
     """Types, status and cursor arrive; the pages together are the whole."""
     for number in range(5):
-        await attached.encode(ADA, "s", turn(f"turn {number}", f"m{number}"))
+        await attached.call(ADA, ENCODE, turn(f"turn {number}", f"m{number}"))
     seen: list[AnyMemory] = []
-    cursor: str | None = None
+    listed = ListMemories(memory_type=STORED_TYPES, status=MemoryStatus.ACTIVE, limit=2)
     while True:
-        page = await attached.list_memories(
-            ADA, memory_types=STORED_TYPES, status=MemoryStatus.ACTIVE, limit=2, cursor=cursor
-        )
+        page = await attached.call(ADA, LIST_MEMORIES, listed)
         seen += page.memories
-        if (cursor := page.cursor) is None:
+        if page.cursor is None:
             break
+        listed = listed.model_copy(update={"cursor": page.cursor})
     assert seen == list(fake.kept[ADA].values())
-    await attached.list_memories(
-        ADA, memory_types=[MemoryType.FACTUAL], status=None, limit=2, cursor=None
+    await attached.call(
+        ADA, LIST_MEMORIES, ListMemories(memory_type=(MemoryType.FACTUAL,), limit=2)
     )
-    assert fake.listed[-2:] == [
+    await attached.call(ADA, LIST_MEMORIES, ListMemories())
+    assert fake.listed[-3:] == [
         (STORED_TYPES, MemoryStatus.ACTIVE, "4"),
         ((MemoryType.FACTUAL,), None, None),
+        (None, None, None),
     ]
 
 
 async def test_users_stay_apart(attached: AttachedEngine) -> None:
     """The scope of every request is its own."""
-    await attached.encode(ADA, "s", turn("mine"))
+    await attached.call(ADA, ENCODE, turn("mine"))
     bob = Scope.of("default", "bob")
-    assert await attached.working_memory(bob, "s") == []
-    assert (await attached.stats(bob)).waiting == 0
-    assert (await attached.stats(ADA)).waiting == 1
+    assert await attached.call(bob, WORKING_MEMORY, WorkingMemory(session_id="s")) == []
+    assert (await attached.call(bob, STATS, NOTHING)).waiting == 0
+    assert (await attached.call(ADA, STATS, NOTHING)).waiting == 1
 
 
 @pytest.mark.parametrize(
@@ -271,7 +301,7 @@ async def test_typed_errors_cross(
     """A typed error arrives as the same type with everything it says."""
     fake.failure = error
     with pytest.raises(type(error)) as caught:
-        await attached.stats(ADA)
+        await attached.call(ADA, STATS, NOTHING)
     assert type(caught.value) is type(error)
     assert caught.value.as_dict() == error.as_dict()
 
@@ -282,7 +312,7 @@ async def test_unforeseen_errors_say_nothing_of_their_content(
     """A bug behind is a typed failure that names its type and keeps its text to the log."""
     fake.failure = ZeroDivisionError("Ada's secret")
     with pytest.raises(UnknownFailure, match="ZeroDivisionError") as caught:
-        await attached.stats(ADA)
+        await attached.call(ADA, STATS, NOTHING)
     assert "secret" not in str(caught.value)
 
 
@@ -290,15 +320,18 @@ async def test_unforeseen_errors_say_nothing_of_their_content(
 async def test_odd_ids_are_not_found(attached: AttachedEngine, odd: str) -> None:
     """No string reaches another address when given as an id: it is simply not found."""
     with pytest.raises(MemoryNotFound):
-        await attached.get(ADA, odd)
+        await attached.call(ADA, GET_MEMORY, AboutMemory(memory_id=odd))
     with pytest.raises(MemoryNotFound):
-        await attached.history(ADA, odd)
+        await attached.call(ADA, HISTORY, AboutMemory(memory_id=odd))
 
 
 async def test_many_at_once(attached: AttachedEngine, fake: FakeEngine) -> None:
     """Fifty requests run side by side, and each gets its own answer."""
     fake.delay = 0.2
-    calls = [attached.encode(ADA, f"s{n}", turn(f"turn {n}", f"m{n}")) for n in range(50)]
+    calls = [
+        attached.call(ADA, ENCODE, turn(f"turn {n}", f"m{n}", session_id=f"s{n}"))
+        for n in range(50)
+    ]
     receipts = await asyncio.gather(*calls)
     assert fake.most_at_once > 25
     assert [r.workflow_id for r in receipts] == [f"session/{ADA.tenant}/s{n}" for n in range(50)]
@@ -319,7 +352,7 @@ async def test_closed_is_closed(attached: AttachedEngine) -> None:
     """Use after closing is a typed error."""
     await attached.close()
     with pytest.raises(MemoryClosed):
-        await attached.stats(ADA)
+        await attached.call(ADA, STATS, NOTHING)
 
 
 @pytest.fixture
@@ -336,7 +369,7 @@ TURNS = "/v1/namespaces/default/users/ada/sessions/s/turns"
 
 def body(**changes: Any) -> dict[str, Any]:
     """A request to encode one turn."""
-    plain = turn("hello").model_dump(mode="json")
+    plain = turn("hello").model_dump(mode="json", exclude={"session_id"})
     plain["turns"][0] |= changes
     return plain
 
@@ -403,10 +436,10 @@ async def test_the_socket_is_private_and_goes(fake: FakeEngine, tmp_path: Path) 
     async with serve_on_socket(fake, path, settings=SETTINGS):
         assert path.stat().st_mode & 0o777 == 0o600
         engine = AttachedEngine.over_socket(path)
-        assert (await engine.stats(ADA)).waiting == 0
+        assert (await engine.call(ADA, STATS, NOTHING)).waiting == 0
     assert not path.exists()
     with pytest.raises(OwnerUnavailable, match="does not answer"):
-        await engine.stats(ADA)
+        await engine.call(ADA, STATS, NOTHING)
     await engine.close()
 
 
@@ -415,7 +448,7 @@ async def test_leaving_waits_for_running_requests(fake: FakeEngine, tmp_path: Pa
     fake.delay = 0.5
     async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
         engine = AttachedEngine.over_socket(tmp_path / "s")
-        running = asyncio.create_task(engine.encode(ADA, "s", turn("hello")))
+        running = asyncio.create_task(engine.call(ADA, ENCODE, turn("hello")))
         await fake.working.wait()
     assert len((await running).episode_ids) == 1
     await engine.close()
@@ -426,7 +459,7 @@ async def test_two_servers_one_after_the_other(fake: FakeEngine, tmp_path: Path)
     engine = AttachedEngine.over_socket(tmp_path / "s")
     for _ in range(3):
         async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
-            assert (await engine.stats(ADA)).waiting == 0
+            assert (await engine.call(ADA, STATS, NOTHING)).waiting == 0
     await engine.close()
 
 
@@ -488,6 +521,6 @@ async def test_waits_for_an_owner_that_starts(tmp_path: Path, fake: FakeEngine) 
         async with serve_on_socket(fake, first.socket, settings=SETTINGS):
             attached = await asyncio.wait_for(entering, 60)
             assert attached is not None
-            await attached.encode(ADA, "s", turn("hello"))
+            await attached.call(ADA, ENCODE, turn("hello"))
             assert len(fake.kept[ADA]) == 1
             await opening.__aexit__(None, None, None)

@@ -12,30 +12,24 @@ from fastapi.routing import APIRoute
 from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
 from engram.server.middleware import OPEN_PATHS
-from engram.server.routes import OFFERS, GuardedRoute, takes
+from engram.server.routes import GuardedRoute, address_of, takes
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
 
 # Written down a second time on purpose: what an access opens is changed knowingly.
 READS = {
-    *("working_memory", "recall", "list_memories", "get_memory", "history", "stats"),
+    *("working-memory", "recall", "list-memories", "get-memory", "history", "stats", "count"),
     *("verify", "profile", "profiles", "topics", "boxes", "guidelines", "usage", "briefing"),
     *("status", "energy", "promotions", "health", "inspect", "validate"),
     "export-header",
 }
 WRITES = {
-    *("encode", "end_session", "resolve", "forget"),
+    *("encode", "end-session", "resolve", "forget"),
     *("confirm", "dispute", "protect", "unprotect", "demote"),
     *("import-begin", "import-turns", "import-finish"),
 }
 # Everything that is not named above is for admins: what is new is closed until it is named here.
-ROUTES = [
-    *((offer.method, offer.path, offer.does.__name__) for offer in OFFERS),
-    *(
-        ("POST", f"/v1/namespaces/{{namespace}}/users/{{user_id}}/{one.name}", one.name)
-        for one in OPERATIONS
-    ),
-]
+ROUTES = [(one.http.method, address_of(one), one.name) for one in OPERATIONS]
 PLACES = {"session_id": "s1", "memory_id": "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"}
 
 

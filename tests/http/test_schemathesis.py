@@ -25,7 +25,7 @@ from schemathesis.schemas import APIOperation
 
 from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
-from engram.server.routes import OFFERS, USER
+from engram.server.routes import USER, address_of
 from tests.support.live_engram import LiveEngram, live_engram
 from tests.support.sizes import examples
 
@@ -33,8 +33,7 @@ TIMES = int(os.environ.get("SCHEMATHESIS_TIMES", "5"))
 ADDRESSES = [
     ("GET", "/v1/health"),
     ("GET", "/v1/ready"),
-    *((offer.method, offer.path) for offer in OFFERS),
-    *(("POST", f"{USER}/{one.name}") for one in OPERATIONS),
+    *((one.http.method, address_of(one)) for one in OPERATIONS),
 ]
 # They stop Temporal's server to rewrite its files, for seconds: done when there is time only.
 REWRITING = (f"{USER}/erase", f"{USER}/compact")

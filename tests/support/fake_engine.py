@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
-from engram.client.engine import MemoryPage, MemoryStats, Receipt
 from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.session import EncodeCall, SessionSummary
+from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, MemoryNotFound
-from engram.operations.registry import Answer, Asked, Handlers, Operation
+from engram.operations.memories import (
+    GET_MEMORY,
+    HISTORY,
+    LIST_MEMORIES,
+    STATS,
+    ListMemories,
+    MemoryPage,
+    MemoryStats,
+)
+from engram.operations.recall import RECALL
+from engram.operations.registry import (
+    AboutMemory,
+    Answer,
+    Asked,
+    Handlers,
+    Operation,
+    Question,
+    handles,
+)
+from engram.operations.turns import (
+    CONSOLIDATE,
+    ENCODE,
+    END_SESSION,
+    WORKING_MEMORY,
+    AboutSession,
+    Consolidate,
+    Encode,
+    Receipt,
+    WorkingMemory,
+)
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallExplanation, RecallHit, ScorePart
 
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 
-Listing: TypeAlias = tuple[tuple[MemoryType, ...], MemoryStatus | None, str | None]
+Listing: TypeAlias = tuple[tuple[MemoryType, ...] | None, MemoryStatus | None, str | None]
 
 
 class FakeEngine:
@@ -48,14 +75,17 @@ class FakeEngine:
         self.most_at_once = 0
         self.delay = 0.0
         self._running = 0
-        self.handlers = Handlers()
+        self.handlers = Handlers(self)
         self.working = asyncio.Event()
 
-    async def encode(self, scope: Scope, session_id: str, call: EncodeCall) -> Receipt:
+    @handles(ENCODE)
+    async def encode(self, scope: Scope, asked: Encode) -> Receipt:
         """Keep the turns, once per message id."""
-        await self._work()
         ids = []
-        for turn in call.turns:
+        session_id = asked.session_id
+        for turn in asked.turns:
+            assert turn.timestamp is not None, "settled before it comes here"
+            assert turn.message_id is not None, "settled before it comes here"
             key = f"{scope.tenant}/{session_id}/{turn.message_id}"
             episode = Episode(
                 id=str(uuid5(NAMESPACE_URL, key)),
@@ -71,7 +101,7 @@ class FakeEngine:
                 created_at=MOMENT,
                 metadata=turn.metadata,
                 tags=turn.tags,
-                is_test=call.is_test,
+                is_test=asked.is_test,
             )
             before = self.kept.setdefault(scope, {}).setdefault(episode.id, episode)
             if before.content != turn.content:
@@ -89,7 +119,7 @@ class FakeEngine:
                         role=turn.role,
                         content=turn.content,
                         timestamp=turn.timestamp,
-                        is_test=call.is_test,
+                        is_test=asked.is_test,
                     )
                 )
         return Receipt(
@@ -99,10 +129,10 @@ class FakeEngine:
             workflow_id=f"session/{scope.tenant}/{session_id}",
         )
 
-    async def recall(self, scope: Scope, request: RecallRequest) -> list[RecallHit]:
+    @handles(RECALL)
+    async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         """Everything kept, explained."""
-        await self._work()
-        self.asked.append((scope, request))
+        self.asked.append((scope, asked))
         part = ScorePart(name="dense", raw=None, value=0.5, weight=1.0, contribution=0.5)
         return [
             RecallHit(
@@ -112,79 +142,70 @@ class FakeEngine:
                 explanation=RecallExplanation(parts=(part,), filters=("all",)),
             )
             for memory in self.kept.get(scope, {}).values()
-        ][: request.limit]
+        ][: asked.limit]
 
-    async def get(self, scope: Scope, memory_id: str) -> AnyMemory:
+    @handles(GET_MEMORY)
+    async def get(self, scope: Scope, asked: AboutMemory) -> AnyMemory:
         """One of the kept."""
-        await self._work()
+        memory_id = asked.memory_id
         try:
             return self.kept[scope][memory_id]
         except KeyError:
             raise MemoryNotFound("No memory with this id.", details={"id": memory_id}) from None
 
-    async def list_memories(
-        self,
-        scope: Scope,
-        *,
-        memory_types: Sequence[MemoryType],
-        status: MemoryStatus | None,
-        limit: int,
-        cursor: str | None,
-        include_test: bool = False,
-    ) -> MemoryPage:
+    @handles(LIST_MEMORIES)
+    async def list_memories(self, scope: Scope, asked: ListMemories) -> MemoryPage:
         """A page of the kept; the cursor counts them."""
-        await self._work()
-        self.listed.append((tuple(memory_types), status, cursor))
-        begin = int(cursor or 0)
+        self.listed.append((asked.memory_type, asked.status, asked.cursor))
+        begin = int(asked.cursor or 0)
         kept = self.kept.get(scope, {}).values()
-        found = [memory for memory in kept if include_test or not memory.is_test]
-        more = begin + limit < len(found)
+        found = [memory for memory in kept if asked.include_test or not memory.is_test]
+        more = begin + asked.limit < len(found)
         return MemoryPage(
-            memories=tuple(found[begin : begin + limit]),
-            cursor=str(begin + limit) if more else None,
+            memories=tuple(found[begin : begin + asked.limit]),
+            cursor=str(begin + asked.limit) if more else None,
         )
 
-    async def history(self, scope: Scope, memory_id: str) -> list[AnyMemory]:
+    @handles(HISTORY)
+    async def history(self, scope: Scope, asked: AboutMemory) -> list[AnyMemory]:
         """The memory itself."""
-        return [await self.get(scope, memory_id)]
+        return [await self.get(scope, asked)]
 
-    async def stats(self, scope: Scope) -> MemoryStats:
+    @handles(STATS)
+    async def stats(self, scope: Scope, _: Question) -> MemoryStats:
         """How many are kept."""
-        await self._work()
         counts = dict.fromkeys(STORED_TYPES, 0)
         counts[MemoryType.EPISODIC] = len(self.kept.get(scope, {}))
         return MemoryStats(counts=counts, active=counts, waiting=counts[MemoryType.EPISODIC])
 
-    async def consolidate(
-        self, scope: Scope, *, test_only: bool = False, dry_run: bool = False
-    ) -> ConsolidationReport:
+    @handles(CONSOLIDATE)
+    async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
         """Counts the episodes."""
-        await self._work()
-        kept = [one for one in self.kept.get(scope, {}).values() if one.is_test is test_only]
-        return ConsolidationReport(passes=1, dry_run=dry_run, episodes=len(kept), cost_usd=0.25)
+        kept = [one for one in self.kept.get(scope, {}).values() if one.is_test is asked.test_only]
+        return ConsolidationReport(
+            passes=1, dry_run=asked.dry_run, episodes=len(kept), cost_usd=0.25
+        )
 
-    async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
+    @handles(END_SESSION)
+    async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
         """Forget the session's working memory."""
-        await self._work()
-        turns = self.sessions.pop((scope, session_id), None)
+        turns = self.sessions.pop((scope, asked.session_id), None)
         if turns is None:
             return None
-        return SessionSummary(session_id=session_id, turns_accepted=len(turns), ended="asked")
+        return SessionSummary(session_id=asked.session_id, turns_accepted=len(turns), ended="asked")
 
-    async def working_memory(
-        self, scope: Scope, session_id: str, *, include_test: bool = False
-    ) -> list[RememberedTurn]:
+    @handles(WORKING_MEMORY)
+    async def working_memory(self, scope: Scope, asked: WorkingMemory) -> list[RememberedTurn]:
         """The session's turns."""
-        await self._work()
-        turns = self.sessions.get((scope, session_id), [])
-        return [turn for turn in turns if include_test or not turn.is_test]
+        turns = self.sessions.get((scope, asked.session_id), [])
+        return [turn for turn in turns if asked.include_test or not turn.is_test]
 
-    async def perform(
-        self, scope: Scope, operation: Operation[Asked, Answer], asked: Asked
+    async def call(
+        self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
         """Whatever the handlers make of it."""
         await self._work()
-        return await self.handlers.perform(scope, operation, asked)
+        return await self.handlers.call(scope, operation, request)
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """An address in the manner of the Temporal UI."""

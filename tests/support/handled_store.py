@@ -101,7 +101,7 @@ class HandledStore:
 
     async def ask(self, operation: Operation[Asked, Answer], asked: Asked) -> Answer:
         """Carry an operation out."""
-        return await self.handlers.perform(ADA, operation, asked)
+        return await self.handlers.call(ADA, operation, asked)
 
 
 def ago(days: float) -> datetime:

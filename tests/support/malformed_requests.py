@@ -10,12 +10,9 @@ from typing import Any
 
 from engram.operations.catalogue import OPERATIONS
 from engram.server.app import QUESTIONS
-from engram.server.routes import OFFERS, USER
+from engram.server.routes import address_of
 
-ADDRESSES = [
-    *((offer.method, offer.path, offer.does.__name__) for offer in OFFERS),
-    *(("POST", f"{USER}/{one.name}", one.name.replace("-", "_")) for one in OPERATIONS),
-]
+ADDRESSES = [(one.http.method, address_of(one), one.name.replace("-", "_")) for one in OPERATIONS]
 ELSEWHERE = (
     *("/", "/v1", "/v1/health", "/v1/ready", "/openapi.json", "/mcp", "/docs", "/v1/keys", "//"),
     *("/v1/namespaces", "/v1/namespaces/default/users/ada", "/favicon.ico", "/v1/../etc/passwd"),

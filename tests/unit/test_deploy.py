@@ -25,8 +25,8 @@ from temporalio.worker import Worker
 
 from engram import __version__
 from engram.cli.app import app
-from engram.client.local import _CLOSING_PATIENCE
 from engram.contracts import names
+from engram.operations.turns import _CLOSING_PATIENCE
 from engram.server.middleware import OPEN_PATHS
 from engram.server.run import _GRACE_SECONDS
 from engram.settings import Settings

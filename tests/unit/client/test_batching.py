@@ -5,8 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.client.session_writer import BatchLimits, call_size, split_call, take_batch, wire_size
 from engram.contracts.session import AcceptedTurn
+from engram.operations.session_writer import (
+    BatchLimits,
+    call_size,
+    split_call,
+    take_batch,
+    wire_size,
+)
 from tests.support.clock import NOW
 from tests.support.encode_calls import call_of
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from engram.client.session_writer import BatchLimits, SessionWriter
 from engram.contracts.session import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
 from engram.errors import TemporalUnavailable
+from engram.operations.session_writer import BatchLimits, SessionWriter
 from tests.support.encode_calls import call_of
 
 LIMITS = BatchLimits(max_bytes=100_000, max_turns=6)

@@ -16,9 +16,10 @@ from typing import Any, assert_type
 import pytest
 
 import engram
-from engram.client.engine import MemoryPage, Receipt
 from engram.client.memory import MemoryStore
 from engram.errors import InvalidInput, InvalidQuery, InvalidScope, MemoryClosed
+from engram.operations.memories import MemoryPage
+from engram.operations.turns import Receipt
 from engram.recall.results import RecallHit
 from engram.sync import LoopThread, SyncMemoryStore
 from tests.support.opened_store import opening
@@ -41,8 +42,8 @@ def memory() -> Iterator[SyncMemoryStore]:
 def test_no_method_is_missing() -> None:
     """Each public method of MemoryStore is there, with its parameters and its documentation."""
     waiting, asynchronous = public(SyncMemoryStore), public(MemoryStore)
-    missing = [f"{name} = _waiting(MemoryStore.{name})" for name in asynchronous.keys() - waiting]
-    assert missing == [], "add these lines to engram/sync.py"
+    missing = [f"{name} = waiting(...{name})" for name in asynchronous.keys() - waiting]
+    assert missing == [], "add these lines to WaitingMethods or SyncMemoryStore"
     assert waiting.keys() - asynchronous.keys() == {"opened"}
     for name, method in asynchronous.items():
         if inspect.isfunction(method):

@@ -21,7 +21,7 @@ from engram.domain.memories import Evidence, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import PROFILE, AboutSomebody, Profile
-from engram.operations.lifecycle import CONFIRM
+from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import VERIFY
 from engram.operations.registry import AboutMemory, Acted
 from engram.operations.removal import FORGET
@@ -159,7 +159,7 @@ async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
             generation=0,
         )
 
-    engine.handlers.add(CONFIRM, confirm)
+    engine.handlers.add(ACTIONS["confirm"].operation, confirm)
     engine.handlers.add(FORGET, forget)
     engine.handlers.add(PROFILE, profile)
     async with client_of(engine) as client:

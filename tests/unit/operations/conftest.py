@@ -14,6 +14,7 @@ from engram.language.negation_scope import covers
 from engram.lifecycle.due import review_stamp
 from engram.operations.admin import InspectionHandlers
 from engram.operations.lifecycle import LifecycleHandlers
+from engram.operations.memories import MemoryHandlers
 from engram.operations.registry import Handlers
 from engram.operations.trials import TrialHandlers
 from engram.recall.context import Briefing
@@ -34,18 +35,17 @@ async def handled() -> AsyncIterator[HandledStore]:
         def write_id() -> str:
             return f"write-{next(numbers)}"
 
-        embedder, handlers = make_embedder("wordllama"), Handlers()
+        embedder = make_embedder("wordllama")
         passes: Any = DirectPasses(store, settings, write_id)
         briefing = Briefing(store, rules, covers, settings.briefing_candidates)
 
         def clock() -> datetime:
             return NOW
 
-        LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id).register(
-            handlers
+        handlers = Handlers(
+            MemoryHandlers(store),
+            LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id),
+            InspectionHandlers(store, rules, settings.health, clock, write_id),
+            TrialHandlers(store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes),
         )
-        InspectionHandlers(store, rules, settings.health, clock, write_id).register(handlers)
-        TrialHandlers(
-            store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes
-        ).register(handlers)
         yield HandledStore(store, settings, handlers)

@@ -22,13 +22,18 @@ from engram.domain.memories import (
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
 from engram.operations import lifecycle as ops
 from engram.operations import trials
-from engram.operations.registry import ActOn
+from engram.operations.registry import Acted, ActOn, Operation
 from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
 
 HABIT = "The user always drinks tea when working late"
+
+
+def saying(name: str) -> Operation[ActOn, Acted]:
+    """What a user says of a memory."""
+    return ops.ACTIONS[name].operation
 
 
 def about(memory_id: str, **more: bool) -> ActOn:
@@ -42,12 +47,12 @@ async def test_confirming_validates_and_brings_back(handled: HandledStore) -> No
         ADA, "The user likes tea", ago(400), status=MemoryStatus.ARCHIVED, archived_at=ago(10)
     )
     await handled.keep(gone)
-    acted = await handled.ask(ops.CONFIRM, about(gone.id))
+    acted = await handled.ask(saying("confirm"), about(gone.id))
     assert acted.memory.status is MemoryStatus.ACTIVE
     assert acted.memory.lifecycle is LifecycleState.VALIDATED
     assert {change.rule for change in acted.changes} >= {"confirmed_user_confirmed"}
     assert acted.memory.review_at is not None
-    again = await handled.ask(ops.CONFIRM, about(gone.id))
+    again = await handled.ask(saying("confirm"), about(gone.id))
     assert again.changes == ()
 
 
@@ -55,10 +60,10 @@ async def test_disputing_lowers_and_confirming_settles(handled: HandledStore) ->
     """The user's last word counts."""
     told = knowledge(ADA, "The user likes tea", ago(4))
     await handled.keep(told)
-    disputed = (await handled.ask(ops.DISPUTE, about(told.id))).memory
+    disputed = (await handled.ask(saying("dispute"), about(told.id))).memory
     assert isinstance(disputed, DerivedMemory)
     assert disputed.confidence.verification is Verification.DISPUTED
-    confirmed = (await handled.ask(ops.CONFIRM, about(told.id))).memory
+    confirmed = (await handled.ask(saying("confirm"), about(told.id))).memory
     assert isinstance(confirmed, DerivedMemory)
     assert confirmed.confidence.verification is Verification.USER_CONFIRMED
 
@@ -67,10 +72,10 @@ async def test_protected_memories_never_leave_until_unprotected(handled: Handled
     """No rule takes what is protected; without protection the rules apply again."""
     old = turn(ADA, "keep me", ago(300))
     await handled.keep(old)
-    kept = (await handled.ask(ops.PROTECT, about(old.id))).memory
+    kept = (await handled.ask(saying("protect"), about(old.id))).memory
     assert kept.policy_class is PolicyClass.PROTECTED
     assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
-    assert (await handled.ask(ops.UNPROTECT, about(old.id))).memory.policy_class is None
+    assert (await handled.ask(saying("unprotect"), about(old.id))).memory.policy_class is None
     assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 1
 
 
@@ -78,11 +83,11 @@ async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -
     """A turn was said, whatever one thinks of it; an unknown id is named as such."""
     said = turn(ADA, "I like tea", ago(1))
     await handled.keep(said)
-    for operation in (ops.CONFIRM, ops.DISPUTE):
+    for operation in (saying("confirm"), saying("dispute")):
         with pytest.raises(InvalidInput, match="it was said"):
             await handled.ask(operation, about(said.id))
     with pytest.raises(MemoryNotFound):
-        await handled.ask(ops.CONFIRM, about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
+        await handled.ask(saying("confirm"), about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
 
 
 async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
@@ -90,25 +95,29 @@ async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
     told = knowledge(ADA, "The user likes tea", ago(1))
     kept = knowledge(ADA, "The user likes milk", ago(1), policy_class=PolicyClass.PROTECTED)
     await handled.keep(told, kept)
-    tried = await handled.ask(ops.DEMOTE, about(told.id, dry_run=True))
+    tried = await handled.ask(saying("demote"), about(told.id, dry_run=True))
     assert (tried.dry_run, tried.memory.status) == (True, MemoryStatus.ARCHIVED)
     assert (await handled.now_is(told)).revision == 0
-    acted = await handled.ask(ops.DEMOTE, about(told.id))
+    acted = await handled.ask(saying("demote"), about(told.id))
     assert acted.memory.status is MemoryStatus.ARCHIVED
     assert "demoted_archived" in {change.rule for change in acted.changes}
-    assert (await handled.ask(ops.DEMOTE, about(told.id))).changes == ()
-    assert (await handled.ask(ops.DEMOTE, about(kept.id))).memory.status is MemoryStatus.ACTIVE
-    assert (await handled.ask(ops.CONFIRM, about(told.id))).memory.status is MemoryStatus.ACTIVE
+    assert (await handled.ask(saying("demote"), about(told.id))).changes == ()
+    assert (
+        await handled.ask(saying("demote"), about(kept.id))
+    ).memory.status is MemoryStatus.ACTIVE
+    assert (
+        await handled.ask(saying("confirm"), about(told.id))
+    ).memory.status is MemoryStatus.ACTIVE
     with pytest.raises(InvalidInput, match="no test memory"):
-        await handled.ask(ops.DEMOTE, about(told.id, test_only=True))
+        await handled.ask(saying("demote"), about(told.id, test_only=True))
 
 
 async def test_promoting_by_hand_makes_one_habit(handled: HandledStore) -> None:
     """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
     told = knowledge(ADA, HABIT, ago(1))
     await handled.keep(told)
-    first = await handled.ask(ops.FORCE_PROMOTE, about(told.id))
-    again = await handled.ask(ops.FORCE_PROMOTE, about(told.id))
+    first = await handled.ask(saying("force-promote"), about(told.id))
+    again = await handled.ask(saying("force-promote"), about(told.id))
     assert first.habit_id is not None
     assert again.habit_id == first.habit_id
     assert await handled.store.count(ADA, MemoryType.PROCEDURAL) == 1

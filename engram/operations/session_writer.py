@@ -41,7 +41,7 @@ class TurnIntake:
         self._max_bytes = max_bytes
         self._last_minted: datetime | None = None
 
-    def accept(self, given: str | Turn | Sequence[str | Turn]) -> tuple[AcceptedTurn, ...]:
+    def accept(self, given: str | Turn | Sequence[str | Turn]) -> tuple[Turn, ...]:
         """The turns, each with an id and a time.
 
         Raises:
@@ -53,19 +53,15 @@ class TurnIntake:
         now = self._clock()
         for turn in turns:
             check_turn(turn, now=now, max_bytes=self._max_bytes)
-        return tuple(
-            AcceptedTurn(
-                message_id=turn.message_id or self._new_id(),
-                role=turn.role,
-                content=turn.content,
-                speaker=turn.speaker,
-                timestamp=turn.timestamp or self._mint_timestamp(now),
-                metadata=turn.metadata,
-                tags=turn.tags,
-                importance=turn.importance,
-            )
-            for turn in turns
-        )
+        return tuple(self._settled(turn, now) for turn in turns)
+
+    def _settled(self, turn: Turn, now: datetime) -> Turn:
+        opened: dict[str, object] = {}
+        if not turn.message_id:
+            opened["message_id"] = self._new_id()
+        if turn.timestamp is None:
+            opened["timestamp"] = self._mint_timestamp(now)
+        return turn.model_copy(update=opened) if opened else turn
 
     def _mint_timestamp(self, now: datetime) -> datetime:
         """Now, but always after the last one, so that turns of one call keep their order."""

@@ -1,0 +1,628 @@
+"""The typed methods of a memory store, in groups, each with its twin that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from engram.client.engine import StoreMethods, WaitingStore, waiting
+from engram.consolidation.verify import Verification
+from engram.contracts.lifecycle import DecayReport, PromotionReport
+from engram.contracts.messages import UserUsage
+from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
+from engram.domain.memories import (
+    AnyMemory,
+    MemoryStatus,
+    MemoryType,
+    Resolution,
+    SemanticMemory,
+)
+from engram.errors import InvalidInput, InvalidQuery
+from engram.operations.admin import (
+    ENERGY,
+    HEALTH,
+    INSPECT,
+    PROMOTIONS,
+    REPAIR,
+    STATUS,
+    VALIDATE,
+    EnergyReport,
+    HealthReport,
+    Inspection,
+    OfPopulation,
+    PromotionsReport,
+    RepairReport,
+    StatusReport,
+    ValidationReport,
+)
+from engram.operations.digests import (
+    BOXES,
+    GUIDELINES,
+    PROFILE,
+    PROFILES,
+    TOPICS,
+    AboutBoxes,
+    AboutSomebody,
+    Guidelines,
+    MemoryBox,
+    Profile,
+    Topic,
+)
+from engram.operations.lifecycle import (
+    ACTIONS,
+    BRIEFING,
+    DECAY,
+    PROMOTE,
+    Brief,
+    RunDecay,
+    RunPass,
+)
+from engram.operations.memories import (
+    COUNT,
+    RESOLVE,
+    USAGE,
+    VERIFY,
+    CountMemories,
+    Resolve,
+)
+from engram.operations.registry import (
+    AboutMemory,
+    Acted,
+    ActOn,
+    Question,
+    typed_refusals,
+)
+from engram.operations.removal import COMPACT, ERASE, FORGET, Compact, EraseUser
+from engram.operations.trials import (
+    IMPORT,
+    TEST_BOOST,
+    TEST_CREATE,
+    TEST_DELETE,
+    TEST_LIST,
+    TEST_SCENARIO,
+    BoostTest,
+    CreateTest,
+    DeleteTests,
+    Import,
+    PlayScenario,
+    Scenario,
+    ScenarioReport,
+)
+from engram.recall.context import Briefed
+from engram.storage.updates import no_memory
+from engram.transfer.memories import ImportedMemory, ImportReport
+
+# --- what methods make requests of
+
+
+def about(memory_id: str) -> AboutMemory:
+    """A question about a memory.
+
+    Raises:
+        MemoryNotFound: it is no text that an id could be.
+    """
+    try:
+        return AboutMemory(memory_id=memory_id)
+    except ValidationError:
+        raise no_memory(str(memory_id)) from None
+
+
+def type_members(
+    given: Iterable[MemoryType | str] | MemoryType | str | None,
+) -> tuple[MemoryType, ...] | None:
+    """Types by their names; raises InvalidQuery for others."""
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else given
+    return tuple(dict.fromkeys(_member(MemoryType, kind, "memory type") for kind in names))
+
+
+def status_member(given: MemoryStatus | str | None) -> MemoryStatus | None:
+    """A status by its name; raises InvalidQuery for others."""
+    return None if given is None else _member(MemoryStatus, given, "status")
+
+
+def _member(kind: Any, value: object, what: str) -> Any:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise InvalidQuery(
+            f"The {what} is unknown.", allowed=", ".join(str(member) for member in kind)
+        ) from error
+
+
+# --- what a memory store tells about its conclusions
+
+
+class KnowledgeMethods(StoreMethods):
+    """Checking conclusions, and what is known about whom."""
+
+    async def verify(self, memory_id: str) -> Verification:
+        """Check a memory against the turns it was drawn from.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._call(VERIFY, about(memory_id))
+
+    async def count(
+        self,
+        *,
+        memory_types: Iterable[MemoryType | str] | MemoryType | str | None = None,
+        status: MemoryStatus | str | None = None,
+        session_id: str | None = None,
+        tags: Sequence[str] | None = None,
+        include_test: bool = False,
+    ) -> int:
+        """How many memories there are for which all of this holds; reads none of them.
+
+        Args:
+            memory_types: episodic, factual, semantic, procedural, negation; all if None.
+            status: active, superseded, archived, expired; any if None.
+            session_id: Only memories of this session.
+            tags: Only memories that carry at least one of these.
+            include_test: Count test memories too.
+
+        Returns:
+            0 or more.
+
+        Raises:
+            InvalidQuery: an unknown type or status, or tags that are none.
+            InvalidScope: the session id has a form that is refused.
+        """
+        with typed_refusals():
+            asked = CountMemories(
+                memory_types=type_members(memory_types),
+                status=status_member(status),
+                session_id=session_id,
+                tags=None if tags is None else tuple(tags),
+                include_test=include_test,
+            )
+        return await self._call(COUNT, asked)
+
+
+# --- how a memory store is told what became of promises
+
+
+class CommitmentMethods(StoreMethods):
+    """Ending commitments by hand; a later turn that says so ends them as well."""
+
+    async def resolve(
+        self, memory_id: str, resolution: Literal["fulfilled", "expired"] | Resolution
+    ) -> SemanticMemory:
+        """Say how a commitment ended; saying it again changes nothing.
+
+        A resolved commitment stays readable, and leaves the answers after a while.
+
+        Args:
+            memory_id: Of a semantic memory of the category commitment.
+            resolution: ``fulfilled`` if it was kept, ``expired`` if it came to nothing.
+
+        Returns:
+            The memory as it is now.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no commitment, or no such resolution.
+        """
+        if resolution not in set(Resolution):
+            raise InvalidInput(
+                f"A commitment cannot be resolved as {resolution!r}.",
+                allowed=", ".join(Resolution),
+            )
+        asked = Resolve(memory_id=memory_id, resolution=Resolution(resolution))
+        return await self._call(RESOLVE, asked)
+
+
+# --- what a memory store tells about whom and what it knows
+
+
+class DigestMethods(StoreMethods):
+    """Profiles, topics, boxes and guidelines, as the last consolidation left them."""
+
+    async def profile(self, name: str | None = None, *, as_of: datetime | None = None) -> Profile:
+        """What is known about somebody or something, in few lines.
+
+        Args:
+            name: Any name of a person, place or project; None for the user's own
+                behavioural profile: current values, preferences, habits, principles, skills.
+            as_of: The profile as it was then, by the conversation's own dates.
+
+        Raises:
+            MemoryNotFound: nobody and nothing of that name has a profile.
+            InvalidQuery: several do.
+        """
+        return await self._call(PROFILE, AboutSomebody(name=name, as_of=as_of))
+
+    async def profiles(self) -> Sequence[Profile]:
+        """Every profile, the user's first, then in order of names; at most 1,000."""
+        return await self._call(PROFILES, Question())
+
+    async def topics(self) -> Sequence[Topic]:
+        """Every topic with the memories under it, the largest first."""
+        return await self._call(TOPICS, Question())
+
+    async def boxes(self, session_id: str | None = None) -> Sequence[MemoryBox]:
+        """Runs of turns on one topic that take no further turn, in order of time; at most 1,000.
+
+        Args:
+            session_id: Only those of this conversation.
+        """
+        return await self._call(BOXES, AboutBoxes(session_id=session_id))
+
+    async def guidelines(self) -> Guidelines:
+        """What consolidation learnt from what became of memories; extractions read it."""
+        return await self._call(GUIDELINES, Question())
+
+
+# --- how a memory store forgets, because its user wants it to
+
+
+class ForgettingMethods(StoreMethods):
+    """Removing memories for good."""
+
+    async def forget(self, memory_id: str) -> ForgetReceipt:
+        """Forget one memory for good, and whatever was derived only from it.
+
+        Forgetting a turn takes the conclusions that no other turn supports; the
+        others stay, without it among their sources. Profiles, topics and boxes
+        that named what is gone are composed again. What a forgotten conclusion
+        had replaced holds again. Temporal keeps the words of past runs until
+        their retention ends; :meth:`erase` deletes those too.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            TemporalUnavailable: the workflow could not be asked; a started one goes
+                on, and calling again waits for the same.
+        """
+        return await self._call(FORGET, about(memory_id))
+
+    async def erase(self) -> ErasureReceipt:
+        """Erase everything of this user: memories, running workflows, histories.
+
+        Ends when every collection counts zero and the Temporal service lists no
+        workflow of the user any more. In the embedded mode all files are then
+        rewritten, so that none holds a word of the user; the receipt says so, and
+        what may remain elsewhere. What is encoded meanwhile may survive: stop
+        writing for the user first.
+
+        Raises:
+            TemporalUnavailable: the workflow could not be started or asked; a
+                started one goes on, and calling again waits for the same.
+        """
+        return await self._call(ERASE, EraseUser())
+
+    async def compact(self) -> CompactReceipt:
+        """Rewrite the files of the data folder, whoever's memories they hold.
+
+        Deleting leaves bytes in the files; this does not. Everybody goes on
+        meanwhile, Temporal pauses for a moment. For operators, in the embedded mode.
+
+        Raises:
+            InvalidQuery: the files belong to servers.
+        """
+        return await self._call(COMPACT, Compact())
+
+
+# --- what a memory store tells about its costs
+
+
+class UsageMethods(StoreMethods):
+    """What language models were asked for this user."""
+
+    async def usage(self) -> UserUsage:
+        """Requests, tokens, cost and attempts, in all and by model; failed ones included.
+
+        It sums this user's consolidations that Temporal still knows; a pass that is
+        going on is counted when it ends.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        return await self._call(USAGE, Question())
+
+
+# --- how a memory store lets memories harden and fade
+
+
+class LifecycleMethods(StoreMethods):
+    """What the user says of memories, and passes over them. All may be called again.
+
+    What acts on one memory takes ``dry_run`` (write nothing; say what would change)
+    and ``test_only`` (refuse it, with InvalidInput, for what is no test memory).
+    """
+
+    async def confirm(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """The user says that it is so: it counts for more, and comes back if it had left.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is a turn, which was said whatever one thinks of it.
+        """
+        return await self._act("confirm", memory_id, dry_run, test_only)
+
+    async def dispute(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """The user says that it is not so: it counts for less, and stays readable.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is a turn, which was said whatever one thinks of it.
+        """
+        return await self._act("dispute", memory_id, dry_run, test_only)
+
+    async def protect(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """No rule may take it away any more. New knowledge still replaces it.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._act("protect", memory_id, dry_run, test_only)
+
+    async def unprotect(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """Rules apply to it again, from when it was last used.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._act("unprotect", memory_id, dry_run, test_only)
+
+    async def demote(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """Put it aside: archived, it answers only where archived memories are asked for.
+
+        Nothing happens to what is protected or has left. :meth:`confirm` brings a
+        conclusion back, :meth:`protect` anything.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._act("demote", memory_id, dry_run, test_only)
+
+    async def force_promote(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> Acted:
+        """Promote by hand: make a habit of a piece of knowledge, lift anything else one tier.
+
+        Nothing happens to what was promoted already, or stands at the top.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._act("force-promote", memory_id, dry_run, test_only)
+
+    async def decay(
+        self, *, dry_run: bool = False, test_only: bool = False, at: datetime | None = None
+    ) -> DecayReport:
+        """Run a decay pass now, and wait for its report.
+
+        Args:
+            dry_run: Write nothing; say what would happen.
+            test_only: Look at test memories only; without it, at all others.
+            at: Judge as of then, with ``dry_run`` only: what will have happened by then.
+
+        Raises:
+            InvalidQuery: ``at`` without ``dry_run``, or without timezone.
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        asked = RunDecay(dry_run=dry_run, test_only=test_only, at=at)
+        return await self._call(DECAY, asked)
+
+    async def promote(self, *, dry_run: bool = False, test_only: bool = False) -> PromotionReport:
+        """Run a promotion pass now, and wait for its report.
+
+        Args:
+            dry_run: Write nothing; say what would happen.
+            test_only: Look at test memories only; without it, at all others.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        asked = RunPass(dry_run=dry_run, test_only=test_only)
+        return await self._call(PROMOTE, asked)
+
+    async def briefing(self, *, limit: int = 10, include_test: bool = False) -> Sequence[Briefed]:
+        """What matters most about this user, for the start of a conversation, best first.
+
+        Conclusions that hold now, by salience, confidence and use, however long ago.
+
+        Args:
+            limit: How many at most, 1 to 200.
+            include_test: Whether test memories count.
+
+        Raises:
+            InvalidQuery: the limit is out of range.
+        """
+        asked = Brief(limit=limit, include_test=include_test)
+        return await self._call(BRIEFING, asked)
+
+    async def _act(self, name: str, memory_id: str, dry_run: bool, test_only: bool) -> Acted:
+        asked = ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        return await self._call(ACTIONS[name].operation, asked)
+
+
+# --- what a memory store offers to whoever operates it
+
+_AT_ONCE = 200
+
+
+class OperatingMethods(StoreMethods):
+    """Looking at memories' lives, trying out what would happen, mending, importing."""
+
+    async def status(self, *, test_only: bool = False) -> StatusReport:
+        """How memories stand, from counts alone; test memories only if asked for."""
+        return await self._call(STATUS, _of(test_only))
+
+    async def energy(self, *, test_only: bool = False) -> EnergyReport:
+        """How lively active memories are, by tier, and which fade first. Reads all of them."""
+        return await self._call(ENERGY, _of(test_only))
+
+    async def promotions(self, *, test_only: bool = False) -> PromotionsReport:
+        """What was promoted, and what lacks at most one condition. Reads all memories."""
+        return await self._call(PROMOTIONS, _of(test_only))
+
+    async def health(self, *, test_only: bool = False) -> HealthReport:
+        """What is not well: wrong energies, orphans, promotion, decay. Reads all memories."""
+        return await self._call(HEALTH, _of(test_only))
+
+    async def inspect(self, memory_id: str) -> Inspection:
+        """Everything about one memory's life.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        return await self._call(INSPECT, about(memory_id))
+
+    async def validate(self, *, test_only: bool = False) -> ValidationReport:
+        """Orphans, broken and one-way links, duplicates, bad fields. Reads all memories."""
+        return await self._call(VALIDATE, _of(test_only))
+
+    async def repair(
+        self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
+    ) -> RepairReport:
+        """Mend what :meth:`validate` finds about one memory; again, it finds nothing to do.
+
+        Args:
+            memory_id: Which.
+            dry_run: Write nothing; say what is wrong.
+            test_only: Refuse it for what is no test memory.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: ``test_only``, and it is no test memory.
+        """
+        asked = ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        return await self._call(REPAIR, asked)
+
+    async def create_test(
+        self,
+        content: str,
+        *,
+        conclusion: bool = False,
+        age_days: float = 0.0,
+        dry_run: bool = False,
+    ) -> AnyMemory:
+        """Store a test memory; it is in no recall and no pass unless asked for.
+
+        Args:
+            content: Its words.
+            conclusion: Whether it is knowledge; otherwise it is a turn.
+            age_days: How long ago it was stored, 0 to 36,500 days.
+            dry_run: Store nothing; return what would be stored.
+        """
+        asked = CreateTest(
+            content=content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+        )
+        return (await self._call(TEST_CREATE, asked)).memory
+
+    async def boost_test(
+        self, memory_id: str, *, recalls: int = 1, dry_run: bool = False
+    ) -> AnyMemory:
+        """Recall a test memory so many times; in a dry run, only say what it would be then.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+            InvalidInput: it is no test memory.
+        """
+        asked = BoostTest(memory_id=memory_id, recalls=recalls, dry_run=dry_run)
+        return (await self._call(TEST_BOOST, asked)).memory
+
+    async def list_tests(self) -> Sequence[AnyMemory]:
+        """Test memories, 200 at most."""
+        return await self._call(TEST_LIST, Question())
+
+    async def delete_tests(
+        self, memory_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> int:
+        """Remove these test memories, or all; how many. In a dry run, only count them.
+
+        Raises:
+            InvalidInput: one of them is no test memory; none is removed.
+        """
+        ids = None if memory_ids is None else tuple(memory_ids)
+        asked = DeleteTests(memory_ids=ids, dry_run=dry_run)
+        return await self._call(TEST_DELETE, asked)
+
+    async def play_scenario(self, name: str, *, dry_run: bool = False) -> ScenarioReport:
+        """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart.
+
+        In a dry run, only tell what playing it does.
+
+        Raises:
+            InvalidInput: there is no scenario of this name.
+        """
+        if name not in set(Scenario):
+            raise InvalidInput("There is no scenario of this name.", allowed=", ".join(Scenario))
+        asked = PlayScenario(name=Scenario(name), dry_run=dry_run)
+        return await self._call(TEST_SCENARIO, asked)
+
+    async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
+        """Store memories from elsewhere: long-term, energy 10, recalled once.
+
+        Importing them again stores nothing new.
+
+        Raises:
+            InvalidTurn: one of them cannot be kept.
+        """
+        report = ImportReport()
+        for start in range(0, len(memories), _AT_ONCE):
+            part = tuple(memories[start : start + _AT_ONCE])
+            report = report.plus(await self._call(IMPORT, Import(memories=part)))
+        return report
+
+
+def _of(test_only: bool) -> OfPopulation:
+    return OfPopulation(test_only=test_only)
+
+
+# --- the same methods for programs without ``await``
+
+
+class WaitingMethods(WaitingStore):
+    """Each method of the groups above, returning when its work is done."""
+
+    verify = waiting(KnowledgeMethods.verify)
+    count = waiting(KnowledgeMethods.count)
+    resolve = waiting(CommitmentMethods.resolve)
+    profile = waiting(DigestMethods.profile)
+    profiles = waiting(DigestMethods.profiles)
+    topics = waiting(DigestMethods.topics)
+    boxes = waiting(DigestMethods.boxes)
+    guidelines = waiting(DigestMethods.guidelines)
+    forget = waiting(ForgettingMethods.forget)
+    erase = waiting(ForgettingMethods.erase)
+    compact = waiting(ForgettingMethods.compact)
+    usage = waiting(UsageMethods.usage)
+    confirm = waiting(LifecycleMethods.confirm)
+    dispute = waiting(LifecycleMethods.dispute)
+    protect = waiting(LifecycleMethods.protect)
+    unprotect = waiting(LifecycleMethods.unprotect)
+    demote = waiting(LifecycleMethods.demote)
+    force_promote = waiting(LifecycleMethods.force_promote)
+    decay = waiting(LifecycleMethods.decay)
+    promote = waiting(LifecycleMethods.promote)
+    briefing = waiting(LifecycleMethods.briefing)
+    status = waiting(OperatingMethods.status)
+    energy = waiting(OperatingMethods.energy)
+    promotions = waiting(OperatingMethods.promotions)
+    health = waiting(OperatingMethods.health)
+    inspect = waiting(OperatingMethods.inspect)
+    validate = waiting(OperatingMethods.validate)
+    repair = waiting(OperatingMethods.repair)
+    create_test = waiting(OperatingMethods.create_test)
+    boost_test = waiting(OperatingMethods.boost_test)
+    list_tests = waiting(OperatingMethods.list_tests)
+    delete_tests = waiting(OperatingMethods.delete_tests)
+    play_scenario = waiting(OperatingMethods.play_scenario)
+    import_memories = waiting(OperatingMethods.import_memories)

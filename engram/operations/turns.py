@@ -1,0 +1,273 @@
+"""Operations on conversations: storing turns, what a session has in mind, ending it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Final, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from engram.contracts import names
+from engram.contracts.consolidation import ConsolidationReport
+from engram.contracts.messages import Population
+from engram.contracts.session import (
+    AcceptedTurn,
+    ConsolidationRequest,
+    EncodeCall,
+    EncodeReply,
+    EncodeRequest,
+    SessionSummary,
+)
+from engram.domain.access import Access
+from engram.domain.buffer import RememberedTurn, Signal
+from engram.domain.memories import MemoryType
+from engram.domain.scope import Scope, check_identifier
+from engram.domain.turns import Turn
+from engram.errors import error_from_dict
+from engram.lifecycle.due import of_population
+from engram.operations.registry import Http, Intake, Operation, Question, handles
+from engram.operations.session_writer import (
+    Acknowledged,
+    BatchLimits,
+    SessionWriter,
+    TurnIntake,
+    split_call,
+)
+from engram.ports import MemoryRepository, Missing
+from engram.settings import Settings
+from engram.temporal.gateway import WorkflowGateway
+
+# --- what is asked of a session, and what it answers
+
+# Seconds; what is not acknowledged by then is not, and its callers are told.
+_CLOSING_PATIENCE = 10.0
+
+
+def _session_id(given: object) -> str:
+    return check_identifier(given, "session id")
+
+
+SessionId = Annotated[str, BeforeValidator(_session_id)]
+"""Names a conversation; raises InvalidScope for what cannot."""
+
+
+class AboutSession(Question):
+    """A question about one session.
+
+    Attributes:
+        session_id: The conversation.
+    """
+
+    session_id: SessionId
+
+
+class Encode(AboutSession):
+    """Turns of one session; all of them are stored, or none.
+
+    Attributes:
+        turns: In the order in which they were said. A turn without a timestamp was said
+            now; one without a message id is stored anew whenever it is sent.
+        extract_facts: Whether e-mails, dates and the like are taken out at once.
+        is_test: Whether they are test turns, which no real recall brings.
+    """
+
+    turns: tuple[Turn, ...] = Field(min_length=1)
+    extract_facts: bool = True
+    is_test: bool = False
+
+
+class WorkingMemory(AboutSession):
+    """A question about the recent turns of a session."""
+
+    include_test: bool = Field(default=False, description="Bring test memories too.")
+
+
+class Consolidate(Question):
+    """Which turns are consolidated; ``dry_run``: only counted."""
+
+    test_only: bool = Field(default=False, description="Test turns only, instead of others.")
+    dry_run: bool = Field(default=False, description="Only say how many turns wait.")
+
+    @property
+    def population(self) -> Population:
+        """Which turns are meant."""
+        return Population.TEST if self.test_only else Population.REAL
+
+
+class Receipt(BaseModel):
+    """What ``encode`` acknowledges: stored, searchable, and surviving a crash.
+
+    Attributes:
+        episode_ids: One per turn, in order.
+        fact_ids: Pattern facts that the turns state, new or known before.
+        negation_ids: What the turns say is not true.
+        signal: The strongest signal among the turns.
+        buffered: Turns of the session that wait for extraction.
+        workflow_id: The session's workflow, as the Temporal UI names it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    episode_ids: tuple[str, ...]
+    fact_ids: tuple[str, ...] = ()
+    negation_ids: tuple[str, ...] = ()
+    signal: Signal = Signal.NONE
+    buffered: int = 0
+    workflow_id: str
+
+
+def _settled(asked: Encode, intake: Intake) -> Encode:
+    """Every turn checked, with an id and a time: sent twice, it is stored once."""
+    settling = TurnIntake(intake.clock, intake.new_id, max_bytes=intake.settings.max_turn_bytes)
+    return asked.model_copy(update={"turns": settling.accept(asked.turns)})
+
+
+ENCODE: Final = Operation(
+    "encode",
+    Encode,
+    Receipt,
+    "Answers when they are stored and searchable; a message id that is known stores nothing.",
+    access=Access.WRITE,
+    http=Http(
+        path="sessions/{session_id}/turns", body="EncodeBody", summary="Store turns", tag="memory"
+    ),
+    accept=_settled,
+)
+END_SESSION: Final = Operation(
+    "end-session",
+    AboutSession,
+    # A union is no type to mypy, but is one to Pydantic.
+    cast("type[SessionSummary | None]", SessionSummary | None),
+    "Its consolidation follows in the background; null if it was not running.",
+    access=Access.WRITE,
+    http=Http(path="sessions/{session_id}/end", summary="End a session", tag="memory"),
+)
+WORKING_MEMORY: Final = Operation(
+    "working-memory",
+    WorkingMemory,
+    list[RememberedTurn],
+    "The recent turns of a running session, oldest first; empty if it does not run.",
+    access=Access.READ,
+    http=Http(
+        "GET",
+        "sessions/{session_id}/working-memory{?include_test}",
+        summary="Recent turns",
+        tag="memory",
+    ),
+)
+CONSOLIDATE: Final = Operation(
+    "consolidate",
+    Consolidate,
+    ConsolidationReport,
+    "Answers when it is done.",
+    access=Access.ADMIN,
+    http=Http(path="consolidate{?test_only,dry_run}", summary="Consolidate now", tag="memory"),
+)
+
+
+# --- who carries it out
+
+
+class TurnHandlers:
+    """Writes turns through their session's workflow, one update at a time.
+
+    Args:
+        gateway: Reaches the workflows.
+        settings: Limits of what one update carries.
+    """
+
+    def __init__(self, gateway: WorkflowGateway, settings: Settings) -> None:
+        self._gateway = gateway
+        self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
+        self._writers: dict[tuple[Scope, str], SessionWriter] = {}
+
+    @handles(ENCODE)
+    async def encode(self, scope: Scope, asked: Encode) -> Receipt:
+        """Store turns; returns when they are stored and searchable.
+
+        Raises:
+            ConflictingMessage: a message id was used before with other content.
+            TemporalUnavailable: no acknowledgement came in time.
+        """
+        call = EncodeCall(
+            turns=tuple(AcceptedTurn.model_validate(dict(turn)) for turn in asked.turns),
+            extract_facts=asked.extract_facts,
+            is_test=asked.is_test,
+        )
+        answers: list[Acknowledged] = []
+        # Part after part: what follows a part that is refused is not stored either.
+        for part in split_call(call, self._limits):
+            answer = await self._writer(scope, asked.session_id).submit(part)
+            if answer.outcome.error is not None:
+                raise error_from_dict(answer.outcome.error)
+            answers.append(answer)
+        return _receipt(answers, names.session_workflow_id(scope, asked.session_id))
+
+    @handles(END_SESSION)
+    async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
+        """End a session; None if it was not running."""
+        return await self._gateway.end_session(scope, asked.session_id)
+
+    @handles(WORKING_MEMORY)
+    async def working_memory(self, scope: Scope, asked: WorkingMemory) -> list[RememberedTurn]:
+        """The recent turns of a running session; empty if it is not running."""
+        return await self._gateway.working_memory(
+            scope, asked.session_id, include_test=asked.include_test
+        )
+
+    async def close(self) -> None:
+        """Wait a few seconds for what was submitted."""
+        writers = list(self._writers.values())
+        await asyncio.gather(*(writer.close(_CLOSING_PATIENCE) for writer in writers))
+
+    def _writer(self, scope: Scope, session_id: str) -> SessionWriter:
+        key = (scope, session_id)
+        if key not in self._writers:
+
+            async def send(request: EncodeRequest) -> EncodeReply:
+                return await self._gateway.encode(scope, session_id, request)
+
+            self._writers[key] = SessionWriter(
+                send, self._limits, on_idle=partial(self._forget_writer, key)
+            )
+        return self._writers[key]
+
+    def _forget_writer(self, key: tuple[Scope, str]) -> None:
+        self._writers.pop(key, None)
+
+
+def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
+    turns = [turn for answer in answers for turn in answer.outcome.turns]
+    return Receipt(
+        episode_ids=tuple(turn.episode_id for turn in turns),
+        fact_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.fact_ids)),
+        negation_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.negation_ids)),
+        signal=max((turn.signal for turn in turns), key=lambda s: s.rank, default=Signal.NONE),
+        buffered=answers[-1].buffered,
+        workflow_id=workflow_id,
+    )
+
+
+class ConsolidationHandlers:
+    """Has a user's turns consolidated now.
+
+    Args:
+        gateway: Reaches the workflows.
+        repository: Where waiting turns are counted.
+    """
+
+    def __init__(self, gateway: WorkflowGateway, repository: MemoryRepository) -> None:
+        self._gateway = gateway
+        self._repository = repository
+
+    @handles(CONSOLIDATE)
+    async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
+        """Run consolidation now and wait for it, or say what it would read."""
+        if asked.dry_run:
+            waiting = (of_population(asked.population), Missing("consolidated_at"))
+            episodes = await self._repository.count(scope, MemoryType.EPISODIC, waiting)
+            return ConsolidationReport(dry_run=True, episodes=episodes)
+        request = ConsolidationRequest(reason="asked for", population=asked.population)
+        return await self._gateway.consolidate(scope, request)

@@ -1,0 +1,62 @@
+"""Counting memories of a kind, and refusing what no memory could be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engram.client.memory import MemoryStore
+from engram.domain.memories import MemoryStatus, MemoryType
+from engram.errors import InvalidQuery, InvalidScope
+from engram.operations.memories import COUNT, CountMemories
+from engram.settings import Settings
+from engram.system import new_id, system_clock
+from tests.support.fake_engine import FakeEngine
+from tests.support.handled_store import ADA, HandledStore, ago
+from tests.support.lifecycle_workers import knowledge, turn
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (CountMemories(), 3),
+        (CountMemories(include_test=True), 4),
+        (CountMemories(memory_types=(MemoryType.SEMANTIC,)), 2),
+        (CountMemories(memory_types=(MemoryType.SEMANTIC, MemoryType.SEMANTIC)), 2),
+        (CountMemories(memory_types=()), 0),
+        (CountMemories(status=MemoryStatus.ARCHIVED), 1),
+        (CountMemories(memory_types=(MemoryType.SEMANTIC,), status=MemoryStatus.ACTIVE), 1),
+        (CountMemories(tags=("work", "nothing")), 1),
+        (CountMemories(session_id="no-such-session"), 0),
+    ],
+)
+async def test_counts_what_all_of_it_holds_for(
+    handled: HandledStore, asked: CountMemories, expected: int
+) -> None:
+    """Each condition narrows the count, together they all hold, and no memory counts twice."""
+    await handled.keep(
+        turn(ADA, "I like tea", ago(2)).model_copy(update={"tags": ("work",)}),
+        knowledge(ADA, "The user likes tea", ago(1)),
+        knowledge(ADA, "The user likes milk", ago(9), status=MemoryStatus.ARCHIVED),
+        knowledge(ADA, "The user likes tests", ago(1), is_test=True),
+    )
+    assert await handled.ask(COUNT, asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        ({"memory_types": ["dreams"]}, InvalidQuery),
+        ({"status": "gone"}, InvalidQuery),
+        ({"tags": []}, InvalidQuery),
+        ({"session_id": "a/b"}, InvalidScope),
+    ],
+    ids=lambda wrong: next(iter(wrong), "") if isinstance(wrong, dict) else wrong.__name__,
+)
+async def test_what_cannot_be_counted_is_refused(wrong: dict[str, Any], kind: type) -> None:
+    """A value that no memory could have is a typed error, and the engine is not asked."""
+    memory = MemoryStore(FakeEngine(), ADA, Settings.load(), system_clock, new_id)
+    with pytest.raises(kind) as caught:
+        await memory.count(**wrong)
+    assert type(caught.value) is kind
