@@ -9,7 +9,7 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from engram.activities.runtime import accounted, beating
+from engram.activities.runtime import accounted, heartbeating
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.consolidation.apply import PlanWriter
@@ -88,7 +88,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     @activity.defn(name=names.SELECT_DUE_ACTIVITY)
     async def select_due(self, request: SelectDueInput) -> SelectDueOutput:
         """The oldest episodes that are not consolidated, in batches."""
-        async with beating():
+        async with heartbeating():
             episodes, more = await self._due(request)
         cut = batches(
             episodes,
@@ -126,7 +126,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         """Compare statements with what is known; decides everything, writes nothing."""
         sources = {source for s in request.statements for source in s.episode_ids}
         sources |= set(request.verbatim)
-        async with beating():
+        async with heartbeating():
             episodes = await _episodes(self._repository, request.scope, sources)
             sides = frozenset(episode.is_test for episode in episodes.values())
             known = await self._known.about(request.scope, request.statements, sides=sides)
@@ -148,13 +148,13 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
     async def write_plan(self, request: PlanInput) -> PlanOutput:
         """Store what is new, read it back, confirm and link; retires nothing."""
-        async with beating():
+        async with heartbeating():
             return await self._writer.write(request.scope, request.plan, request.now)
 
     @activity.defn(name=names.RETIRE_ACTIVITY)
     async def retire(self, request: PlanInput) -> PlanOutput:
         """Mark as replaced what the plan replaces."""
-        async with beating():
+        async with heartbeating():
             return await self._writer.retire(request.scope, request.plan)
 
     @activity.defn(name=names.MARK_CONSOLIDATED_ACTIVITY)
@@ -172,7 +172,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
                 return None
             return memory.model_copy(update={"consolidated_at": request.now})
 
-        async with beating():
+        async with heartbeating():
             updated = await update_memories(
                 self._repository,
                 request.scope,
@@ -298,7 +298,7 @@ class DigestActivitiesImpl(DigestActivities):
     @activity.defn(name=names.DIGEST_KNOWLEDGE_ACTIVITY)
     async def digest_knowledge(self, request: DigestInput) -> DigestOutput:
         """Rebuild profiles and topics of what was touched."""
-        async with beating():
+        async with heartbeating():
             done = await self._digests.knowledge(
                 _composer(request), request.memory_ids, request.episode_ids, request.policy
             )
@@ -307,7 +307,7 @@ class DigestActivitiesImpl(DigestActivities):
     @activity.defn(name=names.DIGEST_SESSIONS_ACTIVITY)
     async def digest_sessions(self, request: DigestInput) -> DigestOutput:
         """Seal the boxes of sessions that were touched."""
-        async with beating():
+        async with heartbeating():
             done = await self._digests.sessions(
                 _composer(request), request.episode_ids, request.ended, request.policy
             )
@@ -317,7 +317,7 @@ class DigestActivitiesImpl(DigestActivities):
     async def learn_guidelines(self, request: LearnInput) -> DigestOutput:
         """Count what became of memories, and draw guidance from it."""
         deeds = [(done.deed, done.memory_id) for done in request.done]
-        async with beating():
+        async with heartbeating():
             done = await self._digests.learn(
                 _composer(request), deeds, request.operation, request.policy
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from temporalio import activity
 
-from engram.activities.runtime import beating
+from engram.activities.runtime import heartbeating
 from engram.contracts import names
 from engram.contracts.activities import LifecycleActivities
 from engram.contracts.lifecycle import (
@@ -48,26 +48,26 @@ class LifecycleActivitiesImpl(LifecycleActivities):
     async def review(self, request: WalkInput) -> ReviewOutput:
         """Let happen what is due, from where an earlier attempt was last heard of."""
         far = _Progress(ReviewOutput)
-        async with beating(lambda: far.come):
+        async with heartbeating(lambda: far.come):
             return await self._reviewer.review(request, far.come, far.note)
 
     @activity.defn(name=names.PROMOTE_ACTIVITY)
     async def promote(self, request: WalkInput) -> PromoteOutput:
         """Promote what is ready, from where an earlier attempt was last heard of."""
         far = _Progress(PromoteOutput)
-        async with beating(lambda: far.come):
+        async with heartbeating(lambda: far.come):
             return await self._promoter.promote(request, far.come, far.note)
 
     @activity.defn(name=names.PROMOTE_SESSION_ACTIVITY)
     async def promote_session(self, request: WalkInput) -> PromotionReport:
         """Promote what a session that ended leaves behind lively."""
-        async with beating():
+        async with heartbeating():
             return await self._promoter.promote_session(request)
 
     @activity.defn(name=names.FIND_DUE_USERS_ACTIVITY)
     async def find_due_users(self, request: FindDueUsersInput) -> FindDueUsersOutput:
         """Who is due."""
-        async with beating():
+        async with heartbeating():
             return await due_users(self._repository, request)
 
 

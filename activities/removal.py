@@ -6,7 +6,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from engram.activities.runtime import beating
+from engram.activities.runtime import heartbeating
 from engram.consolidation.forgetting import Forgetter
 from engram.contracts import names
 from engram.contracts.activities import ErasureActivities, ForgettingActivities
@@ -47,7 +47,7 @@ class ErasureActivitiesImpl(ErasureActivities):
         """Terminate what runs for the user, and delete the histories of what ran."""
         stopped = kept = 0
         deleted: list[str] = []
-        async with beating():
+        async with heartbeating():
             async for execution in list_workflows(self._client, asked.scope):
                 if _is_this_one(execution):
                     continue
@@ -64,7 +64,7 @@ class ErasureActivitiesImpl(ErasureActivities):
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
         """Delete from every collection, then count what is left."""
-        async with beating():
+        async with heartbeating():
             deleted = await self._repository.erase(asked.scope)
             left = [await self._repository.count(asked.scope, kind) for kind in STORED_TYPES]
             await self._repository.flush()
@@ -95,13 +95,13 @@ class ForgettingActivitiesImpl(ForgettingActivities):
     @activity.defn(name=names.PLAN_FORGETTING_ACTIVITY)
     async def plan_forgetting(self, asked: PlanForgettingInput) -> ForgetPlan:
         """What goes, what stays without it, and what is composed again."""
-        async with beating():
+        async with heartbeating():
             return await self._forgetter.plan(asked.scope, asked.memory_id)
 
     @activity.defn(name=names.APPLY_FORGETTING_ACTIVITY)
     async def apply_forgetting(self, asked: ApplyForgettingInput) -> Message:
         """Let the session forget as well, mend what stays, delete what goes."""
-        async with beating():
+        async with heartbeating():
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
         return Message()

@@ -33,7 +33,7 @@ _INTERVAL = 4.0
 
 
 @asynccontextmanager
-async def beating(tell: Callable[[], Any] | None = None) -> AsyncIterator[None]:
+async def heartbeating(tell: Callable[[], Any] | None = None) -> AsyncIterator[None]:
     """Heartbeat until the block ends.
 
     Args:
@@ -172,7 +172,7 @@ async def accounted() -> AsyncIterator[Account]:
     info = activity.info()
     with metering() as meter:
         account = Account(_left_behind(info.heartbeat_details), meter, info.attempt)
-        async with beating(lambda: _as_data(account.failed())):
+        async with heartbeating(lambda: _as_data(account.failed())):
             try:
                 async with asyncio.timeout(_seconds(info.start_to_close_timeout)):
                     yield account

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engram.domain.memories import STORED_TYPES, MemoryStatus
-from engram.lifecycle.table import TABLE, Event, Row
+from engram.lifecycle.table import TABLE, Event, TransitionRule
 
 PAGE = Path(__file__).with_name("lifecycle.md")
 BEGIN = "<!-- table: made by docs/generate_lifecycle.py -->"
@@ -26,17 +26,17 @@ def table() -> Iterator[str]:
         yield "| " + " | ".join(cells) + " |"
 
 
-def event(row: Row) -> str:
+def event(row: TransitionRule) -> str:
     """What makes the rule act."""
     return "time passes" if row.event is Event.TIME else f"`{row.event}`"
 
 
-def sources(row: Row) -> str:
+def sources(row: TransitionRule) -> str:
     """From which states."""
     return ", ".join(row.sources)
 
 
-def when(row: Row) -> str:
+def when(row: TransitionRule) -> str:
     """The condition, with the types and statuses it is limited to."""
     limits = []
     if row.types != STORED_TYPES:

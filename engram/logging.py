@@ -93,7 +93,7 @@ def _keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
-def quiet_unless_configured() -> None:
+def configure_default_logging() -> None:
     """Say what is wrong, on standard error, and no more.
 
     Unconfigured, structlog prints every line on standard output, which belongs to

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from engram.client.connect import connect
-from engram.client.engine import Keeper, waiting
+from engram.client.engine import TaskBoundContext, waiting
 from engram.client.memory import MemoryStore
 from engram.client.methods import WaitingMethods
 from engram.domain.memories import AnyMemory
@@ -109,7 +109,7 @@ class SyncMemoryStore(WaitingMethods):
     def opened(cls, context: AbstractAsyncContextManager[MemoryStore]) -> Self:
         """Enter ``context`` in a thread of its own, and keep it open until :meth:`close`."""
         thread = LoopThread()
-        keeper = Keeper(context)
+        keeper = TaskBoundContext(context)
         try:
             memory = thread.run(keeper.open())
         except BaseException:

@@ -30,7 +30,7 @@ from engram.contracts.consolidation import (
     Failure,
     LearnInput,
     LinkOutput,
-    Undigested,
+    PendingDigests,
 )
 from engram.contracts.messages import ModelSpent, Population, by_model, in_all
 from engram.contracts.session import ConsolidationRequest
@@ -74,7 +74,7 @@ def spent(output: ExtractOutput | LinkOutput) -> tuple[ModelSpent, ...]:
     )
 
 
-def spent_in_vain(error: ActivityError) -> tuple[ModelSpent, ...]:
+def usage_of_failed_activity(error: ActivityError) -> tuple[ModelSpent, ...]:
     """What all attempts at a failed activity took, as far as the last of them left word."""
     cause = error.cause
     left: Any = ()
@@ -122,7 +122,7 @@ _MOST_LEFT_OUT = 2000
 
 
 @dataclass
-class Refusals:
+class RejectedBatches:
     """Of one pass: how many batches lost turns to refusals, and how often one was halved."""
 
     batches: int = 0
@@ -132,7 +132,7 @@ class Refusals:
         """The halves to ask for instead; none when halving is no use."""
         if not is_of_the_model(failure) or self.halvings >= _MOST_HALVINGS:
             return ()
-        parts = halves(batch)
+        parts = bisect(batch)
         self.halvings += bool(parts)
         return parts
 
@@ -141,7 +141,7 @@ class Refusals:
         return left_out >= _MOST_LEFT_OUT or (self.batches >= _HOPELESS_BATCHES and not accepted)
 
 
-def halves(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
+def bisect(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
     """Both halves of a batch, in order; none of a single turn."""
     ids = batch.episode_ids
     middle = len(ids) // 2
@@ -175,7 +175,7 @@ def with_endings(
     return with_undigested(state, state.undigested.after_endings(ended))
 
 
-def with_undigested(state: ConsolidationState, undigested: Undigested) -> ConsolidationState:
+def with_undigested(state: ConsolidationState, undigested: PendingDigests) -> ConsolidationState:
     """The state with what is to be digested, where there is a digest stage."""
     if _policy(state) is None:
         return state
@@ -322,7 +322,7 @@ class ConsolidationPass:
         self.stopped_by: Failure | None = None
         self.ended_early = False
         self._calls = ActivityCalls(state.scope, state.policy, state.population)
-        self._refusals = Refusals()
+        self._refusals = RejectedBatches()
         self._reason = reason
         self._describe = describe
         self._must_stop = must_stop
@@ -392,11 +392,11 @@ class ConsolidationPass:
         try:
             extracted = await self._calls.extract(batch)
         except ActivityError as error:
-            self._count(ConsolidationReport(), spent_in_vain(error))
+            self._count(ConsolidationReport(), usage_of_failed_activity(error))
             raise
         self._count(ConsolidationReport(extractions=1), spent(extracted))
         self._count(ConsolidationReport(guideline_failures=int(extracted.unguided)))
-        if extracted.full and (parts := halves(batch)):
+        if extracted.full and (parts := bisect(batch)):
             return parts
         self._count(
             ConsolidationReport(
@@ -498,7 +498,7 @@ class ConsolidationPass:
         try:
             found = await self._calls.link(ids, self.state.fresh, operation)
         except ActivityError as error:
-            self._count(ConsolidationReport(), spent_in_vain(error))
+            self._count(ConsolidationReport(), usage_of_failed_activity(error))
             raise
         written = await self._calls.write(found.plan)
         retired = await self._calls.retire(found.plan)
@@ -530,7 +530,9 @@ class ConsolidationPass:
             failure = self._going_on_after(error)
             self._count(ConsolidationReport(digest_failures=1, failures=(failure,)))
         number = self.state.digests + 1
-        self.state = self.state.model_copy(update={"undigested": Undigested(), "digests": number})
+        self.state = self.state.model_copy(
+            update={"undigested": PendingDigests(), "digests": number}
+        )
 
     async def _digest_in_spite_of(self, stopped_by: ActivityError) -> None:
         """A model that stays away keeps nothing from being composed of what is stored."""
@@ -545,7 +547,7 @@ class ConsolidationPass:
                 raise
             self._count(ConsolidationReport(digest_failures=1, failures=(failure_of(error),)))
 
-    def _touched(self, undigested: Undigested) -> None:
+    def _touched(self, undigested: PendingDigests) -> None:
         self.state = with_undigested(self.state, undigested)
 
     def _count(self, part: ConsolidationReport, models: tuple[ModelSpent, ...] = ()) -> None:

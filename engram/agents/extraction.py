@@ -25,7 +25,7 @@ from engram.contracts.consolidation import ExtractOutput
 from engram.domain.memories import Episode, Evidence
 from engram.domain.plan import Statement
 from engram.domain.slots import slot_of
-from engram.domain.turns import own_words, testifies
+from engram.domain.turns import is_first_party, without_injected_context
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 
@@ -58,7 +58,8 @@ def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWord
         dropped_references=len(unknown_sources(stated, shown)),
         dropped_quotes=sum(len(lost_quotes(one, shown)) for one in stated),
         dropped_unattested=sum(
-            bool(sources) and not any(testifies(e) for e in sources) for _, sources in read_ones
+            bool(sources) and not any(is_first_party(e) for e in sources)
+            for _, sources in read_ones
         ),
         full=len(stated) >= MAX_STATEMENTS,
     )
@@ -87,7 +88,7 @@ def _statement(
     stated: StatedKnowledge, sources: Sequence[Episode], words: KindWords
 ) -> Statement | None:
     # What an assistant or a tool said is context: neither source nor evidence.
-    witnesses = [episode for episode in sources if testifies(episode)]
+    witnesses = [episode for episode in sources if is_first_party(episode)]
     if not witnesses:
         return None
     evidence = tuple(_evidence(stated.quotes, witnesses))
@@ -232,7 +233,7 @@ class ExtractionAgent:
             ModelUnavailable: it cannot answer now.
             ModelAnswerUnusable: it did not answer in the asked form.
         """
-        spoken = [turn for turn in map(own_words, episodes) if turn.content.strip()]
+        spoken = [turn for turn in map(without_injected_context, episodes) if turn.content.strip()]
         if not spoken:
             return ExtractOutput(reasoning="Nothing in these turns is anybody's own words.")
         shown = {f"e{number}": turn for number, turn in enumerate(spoken, start=1)}

@@ -37,10 +37,10 @@ from engram.agents.requests import (
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
-from engram.language.dates import began
+from engram.language.dates import start_date_of
 from engram.language.statements.clauses import Sentence
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
-from engram.language.statements.predicates import Stated
+from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
 from engram.language.statements.reading import everything
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
@@ -72,7 +72,9 @@ _NO_NAMES = frozenset(
 _SINCE = re.compile(r"\bsince\b", re.I)
 
 
-def from_statement(turn: TurnView, stated: Stated, *, of: str | None = None) -> StatedKnowledge:
+def from_statement(
+    turn: TurnView, stated: RuleStatement, *, of: str | None = None
+) -> StatedKnowledge:
     """A statement of the turn's speaker about themselves, or about ``of``."""
     category, importance = weight(stated)
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
@@ -89,13 +91,13 @@ def from_statement(turn: TurnView, stated: Stated, *, of: str | None = None) -> 
         holds=stated.holds,
         begins=stated.begins,
         entities=[*([of] if of else []), *entities][:_MOST_NAMES],
-        happened_at=began(stated.sentence.text, turn.said_at) if changes else None,
+        happened_at=start_date_of(stated.sentence.text, turn.said_at) if changes else None,
         confidence=_AS_IT_STANDS if stated.loose or of else _PLAIN,
         importance=importance,
     )
 
 
-def from_confirmation(asked: TurnView, answer: TurnView, stated: Stated) -> StatedKnowledge:
+def from_confirmation(asked: TurnView, answer: TurnView, stated: RuleStatement) -> StatedKnowledge:
     """What the turn before claims of the speaker, who says yes to it."""
     made = from_statement(answer, stated)
     return made.model_copy(
@@ -122,7 +124,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
         predicate=note.predicate,
         object=note.object,
         entities=_names(note.clause),
-        happened_at=began(note.sentence.text, turn.said_at),
+        happened_at=start_date_of(note.sentence.text, turn.said_at),
         confidence=_AS_IT_STANDS,
         importance=note.importance,
     )
@@ -161,7 +163,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
             "quotes": _quotes(turn, end.sentence),
             "holds": False,
             "ended": end.resolution,
-            "happened_at": began(end.sentence.text, turn.said_at),
+            "happened_at": start_date_of(end.sentence.text, turn.said_at),
             "confidence": _AS_IT_STANDS,
         }
     )
@@ -181,7 +183,7 @@ def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
         holds=False,
         ended=Resolution.FULFILLED,
         entities=_names(done),
-        happened_at=began(where.text, turn.said_at),
+        happened_at=start_date_of(where.text, turn.said_at),
         confidence=_AS_IT_STANDS,
         importance=_PROMISE_IMPORTANCE,
     )

@@ -17,7 +17,7 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import KeyRefused
 from engram.lifecycle.due import review_stamp
-from engram.logging import quiet_unless_configured
+from engram.logging import configure_default_logging
 from engram.ports import Clock, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.server import ServerRepository, connect_qdrant
@@ -101,7 +101,7 @@ async def connect(
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
     """
-    quiet_unless_configured()
+    configure_default_logging()
     base = settings or Settings.load()
     given = {"qdrant_url": qdrant_url, "temporal_address": temporal_address}
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

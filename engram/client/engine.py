@@ -88,7 +88,7 @@ def waiting(
 Kept = TypeVar("Kept")
 
 
-class Keeper(Generic[Kept]):
+class TaskBoundContext(Generic[Kept]):
     """Enters a context manager in one task and leaves it in the same one.
 
     Whoever opens and whoever closes may be different tasks, which many context

@@ -40,7 +40,7 @@ _ENDED_HINT = "It may have ended; opening the memory again starts it anew."
 _NOBODY_BEHIND = frozenset({502, 503, 504})
 
 
-class Wire:
+class HttpTransport:
     """Sends requests and reads typed answers.
 
     Requests that meet a broken connection are sent once more: ids are settled
@@ -182,7 +182,7 @@ class AttachedEngine:
     """
 
     def __init__(self, client: httpx.AsyncClient, silence: str | None = None) -> None:
-        self._wire = Wire(client) if silence is None else Wire(client, silence)
+        self._wire = HttpTransport(client) if silence is None else HttpTransport(client, silence)
         self._health: Mapping[str, Any] = {}
 
     @classmethod

@@ -138,7 +138,14 @@ class MemoryStore(
         return self._scope
 
     def for_user(self, user_id: str, *, namespace: str | None = None) -> MemoryStore:
-        """The memory of another user, over the same connections; closed when this one is.
+        """Give the memory of another user, over the same connections.
+
+        Args:
+            user_id: Of the other user: 1 to 80 ASCII letters, digits and ``. _ @ + : = | ~ -``.
+            namespace: The other user's; this store's if None.
+
+        Returns:
+            A store that is closed when this one is.
 
         Raises:
             InvalidScope: the user id or namespace has a form that is refused.
@@ -256,7 +263,19 @@ class MemoryStore(
     async def recall_at(
         self, query: str, *, as_of: datetime, **options: Any
     ) -> Sequence[RecallHit]:
-        """:meth:`recall` with what was known at ``as_of``."""
+        """Recall with what was known at a moment: :meth:`recall` with ``as_of``.
+
+        Args:
+            query: A question, or a few words.
+            as_of: The moment, with a timezone.
+            options: Those of :meth:`recall`.
+
+        Returns:
+            The memories that answered then, best first.
+
+        Raises:
+            InvalidQuery: an argument is out of range.
+        """
         return await self.recall(query, as_of=as_of, **options)
 
     async def context(self, query: str, *, tokens: int = 1000, **options: Any) -> str:
@@ -277,7 +296,13 @@ class MemoryStore(
         return await context_of(self.recall, query, tokens, options)
 
     async def get(self, memory_id: str) -> AnyMemory:
-        """One memory by id.
+        """Read one memory by id.
+
+        Args:
+            memory_id: Of a memory of this user.
+
+        Returns:
+            The memory, whatever its status.
 
         Raises:
             MemoryNotFound: no such memory of this user.
@@ -317,7 +342,13 @@ class MemoryStore(
         return await self._call(LIST_MEMORIES, asked)
 
     async def history(self, memory_id: str) -> Sequence[AnyMemory]:
-        """What a memory replaced and what replaced it, oldest first.
+        """Follow what a memory replaced and what replaced it.
+
+        Args:
+            memory_id: Of a memory of this user.
+
+        Returns:
+            All versions, oldest known first; the memory itself is one of them.
 
         Raises:
             MemoryNotFound: no such memory of this user.
@@ -325,7 +356,14 @@ class MemoryStore(
         return await self._call(HISTORY, about(memory_id))
 
     async def stats(self) -> MemoryStats:
-        """How much is kept for this user, without test memories; :meth:`status` tells of those."""
+        """Count what is kept for this user, without test memories.
+
+        Returns:
+            All and active memories by type, and the turns that wait for consolidation.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(STATS, Question())
 
     async def consolidate(
@@ -346,7 +384,18 @@ class MemoryStore(
         return await self._call(CONSOLIDATE, asked)
 
     async def end_session(self, session_id: str) -> SessionSummary | None:
-        """End a session; its consolidation follows in the background. None if it did not run."""
+        """End a session; its consolidation follows in the background.
+
+        Args:
+            session_id: The conversation.
+
+        Returns:
+            What the session came to; None if it did not run.
+
+        Raises:
+            InvalidScope: the session id has a form that is refused.
+            TemporalUnavailable: no answer came in time; asking again is safe.
+        """
         with typed_refusals():
             asked = AboutSession(session_id=session_id)
         return await self._call(END_SESSION, asked)
@@ -354,11 +403,18 @@ class MemoryStore(
     async def working_memory(
         self, session_id: str, *, include_test: bool = False
     ) -> Sequence[RememberedTurn]:
-        """The recent turns of a running session, oldest first; empty when it does not run.
+        """Read the recent turns of a running session.
 
         Args:
             session_id: The conversation.
             include_test: Bring test turns too.
+
+        Returns:
+            Oldest first; empty when the session does not run.
+
+        Raises:
+            InvalidScope: the session id has a form that is refused.
+            TemporalUnavailable: no answer came in time; asking again is safe.
         """
         with typed_refusals():
             asked = WorkingMemory(session_id=session_id, include_test=include_test)
@@ -369,7 +425,14 @@ class MemoryStore(
         return await self._engine.call(self._scope, operation, request)
 
     def run_url(self, memory: AnyMemory) -> str | None:
-        """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""
+        """Say where the Temporal UI shows the run that wrote a memory.
+
+        Args:
+            memory: As a method of this store returned it.
+
+        Returns:
+            The address; None where there is no UI, or no run wrote it.
+        """
         origin = memory.provenance
         if origin.workflow_id is None:
             return None

@@ -143,6 +143,12 @@ class KnowledgeMethods(StoreMethods):
     async def verify(self, memory_id: str) -> Verification:
         """Check a memory against the turns it was drawn from.
 
+        Args:
+            memory_id: Of a memory of this user.
+
+        Returns:
+            Whether its sources are there and say it, and what does not fit.
+
         Raises:
             MemoryNotFound: no such memory of this user.
         """
@@ -224,12 +230,15 @@ class DigestMethods(StoreMethods):
     """Profiles, topics, boxes and guidelines, as the last consolidation left them."""
 
     async def profile(self, name: str | None = None, *, as_of: datetime | None = None) -> Profile:
-        """What is known about somebody or something, in few lines.
+        """Say what is known about somebody or something, in few lines.
 
         Args:
             name: Any name of a person, place or project; None for the user's own
                 behavioural profile: current values, preferences, habits, principles, skills.
             as_of: The profile as it was then, by the conversation's own dates.
+
+        Returns:
+            The profile with its lines, each with the memories it rests on.
 
         Raises:
             MemoryNotFound: nobody and nothing of that name has a profile.
@@ -238,23 +247,50 @@ class DigestMethods(StoreMethods):
         return await self._call(PROFILE, AboutSomebody(name=name, as_of=as_of))
 
     async def profiles(self) -> Sequence[Profile]:
-        """Every profile, the user's first, then in order of names; at most 1,000."""
+        """List every profile, the user's first, then in order of names.
+
+        Returns:
+            At most 1,000.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(PROFILES, Question())
 
     async def topics(self) -> Sequence[Topic]:
-        """Every topic with the memories under it, the largest first."""
+        """List every topic with the memories under it.
+
+        Returns:
+            The largest first.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(TOPICS, Question())
 
     async def boxes(self, session_id: str | None = None) -> Sequence[MemoryBox]:
-        """Runs of turns on one topic that take no further turn, in order of time; at most 1,000.
+        """List the runs of turns on one topic that take no further turn, in order of time.
 
         Args:
             session_id: Only those of this conversation.
+
+        Returns:
+            At most 1,000 boxes, oldest first.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
         """
         return await self._call(BOXES, AboutBoxes(session_id=session_id))
 
     async def guidelines(self) -> Guidelines:
-        """What consolidation learnt from what became of memories; extractions read it."""
+        """Say what consolidation learnt from what became of memories; extractions read it.
+
+        Returns:
+            The guidelines of each category with the cases they rest on.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(GUIDELINES, Question())
 
 
@@ -273,6 +309,13 @@ class ForgettingMethods(StoreMethods):
         had replaced holds again. Temporal keeps the words of past runs until
         their retention ends; :meth:`erase` deletes those too.
 
+        Args:
+            memory_id: Of a memory of this user.
+
+        Returns:
+            How many memories went, by type, how many stay without it among their sources,
+            and how many digests were composed anew; numbers, no content.
+
         Raises:
             MemoryNotFound: no such memory of this user.
             TemporalUnavailable: the workflow could not be asked; a started one goes
@@ -285,9 +328,11 @@ class ForgettingMethods(StoreMethods):
 
         Ends when every collection counts zero and the Temporal service lists no
         workflow of the user any more. In the embedded mode all files are then
-        rewritten, so that none holds a word of the user; the receipt says so, and
-        what may remain elsewhere. What is encoded meanwhile may survive: stop
-        writing for the user first.
+        rewritten, so that none holds a word of the user. What is encoded meanwhile
+        may survive: stop writing for the user first.
+
+        Returns:
+            What was deleted by type, which files were rewritten, and what may remain elsewhere.
 
         Raises:
             TemporalUnavailable: the workflow could not be started or asked; a
@@ -300,6 +345,9 @@ class ForgettingMethods(StoreMethods):
 
         Deleting leaves bytes in the files; this does not. Everybody goes on
         meanwhile, Temporal pauses for a moment. For operators, in the embedded mode.
+
+        Returns:
+            How many memories the store holds, what was written anew, and what could not be.
 
         Raises:
             InvalidQuery: the files belong to servers.
@@ -314,10 +362,13 @@ class UsageMethods(StoreMethods):
     """What language models were asked for this user."""
 
     async def usage(self) -> UserUsage:
-        """Requests, tokens, cost and attempts, in all and by model; failed ones included.
+        """Sum up what models were asked for this user, failed requests included.
 
         It sums this user's consolidations that Temporal still knows; a pass that is
         going on is counted when it ends.
+
+        Returns:
+            Requests, tokens, cost in US dollars and attempts, in all and by model.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
@@ -338,67 +389,121 @@ class LifecycleMethods(StoreMethods):
     async def confirm(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """The user says that it is so: it counts for more, and comes back if it had left.
+        """Note that the user says it is so: it counts for more, and comes back if it had left.
+
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it.
+            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
+                ``test_only``, no test memory.
         """
         return await self._act("confirm", memory_id, dry_run, test_only)
 
     async def dispute(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """The user says that it is not so: it counts for less, and stays readable.
+        """Note that the user says it is not so: it counts for less, and stays readable.
+
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it.
+            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
+                ``test_only``, no test memory.
         """
         return await self._act("dispute", memory_id, dry_run, test_only)
 
     async def protect(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """No rule may take it away any more. New knowledge still replaces it.
+        """Let no rule take a memory away any more; new knowledge still replaces it.
+
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
 
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: ``test_only``, and it is no test memory.
         """
         return await self._act("protect", memory_id, dry_run, test_only)
 
     async def unprotect(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """Rules apply to it again, from when it was last used.
+        """Let rules apply to a memory again, from when it was last used.
+
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
 
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: ``test_only``, and it is no test memory.
         """
         return await self._act("unprotect", memory_id, dry_run, test_only)
 
     async def demote(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """Put it aside: archived, it answers only where archived memories are asked for.
+        """Put a memory aside: archived, it answers only where archived ones are asked for.
 
         Nothing happens to what is protected or has left. :meth:`confirm` brings a
         conclusion back, :meth:`protect` anything.
 
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
+
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: ``test_only``, and it is no test memory.
         """
         return await self._act("demote", memory_id, dry_run, test_only)
 
     async def force_promote(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """Promote by hand: make a habit of a piece of knowledge, lift anything else one tier.
+        """Promote by hand: make a habit of knowledge, lift anything else one tier.
 
         Nothing happens to what was promoted already, or stands at the top.
 
+        Args:
+            memory_id: Of a memory of this user.
+            dry_run: Write nothing; say what would change.
+            test_only: Refuse, with InvalidInput, what is no test memory.
+
+        Returns:
+            The memory as it is now and the steps that this made; none if it was so already.
+
         Raises:
             MemoryNotFound: no such memory of this user.
+            InvalidInput: ``test_only``, and it is no test memory.
         """
         return await self._act("force-promote", memory_id, dry_run, test_only)
 
@@ -433,13 +538,16 @@ class LifecycleMethods(StoreMethods):
         return await self._call(PROMOTE, asked)
 
     async def briefing(self, *, limit: int = 10, include_test: bool = False) -> Sequence[Briefed]:
-        """What matters most about this user, for the start of a conversation, best first.
+        """List what matters most about this user, for the start of a conversation.
 
         Conclusions that hold now, by salience, confidence and use, however long ago.
 
         Args:
             limit: How many at most, 1 to 200.
             include_test: Whether test memories count.
+
+        Returns:
+            The best first, each with its score from 0 to 1 and the reasons.
 
         Raises:
             InvalidQuery: the limit is out of range.
@@ -461,23 +569,76 @@ class OperatingMethods(StoreMethods):
     """Looking at memories' lives, trying out what would happen, mending, importing."""
 
     async def status(self, *, test_only: bool = False) -> StatusReport:
-        """How memories stand, from counts alone; test memories only if asked for."""
+        """Say how memories stand, from counts alone.
+
+        Args:
+            test_only: Count test memories only; without it, all others.
+
+        Returns:
+            Counts by type and state, the decay policy, and how many turns wait.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(STATUS, _of(test_only))
 
     async def energy(self, *, test_only: bool = False) -> EnergyReport:
-        """How lively active memories are, by tier, and which fade first. Reads all of them."""
+        """Say how lively active memories are, by tier, and which fade first.
+
+        Reads all of them: the cost grows with what is stored.
+
+        Args:
+            test_only: Look at test memories only; without it, at all others.
+
+        Returns:
+            The policy, the energies by tier, and the faintest memories.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(ENERGY, _of(test_only))
 
     async def promotions(self, *, test_only: bool = False) -> PromotionsReport:
-        """What was promoted, and what lacks at most one condition. Reads all memories."""
+        """Say what was promoted, and what lacks at most one condition.
+
+        Reads all memories: the cost grows with what is stored.
+
+        Args:
+            test_only: Look at test memories only; without it, at all others.
+
+        Returns:
+            The habits with their origins, and the candidates with what they lack.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(PROMOTIONS, _of(test_only))
 
     async def health(self, *, test_only: bool = False) -> HealthReport:
-        """What is not well: wrong energies, orphans, promotion, decay. Reads all memories."""
+        """Diagnose what is not well with this user's memory.
+
+        Wrong energies, orphans, stuck promotion or decay. Reads all memories: the cost
+        grows with what is stored.
+
+        Args:
+            test_only: Look at test memories only; without it, at all others.
+
+        Returns:
+            Diagnoses with what to do about each; none if all is well.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(HEALTH, _of(test_only))
 
     async def inspect(self, memory_id: str) -> Inspection:
-        """Everything about one memory's life.
+        """Gather everything about one memory's life.
+
+        Args:
+            memory_id: Of a memory of this user.
+
+        Returns:
+            The memory with its states, values, dates of review, and links.
 
         Raises:
             MemoryNotFound: no such memory of this user.
@@ -485,7 +646,19 @@ class OperatingMethods(StoreMethods):
         return await self._call(INSPECT, about(memory_id))
 
     async def validate(self, *, test_only: bool = False) -> ValidationReport:
-        """Orphans, broken and one-way links, duplicates, bad fields. Reads all memories."""
+        """Find orphans, broken and one-way links, duplicates and bad fields.
+
+        Reads all memories: the cost grows with what is stored.
+
+        Args:
+            test_only: Look at test memories only; without it, at all others.
+
+        Returns:
+            One finding for each fault, with the memory's id; :meth:`repair` mends them.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(VALIDATE, _of(test_only))
 
     async def repair(
@@ -494,9 +667,12 @@ class OperatingMethods(StoreMethods):
         """Mend what :meth:`validate` finds about one memory; again, it finds nothing to do.
 
         Args:
-            memory_id: Which.
+            memory_id: Of a memory of this user.
             dry_run: Write nothing; say what is wrong.
             test_only: Refuse it for what is no test memory.
+
+        Returns:
+            What was wrong, and what was done about it.
 
         Raises:
             MemoryNotFound: no such memory of this user.
@@ -513,13 +689,20 @@ class OperatingMethods(StoreMethods):
         age_days: float = 0.0,
         dry_run: bool = False,
     ) -> AnyMemory:
-        """Store a test memory; it is in no recall and no pass unless asked for.
+        """Store a test memory, which is in no recall and no pass unless asked for.
 
         Args:
             content: Its words.
             conclusion: Whether it is knowledge; otherwise it is a turn.
             age_days: How long ago it was stored, 0 to 36,500 days.
             dry_run: Store nothing; return what would be stored.
+
+        Returns:
+            The memory.
+
+        Raises:
+            InvalidInput: the age is out of range.
+            InvalidTurn: the words cannot be kept.
         """
         asked = CreateTest(
             content=content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
@@ -529,23 +712,45 @@ class OperatingMethods(StoreMethods):
     async def boost_test(
         self, memory_id: str, *, recalls: int = 1, dry_run: bool = False
     ) -> AnyMemory:
-        """Recall a test memory so many times; in a dry run, only say what it would be then.
+        """Recall a test memory so many times.
+
+        Args:
+            memory_id: Of a test memory of this user.
+            recalls: How often, 1 or more.
+            dry_run: Write nothing; return what it would be then.
+
+        Returns:
+            The memory as it is now.
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is no test memory.
+            InvalidInput: it is no test memory, or the number is out of range.
         """
         asked = BoostTest(memory_id=memory_id, recalls=recalls, dry_run=dry_run)
         return (await self._call(TEST_BOOST, asked)).memory
 
     async def list_tests(self) -> Sequence[AnyMemory]:
-        """Test memories, 200 at most."""
+        """List the test memories of this user.
+
+        Returns:
+            At most 200.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
+        """
         return await self._call(TEST_LIST, Question())
 
     async def delete_tests(
         self, memory_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> int:
-        """Remove these test memories, or all; how many. In a dry run, only count them.
+        """Remove these test memories, or all of this user.
+
+        Args:
+            memory_ids: Which; all if None.
+            dry_run: Remove nothing; only count them.
+
+        Returns:
+            How many were removed, or would be.
 
         Raises:
             InvalidInput: one of them is no test memory; none is removed.
@@ -555,9 +760,14 @@ class OperatingMethods(StoreMethods):
         return await self._call(TEST_DELETE, asked)
 
     async def play_scenario(self, name: str, *, dry_run: bool = False) -> ScenarioReport:
-        """Play a scenario with test memories, and remove them: fade, stay, use, habit, apart.
+        """Play a scenario with test memories of its own, and remove them afterwards.
 
-        In a dry run, only tell what playing it does.
+        Args:
+            name: One of fade, stay, use, habit, apart.
+            dry_run: Only tell what playing it does.
+
+        Returns:
+            What was done, step by step, and whether it ended as it should.
 
         Raises:
             InvalidInput: there is no scenario of this name.
@@ -571,6 +781,12 @@ class OperatingMethods(StoreMethods):
         """Store memories from elsewhere: long-term, energy 10, recalled once.
 
         Importing them again stores nothing new.
+
+        Args:
+            memories: With the ids and dates that they had there.
+
+        Returns:
+            Which were stored, and which were there already.
 
         Raises:
             InvalidTurn: one of them cannot be kept.

@@ -246,7 +246,7 @@ class TransferMethods(StoreMethods):
         )
 
     async def export_lines(self, *, include_test: bool = False) -> AsyncIterator[str]:
-        """Everything of this user as lines of JSON, without their ends.
+        """Export everything of this user as lines of JSON, without their ends.
 
         First a header, then every memory of every type with its history, sources,
         links and life, then a line that says how many there were. Vectors are not
@@ -255,6 +255,12 @@ class TransferMethods(StoreMethods):
 
         Args:
             include_test: Test memories too.
+
+        Yields:
+            One line after the other.
+
+        Raises:
+            StorageUnavailable: the store does not answer; asking again is safe.
         """
         asked = AskExport(include_test=include_test)
         header: ExportHeader = await self._call(EXPORT_HEADER, asked)
@@ -271,7 +277,7 @@ class TransferMethods(StoreMethods):
         yield last_line(count)
 
     async def export_file(self, path: str | Path, *, include_test: bool = False) -> int:
-        """:meth:`export_lines` into a file, which appears when it is whole.
+        """Write :meth:`export_lines` into a file, which appears when it is whole.
 
         Args:
             path: Where; a file that is there is replaced.
@@ -279,6 +285,10 @@ class TransferMethods(StoreMethods):
 
         Returns:
             How many memories it holds.
+
+        Raises:
+            OSError: the file cannot be written.
+            StorageUnavailable: the store does not answer; what was written is left out.
         """
         target = Path(path)
         unfinished = target.with_name(target.name + ".part")

@@ -148,7 +148,7 @@ def judged(judgements: Iterable[Judgement], *, shown: int) -> Verdict:
     gone = {j.older.id for j in proposed if j.relation in {Relation.UPDATES, Relation.CONTRADICTS}}
     gone |= {j.newer.id for j in proposed if j.relation is Relation.SAME}
     too_many = len(gone) > most_retired(shown)
-    desk = _Desk({}, {}, [])
+    desk = _JudgementBuilder({}, {}, [])
     for judgement in proposed:
         refused = _refusal(judgement)
         if refused is None and too_many and judgement.relation is not Relation.FULFILS:
@@ -183,7 +183,7 @@ def related_in_words(first: SemanticMemory, second: SemanticMemory) -> bool:
 
 
 @dataclass(slots=True)
-class _Desk:
+class _JudgementBuilder:
     memories: dict[str, SemanticMemory]
     updates: dict[str, UpdateNote]
     discards: list[Discard]

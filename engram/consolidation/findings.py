@@ -15,7 +15,7 @@ from engram.domain.confidence import (
     ExtractionMethod,
     Verification,
 )
-from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
@@ -178,7 +178,7 @@ class FindingsStore:
 
     def _fact(self, request: Writing, episode: Episode, found: PatternFact) -> Fact:
         # A pattern fact is identified by category and canonical value.
-        identity = apart(f"{found.category}:{found.value}", is_test=episode.is_test)
+        identity = with_test_namespace(f"{found.category}:{found.value}", is_test=episode.is_test)
         return Fact.model_validate(
             {
                 **_common(request, episode, MemoryType.FACTUAL, identity, self._seed),
@@ -192,7 +192,7 @@ class FindingsStore:
 
     def _negation(self, request: Writing, episode: Episode, found: FoundNegation) -> NegationFact:
         words = content_hash(f"{found.subject}: {found.negates_pattern}")
-        identity = apart(words, is_test=episode.is_test)
+        identity = with_test_namespace(words, is_test=episode.is_test)
         return NegationFact.model_validate(
             {
                 **_common(request, episode, MemoryType.NEGATION, identity, self._seed),

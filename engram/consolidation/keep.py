@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from engram.consolidation.amendments import has_source
 from engram.domain.confidence import Confidence, ExtractionMethod, Verification
-from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     Episode,
     Evidence,
@@ -38,7 +38,7 @@ from engram.domain.plan import (
     eligibility_of,
 )
 from engram.domain.scope import Scope
-from engram.domain.turns import own_words, testifies
+from engram.domain.turns import is_first_party, without_injected_context
 
 # --- under which circumstances statements are reconciled, and what a new memory takes from them
 
@@ -67,7 +67,7 @@ class Circumstances:
     def identity(self, statement: Statement) -> str:
         """What makes two conclusions the same one, on this side."""
         is_test = any(episode.is_test for episode in self.sources(statement))
-        return apart(content_hash(statement.content), is_test=is_test)
+        return with_test_namespace(content_hash(statement.content), is_test=is_test)
 
     def sources(self, statement: Statement) -> list[Episode]:
         """The episodes of a statement that exist."""
@@ -213,7 +213,7 @@ def verbatim_in(text: str) -> list[Verbatim]:
 def artifact_identity(words: str, *, is_test: bool) -> str:
     """What makes two artifacts the same one: every letter of them."""
     hashed = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
-    return apart(f"artifact:{hashed}", is_test=is_test)
+    return with_test_namespace(f"artifact:{hashed}", is_test=is_test)
 
 
 def artifact(one: Verbatim, episode: Episode, at: Circumstances) -> SemanticMemory:
@@ -275,7 +275,7 @@ def _blank(text: str, start: int, end: int) -> str:
 
 def holds_artifacts(episode: Episode) -> bool:
     """Whether a person says something in it that is kept word for word."""
-    return testifies(episode) and bool(verbatim_in(own_words(episode).content))
+    return is_first_party(episode) and bool(verbatim_in(without_injected_context(episode).content))
 
 
 def artifact_ids(scope: Scope, episodes: Iterable[Episode]) -> set[str]:
@@ -283,7 +283,7 @@ def artifact_ids(scope: Scope, episodes: Iterable[Episode]) -> set[str]:
     return {
         derived_id(scope, MemoryType.SEMANTIC, artifact_identity(one.words, is_test=e.is_test), 0)
         for e in episodes
-        for one in verbatim_in(own_words(e).content)
+        for one in verbatim_in(without_injected_context(e).content)
     }
 
 
@@ -305,7 +305,7 @@ def keep_verbatim(
     confirmed: dict[str, UpdateNote] = {}
     found: list[Action] = []
     for episode in episodes:
-        for one in verbatim_in(own_words(episode).content):
+        for one in verbatim_in(without_injected_context(episode).content):
             made = artifact(one, episode, circumstances)
             there = known.get(made.id) or new.get(made.id)
             if there is not None and has_source(there, episode.id):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engram.consolidation.keep import artifact_ids
 from engram.consolidation.summaries import MOST_SUMMARISED
-from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     DIGEST_FORMS,
     AnyMemory,
@@ -139,7 +139,9 @@ class KnownMemories:
     ) -> dict[str, SemanticMemory]:
         found: dict[str, SemanticMemory] = {}
         open_identities = {
-            apart(content_hash(s.content), is_test=side) for s in statements for side in sides
+            with_test_namespace(content_hash(s.content), is_test=side)
+            for s in statements
+            for side in sides
         }
         first = 0
         while open_identities:

@@ -10,7 +10,7 @@ from engram.consolidation.amendments import corroborated, evident, folded, has_r
 from engram.consolidation.decisions import settled
 from engram.consolidation.keep import Circumstances, keep_verbatim
 from engram.consolidation.summaries import summaries
-from engram.consolidation.timeline import Told, change, history
+from engram.consolidation.timeline import TimelineEntry, change, history
 from engram.domain.identity import normalise
 from engram.domain.memories import (
     Category,
@@ -133,9 +133,11 @@ def _reconciled(
     circumstances: Circumstances,
 ) -> list[Action]:
     slots = [_slot(statement) for statement in statements]
-    timelines: dict[tuple[str, ...], list[Told]] = {timeline_key(s): [] for s in slots if s}
+    timelines: dict[tuple[str, ...], list[TimelineEntry]] = {
+        timeline_key(s): [] for s in slots if s
+    }
     told_of = {key: m for key, m in known.items() if m.form is MemoryForm.STATEMENT}
-    desk = _Desk(circumstances, told_of, timelines)
+    desk = _PlanBuilder(circumstances, told_of, timelines)
     told = [(circumstances.telling(s), s) for s in statements]
     sourced = [(telling, s) for telling, s in told if telling is not None]
     for telling, statement in sorted(sourced, key=lambda pair: _order(*pair)):
@@ -145,16 +147,16 @@ def _reconciled(
 
 
 @dataclass
-class _Desk:
+class _PlanBuilder:
     circumstances: Circumstances
     known: dict[str, SemanticMemory]
     # What is told of each timeline that is known as a whole. Also of those of which
     # nothing new is told: an earlier run may have ended half way.
-    timelines: dict[tuple[str, ...], list[Told]]
+    timelines: dict[tuple[str, ...], list[TimelineEntry]]
     new: dict[str, SemanticMemory] = field(default_factory=dict)
     updates: dict[str, UpdateNote] = field(default_factory=dict)
     discards: list[Discard] = field(default_factory=list)
-    taken: dict[str, list[Told]] = field(default_factory=dict)
+    taken: dict[str, list[TimelineEntry]] = field(default_factory=dict)
     # How what it ends ended, by which ending was told when.
     endings: dict[tuple[Slot | None, Telling], Resolution] = field(default_factory=dict)
 
@@ -181,7 +183,7 @@ class _Desk:
             # What happened stands for itself: nothing ever takes its place.
             slot = None
         if slot is not None and timeline_key(slot) in self.timelines:
-            told = Told(slot, telling, statement=statement)
+            told = TimelineEntry(slot, telling, statement=statement)
             self.timelines[timeline_key(slot)].append(told)
             self.taken.setdefault(identity, []).append(told)
             self._note_ending(slot, telling, statement)
@@ -271,7 +273,7 @@ class _Desk:
             }
         )
 
-    def _settle(self, key: tuple[str, ...], told: Sequence[Told]) -> None:
+    def _settle(self, key: tuple[str, ...], told: Sequence[TimelineEntry]) -> None:
         known = {m.id: m for m in self.known.values() if m.slot and timeline_key(m.slot) == key}
         after = history(known, told, self._begun)
         contents = {memory.id: memory.content for memory in after}
@@ -286,7 +288,7 @@ class _Desk:
             else:
                 self.new[memory.id] = evident(memory, _quotes(memory, memory.tellings, told))
 
-    def _begun(self, told: Told) -> SemanticMemory:
+    def _begun(self, told: TimelineEntry) -> SemanticMemory:
         if told.statement is not None:
             memory = self.circumstances.memory(told.statement, told.telling, told.slot)
         else:
@@ -338,7 +340,7 @@ def _is_echo(statement: Statement) -> bool:
 
 
 def _quotes(
-    memory: SemanticMemory, tellings: Iterable[Telling], told: Iterable[Told]
+    memory: SemanticMemory, tellings: Iterable[Telling], told: Iterable[TimelineEntry]
 ) -> list[Evidence]:
     """The words by which these tellings say what the memory says; a turn may say more than that."""
     of = {(memory.slot, telling) for telling in tellings}

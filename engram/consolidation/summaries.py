@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from engram.consolidation.amendments import amended, retired
 from engram.consolidation.keep import Circumstances
 from engram.domain.confidence import Confidence, ExtractionMethod
-from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     Category,
     LinkKind,
@@ -148,7 +148,9 @@ class _Group:
         self, content: str, named: Sequence[SemanticMemory], told: Iterable[SemanticMemory]
     ) -> SemanticMemory:
         is_test = any(m.is_test for m in named)
-        identity = apart(content_hash("summary of " + " ".join(self.group)), is_test=is_test)
+        identity = with_test_namespace(
+            content_hash("summary of " + " ".join(self.group)), is_test=is_test
+        )
         generation = 1 + max((s.generation for s in self._made()), default=-1)
         scope, now = self.circumstances.scope, self.circumstances.now
         sources = tuple(dict.fromkeys(m.source_episode_ids[0] for m in named))

@@ -22,7 +22,7 @@ _IMPRECISION = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TimelineEntry:
     """One telling of one value.
 
     Attributes:
@@ -43,7 +43,7 @@ _Moment: TypeAlias = tuple[datetime, datetime]
 
 
 @dataclass(slots=True)
-class Stretch:
+class ValidityInterval:
     """One value, from when it began until something else is told to hold.
 
     Attributes:
@@ -60,16 +60,16 @@ class Stretch:
 
     slot: Slot
     event_at: datetime
-    told: list[Told]
+    told: list[TimelineEntry]
     last: _Moment
-    closed_by: Stretch | None = None
-    closes: list[Stretch] = field(default_factory=list)
+    closed_by: ValidityInterval | None = None
+    closes: list[ValidityInterval] = field(default_factory=list)
     hidden_at: datetime | None = None
-    rivals: list[Stretch] = field(default_factory=list)
+    rivals: list[ValidityInterval] = field(default_factory=list)
     settled_at: datetime | None = None
 
     @property
-    def disputed_with(self) -> list[Stretch]:
+    def disputed_with(self) -> list[ValidityInterval]:
         """The rivals with which nothing has been settled yet."""
         if self.closed_by is not None:
             return []
@@ -100,13 +100,13 @@ def same_value(first: Slot, second: Slot) -> bool:
     return first.predicate == second.predicate and first.object == second.object
 
 
-def stretches(told: Iterable[Told]) -> list[Stretch]:
+def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
     """What held one after another, earliest first, by everything that was told of a timeline."""
     tellings = list(told)
     placed = [(_happened(one, tellings), one) for one in tellings]
     breath: _Breath = frozenset(_key(e, t, t.slot) for t in tellings for e in t.telling.episode_ids)
-    found: list[Stretch] = []
-    standing: list[Stretch] = []
+    found: list[ValidityInterval] = []
+    standing: list[ValidityInterval] = []
     for event_at, one in sorted(placed, key=lambda pair: _position(*pair)):
         same = next((s for s in standing if same_value(s.slot, one.slot)), None)
         moment = _moment(event_at, one)
@@ -116,7 +116,7 @@ def stretches(told: Iterable[Told]) -> list[Stretch]:
             _settle(same, one)
             standing = [old for old in standing if old.closed_by is None]
             continue
-        new = Stretch(one.slot, event_at, [one], moment)
+        new = ValidityInterval(one.slot, event_at, [one], moment)
         for old in standing:
             if not _gives_way(old.slot, one, breath):
                 continue
@@ -133,7 +133,9 @@ def stretches(told: Iterable[Told]) -> list[Stretch]:
     return found
 
 
-def _hidden_at(old: Stretch, later: Sequence[Stretch], breath: _Breath) -> datetime | None:
+def _hidden_at(
+    old: ValidityInterval, later: Sequence[ValidityInterval], breath: _Breath
+) -> datetime | None:
     """When the first of whatever comes after it was known, not only of what comes next.
 
     Word of what comes next can arrive long after word of what came later still.
@@ -149,7 +151,7 @@ def _hidden_at(old: Stretch, later: Sequence[Stretch], breath: _Breath) -> datet
     return min(known, default=None)
 
 
-def _nothing_orders(old: Stretch, new: Stretch) -> bool:
+def _nothing_orders(old: ValidityInterval, new: ValidityInterval) -> bool:
     """Whether two values were told of one moment at one moment, in two conversations.
 
     Turns of one conversation follow each other, whatever their timestamps.
@@ -163,7 +165,7 @@ def _nothing_orders(old: Stretch, new: Stretch) -> bool:
     )
 
 
-def _settle(holds: Stretch, one: Told) -> None:
+def _settle(holds: ValidityInterval, one: TimelineEntry) -> None:
     """A value was told again, later than its rivals: they gave way to it."""
     for rival in holds.disputed_with:
         if holds.last > rival.last:
@@ -172,13 +174,13 @@ def _settle(holds: Stretch, one: Told) -> None:
             holds.closes.append(rival)
 
 
-def _moment(event_at: datetime, one: Told) -> _Moment:
+def _moment(event_at: datetime, one: TimelineEntry) -> _Moment:
     when = one.telling.known_at if is_timeless(one.slot) else event_at
     return when, one.telling.known_at
 
 
 def _position(
-    event_at: datetime, one: Told
+    event_at: datetime, one: TimelineEntry
 ) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
     """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
     slot, telling = one.slot, one.telling
@@ -188,7 +190,7 @@ def _position(
     return (when, ends_something(slot), known_at, *order, *tie)
 
 
-def _happened(change: Told, told: Sequence[Told]) -> datetime:
+def _happened(change: TimelineEntry, told: Sequence[TimelineEntry]) -> datetime:
     """When a change can have happened at the earliest, given what was said to hold meanwhile.
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
@@ -217,11 +219,11 @@ def _happened(change: Told, told: Sequence[Told]) -> datetime:
     return max(meanwhile, default=event_at)
 
 
-def _changes(one: Told) -> bool:
+def _changes(one: TimelineEntry) -> bool:
     return one.telling.begins or ends_something(one.slot)
 
 
-def _is_of_its_day(one: Told) -> bool:
+def _is_of_its_day(one: TimelineEntry) -> bool:
     """Whether it says what held on that day; a change told later only names about when."""
     return not one.telling.begins or one.telling.event_at == one.telling.known_at
 
@@ -233,7 +235,7 @@ def _is_before(held: Slot, change: Slot) -> bool:
     return _names(change, held) if ends_something(change) else not same_value(held, change)
 
 
-def _gives_way(earlier: Slot, new: Told, breath: _Breath) -> bool:
+def _gives_way(earlier: Slot, new: TimelineEntry, breath: _Breath) -> bool:
     later = new.slot
     if ends_something(later):
         # An ending ends what it names, and repeats of an ending end nothing.
@@ -245,7 +247,7 @@ def _gives_way(earlier: Slot, new: Told, breath: _Breath) -> bool:
     return not same_value(earlier, later) and not together
 
 
-def _key(episode_id: str, said: Told, slot: Slot) -> tuple[str, datetime, str, str]:
+def _key(episode_id: str, said: TimelineEntry, slot: Slot) -> tuple[str, datetime, str, str]:
     return episode_id, said.telling.event_at, slot.predicate, slot.object
 
 
@@ -257,12 +259,12 @@ def _names(ending: Slot, held: Slot) -> bool:
 
 # --- which memory tells which stretch of a timeline, and what each is to say of itself
 
-NewMemory = Callable[[Told], SemanticMemory]
+NewMemory = Callable[[TimelineEntry], SemanticMemory]
 """Makes a memory, under an id of its own, of which this is the first telling."""
 
 
 def history(
-    known: Mapping[str, SemanticMemory], said: Iterable[Told], new_memory: NewMemory
+    known: Mapping[str, SemanticMemory], said: Iterable[TimelineEntry], new_memory: NewMemory
 ) -> list[SemanticMemory]:
     """Every memory of one timeline as it is to be, earliest first.
 
@@ -329,11 +331,13 @@ def change(
     return update.model_copy(update=changes)
 
 
-def _all_told(known: Iterable[SemanticMemory], said: Iterable[Told]) -> list[Told]:
+def _all_told(
+    known: Iterable[SemanticMemory], said: Iterable[TimelineEntry]
+) -> list[TimelineEntry]:
     """Each telling once, with all that carry it; what is known goes before what is said now."""
-    merged: dict[tuple[str, str, Telling], Told] = {}
+    merged: dict[tuple[str, str, Telling], TimelineEntry] = {}
     carried = (
-        Told(memory.slot, telling, (memory.id,))
+        TimelineEntry(memory.slot, telling, (memory.id,))
         for memory in known
         if memory.slot is not None
         for telling in tellings_of(memory)
@@ -342,13 +346,13 @@ def _all_told(known: Iterable[SemanticMemory], said: Iterable[Told]) -> list[Tol
         key = (one.slot.predicate, one.slot.object, one.telling)
         before = merged.get(key, one)
         carriers = tuple(dict.fromkeys((*before.carriers, *one.carriers)))
-        merged[key] = Told(before.slot, before.telling, carriers, before.statement)
+        merged[key] = TimelineEntry(before.slot, before.telling, carriers, before.statement)
     return list(merged.values())
 
 
 def _placed(
     memory: SemanticMemory,
-    stretch: Stretch,
+    stretch: ValidityInterval,
     ids: Mapping[int, str],
     timeline: Collection[str],
     *,
@@ -413,7 +417,7 @@ def _status(memory: SemanticMemory, *, ended: bool) -> MemoryStatus:
 def _doubles(
     known: Mapping[str, SemanticMemory],
     owners: Mapping[str, int],
-    found: Sequence[Stretch],
+    found: Sequence[ValidityInterval],
     memories: Sequence[SemanticMemory],
 ) -> list[SemanticMemory]:
     """Memories whose every telling is part of a stretch that another one tells.

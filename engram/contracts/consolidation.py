@@ -17,7 +17,7 @@ from engram.contracts.messages import (
     by_model,
 )
 from engram.contracts.session import ConsolidationRequest
-from engram.domain.digests import Deed
+from engram.domain.digests import ConsolidationEffect
 from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.rules import DigestPolicy
 
@@ -27,11 +27,11 @@ from engram.domain.rules import DigestPolicy
 class Done(Message):
     """What consolidation did with a memory."""
 
-    deed: Deed
+    deed: ConsolidationEffect
     memory_id: str
 
 
-class Undigested(Message):
+class PendingDigests(Message):
     """What passes have touched since the last digest stage.
 
     Attributes:
@@ -51,7 +51,7 @@ class Undigested(Message):
         """How much there is to do."""
         return len(self.memory_ids) + len(self.episode_ids) + len(self.ended) + len(self.done)
 
-    def after_plan(self, plan: ConsolidationPlan) -> Undigested:
+    def after_plan(self, plan: ConsolidationPlan) -> PendingDigests:
         """With what a plan does."""
         stored = tuple(memory.id for memory in plan.new_memories())
         changed = tuple(u.memory_id for u in plan.amendments() if u.survival is None)
@@ -61,10 +61,10 @@ class Undigested(Message):
             u.memory_id for u in plan.amendments() if u.survival is not None and u.survival.pruned
         )
         deeds = (
-            (Deed.STORED, stored),
-            (Deed.CONFIRMED, confirmed),
-            (Deed.SUPERSEDED, retired),
-            (Deed.PRUNED, pruned),
+            (ConsolidationEffect.STORED, stored),
+            (ConsolidationEffect.CONFIRMED, confirmed),
+            (ConsolidationEffect.SUPERSEDED, retired),
+            (ConsolidationEffect.PRUNED, pruned),
         )
         done = tuple(Done(deed=deed, memory_id=one) for deed, ids in deeds for one in ids)
         touched = (*self.memory_ids, *stored, *changed, *retired)
@@ -72,12 +72,12 @@ class Undigested(Message):
             update={"memory_ids": tuple(dict.fromkeys(touched)), "done": (*self.done, *done)}
         )
 
-    def after_reading(self, episode_ids: tuple[str, ...]) -> Undigested:
+    def after_reading(self, episode_ids: tuple[str, ...]) -> PendingDigests:
         """With turns that were read."""
         read = (*self.episode_ids, *episode_ids)
         return self.model_copy(update={"episode_ids": tuple(dict.fromkeys(read))})
 
-    def after_endings(self, session_ids: tuple[str, ...]) -> Undigested:
+    def after_endings(self, session_ids: tuple[str, ...]) -> PendingDigests:
         """With sessions that ended."""
         ended = (*self.ended, *session_ids)
         return self.model_copy(update={"ended": tuple(dict.fromkeys(ended))})
@@ -327,7 +327,7 @@ class ConsolidationState(ScopedMessage):
     outages: int = 0
     totals: ConsolidationReport = ConsolidationReport()
     runs: int = 1
-    undigested: Undigested = Undigested()
+    undigested: PendingDigests = PendingDigests()
     digests: int = 0
 
 

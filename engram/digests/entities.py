@@ -27,7 +27,7 @@ MENTIONS_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bearer:
+class EntityCandidate:
     """Whoever bears a name, as far as the places where it occurs tell the same.
 
     Attributes:
@@ -65,7 +65,7 @@ class Bearer:
         return len(self.name_key.split()) == 1
 
 
-def bearers_of(mentions: Iterable[Mention]) -> tuple[Bearer, ...]:
+def bearers_of(mentions: Iterable[Mention]) -> tuple[EntityCandidate, ...]:
     """The mentions, gathered by name and by what sets their bearers apart, in order."""
     given = sorted(set(mentions), key=_order)
     ambiguous = ambiguous_names(given)
@@ -73,7 +73,7 @@ def bearers_of(mentions: Iterable[Mention]) -> tuple[Bearer, ...]:
     for mention in given:
         gathered[_apart(mention, ambiguous)].append(mention)
     return tuple(
-        Bearer(
+        EntityCandidate(
             key="|".join(key),
             name_key=key[0],
             name=_most_often(m.name for m in found),
@@ -96,7 +96,7 @@ def bearer_key(mention: Mention, ambiguous: Set[str]) -> str:
     return "|".join(_apart(mention, ambiguous))
 
 
-def fits_short(short: Bearer, full: Bearer) -> bool:
+def fits_short(short: EntityCandidate, full: EntityCandidate) -> bool:
     """Whether ``short`` is a form of the person's name ``full``: Sam, Dr Shah, W. Hart."""
     one, other = parts_of(short.name), parts_of(full.name)
     if not (other.family or other.seniority) or not agree(one, other):
@@ -134,22 +134,22 @@ class Groups:
         different: What is said to have two bearers.
     """
 
-    def __init__(self, bearers: Sequence[Bearer], different: Iterable[Equation]) -> None:
+    def __init__(self, bearers: Sequence[EntityCandidate], different: Iterable[Equation]) -> None:
         self.bearers = bearers
         self._apart = {frozenset((name_key(e.first), name_key(e.second))) for e in different}
         self._group = {bearer.key: bearer.key for bearer in bearers}
         self._members = {bearer.key: [bearer] for bearer in bearers}
         self._merges: list[tuple[str, Merge]] = []
 
-    def of(self, bearer: Bearer) -> str:
+    def of(self, bearer: EntityCandidate) -> str:
         """Names the group of a bearer."""
         return self._group[bearer.key]
 
-    def all(self) -> Iterator[list[Bearer]]:
+    def all(self) -> Iterator[list[EntityCandidate]]:
         """Every group."""
         return (sorted(members, key=lambda b: b.key) for members in self._members.values())
 
-    def fit(self, first: Bearer, second: Bearer, *, said: bool = False) -> bool:
+    def fit(self, first: EntityCandidate, second: EntityCandidate, *, said: bool = False) -> bool:
         """Whether two groups can be one: nothing that is told sets them apart.
 
         Args:
@@ -163,7 +163,9 @@ class Groups:
             for b in self._members[self.of(second)]
         )
 
-    def join(self, first: Bearer, second: Bearer, reason: str, sources: tuple[str, ...]) -> None:
+    def join(
+        self, first: EntityCandidate, second: EntityCandidate, reason: str, sources: tuple[str, ...]
+    ) -> None:
         """Make two groups one, and record why."""
         one, other = sorted((self.of(first), self.of(second)))
         if one == other:
@@ -176,13 +178,13 @@ class Groups:
         )
         self._merges.append((first.key, merge))
 
-    def merges_of(self, members: Sequence[Bearer]) -> tuple[Merge, ...]:
+    def merges_of(self, members: Sequence[EntityCandidate]) -> tuple[Merge, ...]:
         """Why these are one."""
         keys = {bearer.key for bearer in members}
         found = [merge for key, merge in self._merges if key in keys]
         return tuple(sorted(found, key=lambda m: (m.first, m.second, m.reason)))
 
-    def _can_be_one(self, first: Bearer, second: Bearer, *, said: bool) -> bool:
+    def _can_be_one(self, first: EntityCandidate, second: EntityCandidate, *, said: bool) -> bool:
         if EntityKind.UNKNOWN not in (first.kind, second.kind) and first.kind is not second.kind:
             return False
         if frozenset((first.name_key, second.name_key)) in self._apart:
@@ -216,7 +218,7 @@ def _kept(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
     return (*plain, *sorted(reached.values(), key=_order)[: 4 * MENTIONS_KEPT])
 
 
-def _is_person(bearer: Bearer) -> bool:
+def _is_person(bearer: EntityCandidate) -> bool:
     words = bearer.name_key.split()
     named = words[0] in GIVEN_NAMES
     return bearer.kind is EntityKind.PERSON or (bearer.kind is EntityKind.UNKNOWN and named)
@@ -330,7 +332,7 @@ def _means(mention: Mention, asked: Mention) -> bool:
 
 def _same_name(groups: Groups) -> None:
     """Bearers of one name are one, where only one is possible."""
-    by_name: dict[str, list[Bearer]] = defaultdict(list)
+    by_name: dict[str, list[EntityCandidate]] = defaultdict(list)
     for bearer in groups.bearers:
         by_name[bearer.name_key].append(bearer)
     for bearers in by_name.values():
@@ -352,7 +354,7 @@ def _said_to_be_one(groups: Groups, equations: Sequence[Equation]) -> None:
             groups.join(first, second, said.why, (said.source_id,))
 
 
-def _bearer(groups: Groups, name: str, source_id: str) -> Bearer | None:
+def _bearer(groups: Groups, name: str, source_id: str) -> EntityCandidate | None:
     """Whom a text means by a name; None where it could be several."""
     named = [b for b in groups.bearers if b.name_key == name_key(name)]
     here = [b for b in named if any(m.source_id == source_id for m in b.mentions)] or named
@@ -361,7 +363,7 @@ def _bearer(groups: Groups, name: str, source_id: str) -> Bearer | None:
 
 def _same_address(groups: Groups) -> None:
     """Who shares an address or number is one, unless the names contradict."""
-    by_address: dict[str, list[Bearer]] = defaultdict(list)
+    by_address: dict[str, list[EntityCandidate]] = defaultdict(list)
     for bearer in groups.bearers:
         for identifier in bearer.identifiers:
             by_address[identifier].append(bearer)
@@ -373,14 +375,14 @@ def _same_address(groups: Groups) -> None:
                 groups.join(first, second, reason, _sources(identifier, first, second))
 
 
-def _sources(identifier: str, *bearers: Bearer) -> tuple[str, ...]:
+def _sources(identifier: str, *bearers: EntityCandidate) -> tuple[str, ...]:
     mentions = (m for b in bearers for m in b.mentions if identifier in m.identifiers)
     return tuple(dict.fromkeys(m.source_id for m in mentions))
 
 
 def _short_forms(groups: Groups) -> None:
     """A form of a full name is that person's, where only one person can be meant."""
-    wanted: dict[str, list[tuple[Bearer, Bearer]]] = defaultdict(list)
+    wanted: dict[str, list[tuple[EntityCandidate, EntityCandidate]]] = defaultdict(list)
     for short in groups.bearers:
         full = [
             b
@@ -402,13 +404,13 @@ def _short_forms(groups: Groups) -> None:
 
 
 def _join_the_only_one(
-    groups: Groups, bearer: Bearer, fitting: Sequence[Bearer], reason: str
+    groups: Groups, bearer: EntityCandidate, fitting: Sequence[EntityCandidate], reason: str
 ) -> None:
     if len({groups.of(b) for b in fitting}) == 1:
         groups.join(bearer, fitting[0], reason, ())
 
 
-def _entity(members: Sequence[Bearer], groups: Groups, told: Sequence[Equation]) -> Entity:
+def _entity(members: Sequence[EntityCandidate], groups: Groups, told: Sequence[Equation]) -> Entity:
     keys = {bearer.name_key for bearer in members}
     equations = tuple(e for e in told if {name_key(e.first), name_key(e.second)} & keys)
     spelled = {bearer.name_key: bearer.name for bearer in members}

@@ -11,7 +11,7 @@ import structlog
 
 from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer, Draft, newest
-from engram.domain.digests import Deed, GuidelineDetail, Tally
+from engram.domain.digests import ConsolidationEffect, GuidelineDetail, Tally
 from engram.domain.memories import (
     AnyMemory,
     MemoryForm,
@@ -45,7 +45,7 @@ class _Counts:
 
 def counted(
     tallies: Iterable[Tally],
-    deeds: Iterable[tuple[Deed, str]],
+    deeds: Iterable[tuple[ConsolidationEffect, str]],
     memories: Mapping[str, SemanticMemory],
     policy: DigestPolicy,
 ) -> tuple[Tally, ...]:
@@ -114,19 +114,19 @@ def _warning(tally: Tally, share: float, why: str) -> str:
     )
 
 
-def _one(deed: Deed, memory: SemanticMemory, policy: DigestPolicy) -> _Counts:
+def _one(deed: ConsolidationEffect, memory: SemanticMemory, policy: DigestPolicy) -> _Counts:
     match deed:
-        case Deed.STORED:
+        case ConsolidationEffect.STORED:
             return _Counts(
                 stored=1,
                 disputed=int(bool(memory.disputed_with)),
                 dropped_quotes=int(not memory.evidence),
             )
-        case Deed.CONFIRMED:
+        case ConsolidationEffect.CONFIRMED:
             return _Counts(confirmed=1)
-        case Deed.PRUNED:
+        case ConsolidationEffect.PRUNED:
             return _Counts(pruned=1)
-        case Deed.SUPERSEDED:
+        case ConsolidationEffect.SUPERSEDED:
             return _Counts(superseded_soon=int(_soon(memory, policy)))
 
 
@@ -170,7 +170,7 @@ class GuidelineWriter:
     async def learn(
         self,
         composer: Composer,
-        deeds: Sequence[tuple[Deed, str]],
+        deeds: Sequence[tuple[ConsolidationEffect, str]],
         operation: str,
         policy: DigestPolicy,
     ) -> Put:

@@ -170,18 +170,18 @@ _MOST_NAMES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Clues:
+class MentionEvidence:
     """What texts tell about names."""
 
     mentions: tuple[Mention, ...] = ()
     equations: tuple[Equation, ...] = ()
 
-    def plus(self, other: Clues) -> Clues:
+    def plus(self, other: MentionEvidence) -> MentionEvidence:
         """Both together."""
-        return Clues(self.mentions + other.mentions, self.equations + other.equations)
+        return MentionEvidence(self.mentions + other.mentions, self.equations + other.equations)
 
 
-def clues_in(text: str, source_id: str, speaker: str | None = None) -> Clues:
+def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEvidence:
     """What one text tells.
 
     Args:
@@ -202,7 +202,7 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> Clues:
     if not found and text == text.lower() and (lower := _LOWER_NAME.match(text)):
         # Who writes everything in lower case writes names so too.
         mentions.append(Mention(name=lower.group(1), source_id=source_id))
-    return Clues(tuple(mentions), tuple(_equations(marked, found, source_id)))
+    return MentionEvidence(tuple(mentions), tuple(_equations(marked, found, source_id)))
 
 
 def _placed(text: str, found: Sequence[Found]) -> list[Found]:
@@ -344,14 +344,16 @@ def _equations(marked: str, found: Sequence[Found], source_id: str) -> list[Equa
 # --- which names a memory and a turn tell about
 
 
-def memory_clues(memory: SemanticMemory) -> Clues:
+def memory_clues(memory: SemanticMemory) -> MentionEvidence:
     """What the words, entities and slot of a memory tell about names."""
     return _clues(memory.id, memory.content, memory.entities, memory.slot)
 
 
 # A rebuild asks for the same memories with each entity that they could name.
 @lru_cache(maxsize=4096)
-def _clues(memory_id: str, content: str, entities: tuple[str, ...], slot: Slot | None) -> Clues:
+def _clues(
+    memory_id: str, content: str, entities: tuple[str, ...], slot: Slot | None
+) -> MentionEvidence:
     told = clues_in(content, memory_id)
     subject = slot.subject if slot is not None and slot.subject != USER else None
     wanted = {key for name in entities for key in _keys(name)}
@@ -364,19 +366,19 @@ def _clues(memory_id: str, content: str, entities: tuple[str, ...], slot: Slot |
     kind = KIND_OF_OBJECT.get(held_predicate(slot)) if slot is not None else None
     if kind is not None and slot is not None:
         mentions = {key: _of_kind(m, kind, slot.object) for key, m in mentions.items()}
-    return Clues(tuple(m for m in mentions.values() if _is_no_user(m)), told.equations)
+    return MentionEvidence(tuple(m for m in mentions.values() if _is_no_user(m)), told.equations)
 
 
-def episode_clues(episodes: Iterable[Episode]) -> Clues:
+def episode_clues(episodes: Iterable[Episode]) -> MentionEvidence:
     """What turns say about names; what assistants and tools say is not asked."""
-    told = Clues()
+    told = MentionEvidence()
     for episode in episodes:
         if episode.role == "user" or episode.speaker:
             told = told.plus(clues_in(episode.content, episode.id, episode.speaker))
     return told
 
 
-def related_to(told: Clues, words: Set[str]) -> Clues:
+def related_to(told: MentionEvidence, words: Set[str]) -> MentionEvidence:
     """What matters: names that share a word with ``words``, and people who are introduced."""
     equations = tuple(e for e in told.equations if e.same or _shares(e, words))
     named = {name_key(n) for e in equations for n in (e.first, e.second)}
@@ -385,7 +387,7 @@ def related_to(told: Clues, words: Set[str]) -> Clues:
         for m in told.mentions
         if name_key(m.name) in named or name_words(m.name) & words or is_noted(m)
     )
-    return Clues(mentions, equations)
+    return MentionEvidence(mentions, equations)
 
 
 def is_noted(mention: Mention) -> bool:

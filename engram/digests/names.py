@@ -192,7 +192,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class NameParts:
     """A name taken for a person's.
 
     Attributes:
@@ -226,7 +226,7 @@ def name_key(name: str) -> str:
     return " ".join(word.rstrip(".") for word in normalise(name).split())
 
 
-def parts_of(name: str) -> Parts:
+def parts_of(name: str) -> NameParts:
     """The parts of a person's name."""
     words = name_key(name).split()
     title = ""
@@ -236,14 +236,14 @@ def parts_of(name: str) -> Parts:
     if seniority:
         words = words[:-1]
     if not words:
-        return Parts(title=title)
+        return NameParts(title=title)
     if len(words) == 1:
         only = words[0]
-        return Parts(title, "" if title else only, only if title else "", seniority)
-    return Parts(title, words[0], words[-1], seniority)
+        return NameParts(title, "" if title else only, only if title else "", seniority)
+    return NameParts(title, words[0], words[-1], seniority)
 
 
-def agree(first: Parts, second: Parts) -> bool:
+def agree(first: NameParts, second: NameParts) -> bool:
     """Whether one person can bear both names: nothing in them contradicts."""
     return (
         not ({first.title, second.title} & MALE and {first.title, second.title} & FEMALE)

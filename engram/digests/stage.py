@@ -11,7 +11,13 @@ from engram.contracts.consolidation import DigestOutput
 from engram.digests.boxes import BoxWriter
 from engram.digests.entities import Entity, Register, resolve
 from engram.digests.guidelines import GuidelineWriter, current_guidance
-from engram.digests.mentions import Clues, episode_clues, memory_clues, name_words, related_to
+from engram.digests.mentions import (
+    MentionEvidence,
+    episode_clues,
+    memory_clues,
+    name_words,
+    related_to,
+)
 from engram.digests.names import name_key
 from engram.digests.profiles import (
     BEHAVIOUR,
@@ -29,7 +35,7 @@ from engram.digests.profiles import (
 from engram.digests.store import DigestStore, Put
 from engram.digests.topics import TopicWriter
 from engram.digests.versions import Composer, Draft
-from engram.domain.digests import Deed, ProfileDetail
+from engram.domain.digests import ConsolidationEffect, ProfileDetail
 from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
@@ -72,8 +78,8 @@ class _Known:
         return [m.detail for m in self.profiles if isinstance(m.detail, ProfileDetail)]
 
     @property
-    def clues(self) -> Clues:
-        return Clues(
+    def clues(self) -> MentionEvidence:
+        return MentionEvidence(
             tuple(mention for d in self.details for mention in d.mentions),
             tuple(equation for d in self.details for equation in d.equations),
         )
@@ -97,9 +103,9 @@ class ProfileWriter:
             entities = await self._entities(composer, touched, told, known, policy)
         return entities.plus(await self._user(composer, touched, policy))
 
-    async def _known(self, scope: Scope, touched: Touched) -> tuple[_Known, Clues]:
+    async def _known(self, scope: Scope, touched: Touched) -> tuple[_Known, MentionEvidence]:
         """The profiles whose names could be one with those touched; the clues that are new."""
-        named = Clues()
+        named = MentionEvidence()
         for memory in touched.memories.values():
             named = named.plus(memory_clues(memory))
         said = episode_clues(e for e in touched.episodes.values() if not e.is_test)
@@ -123,7 +129,7 @@ class ProfileWriter:
         self,
         composer: Composer,
         touched: Touched,
-        told: Clues,
+        told: MentionEvidence,
         known: _Known,
         policy: DigestPolicy,
     ) -> Put:
@@ -217,14 +223,14 @@ def _names(register: Register, memory: SemanticMemory, entity: Entity) -> bool:
     return any(bearer is not None and bearer.key == entity.key for bearer in bearers)
 
 
-def _lookup_keys(told: Clues) -> set[str]:
+def _lookup_keys(told: MentionEvidence) -> set[str]:
     names = [m.name for m in told.mentions]
     names += [name for e in told.equations for name in (e.first, e.second)]
     identifiers = {i for m in told.mentions for i in m.identifiers}
     return {f"part:{word}" for name in names for word in name_words(name)} | identifiers
 
 
-def _affected(register: Register, told: Clues, known: _Known) -> list[Entity]:
+def _affected(register: Register, told: MentionEvidence, known: _Known) -> list[Entity]:
     """Those that something new names, and those whose names are others than before."""
     new = {e.key for m in told.mentions if (e := register.entity_of(m)) is not None}
     stored = {detail.entity: name_keys(detail) for detail in known.details}
@@ -338,7 +344,7 @@ class Digests:
     async def learn(
         self,
         composer: Composer,
-        deeds: Sequence[tuple[Deed, str]],
+        deeds: Sequence[tuple[ConsolidationEffect, str]],
         operation: str,
         policy: DigestPolicy,
     ) -> DigestOutput:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 # --- guidance from what became of earlier memories. Conservative: it only ever warns
 
 
-class Deed(StrEnum):
+class ConsolidationEffect(StrEnum):
     """What consolidation did with a memory."""
 
     STORED = "stored"

@@ -40,7 +40,7 @@ def derived_id(scope: Scope, memory_type: str, identity: str, generation: int) -
     return _derive("derived", scope.namespace, scope.user_id, memory_type, identity, generation)
 
 
-def apart(identity: str, *, is_test: bool) -> str:
+def with_test_namespace(identity: str, *, is_test: bool) -> str:
     """``identity``, told apart for what test turns state.
 
     So a test memory and a real one of the same words never meet: neither hides,

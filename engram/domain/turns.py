@@ -217,7 +217,7 @@ _ASSISTANT = "assistant"
 _MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.IGNORECASE)
 
 
-def testifies(episode: Episode) -> bool:
+def is_first_party(episode: Episode) -> bool:
     """Whether what the turn says is said by a person about themselves.
 
     Users do. Of the assistant's turns only those of a named person do: a recorded
@@ -230,6 +230,6 @@ def testifies(episode: Episode) -> bool:
     return episode.role == _ASSISTANT and named
 
 
-def own_words(episode: Episode) -> Episode:
+def without_injected_context(episode: Episode) -> Episode:
     """The turn without recalled memories that stand in it: those are no news of anybody."""
     return episode.model_copy(update={"content": without_context_blocks(episode.content)})

@@ -17,7 +17,7 @@ from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.errors import OwnerUnavailable, needs_extra
-from engram.logging import quiet_unless_configured
+from engram.logging import configure_default_logging
 from engram.ports import Clock
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -120,7 +120,7 @@ async def open(
         EmbeddedPartMissing: the extra ``embedded`` is not installed.
         SchemaMismatch: the folder belongs to another schema version or embedder.
     """
-    quiet_unless_configured()
+    configure_default_logging()
     active = _settings(settings, path, confidence_weights)
     scope = Scope.of(namespace or active.namespace, user_id)
     now = clock or system_clock

@@ -190,7 +190,7 @@ def read(
         turn.hide(hidden)
 
 
-def began(sentence: str, said_at: datetime) -> datetime | None:
+def start_date_of(sentence: str, said_at: datetime) -> datetime | None:
     """The moment at which what a sentence tells began; None if it names none that is past.
 
     A month or year that is named counts before a day, and stands for its first day. Days

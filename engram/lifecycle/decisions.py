@@ -37,8 +37,8 @@ from engram.lifecycle.policies import (
     tier_of,
     verification_of,
 )
-from engram.lifecycle.table import ERASED, TABLE, Aspect, Event, Row
-from engram.lifecycle.windows import Ground, Window
+from engram.lifecycle.table import ERASED, TABLE, Aspect, Event, TransitionRule
+from engram.lifecycle.windows import PolicyContext, Window
 
 # --- running the table: what becomes of a memory now, and when to look at it next
 
@@ -46,7 +46,7 @@ RULES_VERSION: Final = 1
 """Raised when the code decides otherwise than before, so that every memory is looked at again."""
 
 _MOST_TRANSITIONS: Final = len(TABLE)
-_ByState: TypeAlias = tuple[tuple[Aspect, Mapping[str, Sequence[tuple[int, Row]]]], ...]
+_ByState: TypeAlias = tuple[tuple[Aspect, Mapping[str, Sequence[tuple[int, TransitionRule]]]], ...]
 
 
 class Transition(BaseModel):
@@ -96,7 +96,7 @@ class Rulebook:
         self.rules: Final = rules
         self.policy: Final[DecayPolicy] = policy_for(rules, namespace)
         self.fingerprint: Final = _fingerprint(rules, self.policy.name)
-        self._ground = Ground(rules, self.policy)
+        self._ground = PolicyContext(rules, self.policy)
         self._rows = tuple(row for row in TABLE if row.enabled(rules, self.policy.name))
         self._timed = {
             (kind, status): self._by_state(kind, status)
@@ -161,14 +161,14 @@ class Rulebook:
 
     def _by_state(self, kind: MemoryType, status: MemoryStatus) -> _ByState:
         """The rows of time for such memories: by aspect, then by its state, each with its rank."""
-        found: dict[Aspect, dict[str, list[tuple[int, Row]]]] = {}
+        found: dict[Aspect, dict[str, list[tuple[int, TransitionRule]]]] = {}
         for rank, row in enumerate(self._rows):
             if row.event is Event.TIME and kind in row.types and status in row.statuses:
                 for state in row.sources:
                     found.setdefault(row.aspect, {}).setdefault(state, []).append((rank, row))
         return tuple((aspect, states) for aspect, states in found.items())
 
-    def _due(self, memory: AnyMemory, now: datetime) -> Row | None:
+    def _due(self, memory: AnyMemory, now: datetime) -> TransitionRule | None:
         due = [
             (window.start, rank, row)
             for rank, row, window in self._windows(memory)
@@ -177,7 +177,7 @@ class Rulebook:
         # No two rows have one rank.
         return min(due)[2] if due else None
 
-    def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, Row, Window]]:
+    def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, TransitionRule, Window]]:
         # Every stored turn passes here, so only the rows that can matter are looked at.
         protected = memory.policy_class is PolicyClass.PROTECTED
         for aspect, states in self._timed[memory.type, memory.status]:
@@ -188,7 +188,7 @@ class Rulebook:
                 if window is not None:
                     yield rank, row, window
 
-    def _fits(self, memory: AnyMemory, row: Row) -> bool:
+    def _fits(self, memory: AnyMemory, row: TransitionRule) -> bool:
         return (
             memory.type in row.types
             and memory.status in row.statuses
@@ -196,7 +196,7 @@ class Rulebook:
             and not (row.takes and memory.policy_class is PolicyClass.PROTECTED)
         )
 
-    def _transition(self, memory: AnyMemory, row: Row, now: datetime) -> Transition:
+    def _transition(self, memory: AnyMemory, row: TransitionRule, now: datetime) -> Transition:
         why = f"{row.condition} ({row.origin})"
         if row.name in {"retention", "energy"}:
             why = f"{why}: {self.policy.explain(memory, now)}"
@@ -260,11 +260,11 @@ def state_of(memory: AnyMemory, aspect: Aspect, rules: LifecycleRules) -> str:
             return policy_class(memory, rules)
 
 
-def _applied(memory: AnyMemory, row: Row, now: datetime) -> AnyMemory:
+def _applied(memory: AnyMemory, row: TransitionRule, now: datetime) -> AnyMemory:
     return memory.model_copy(update=_changes(memory, row, now))
 
 
-def _changes(memory: AnyMemory, row: Row, now: datetime) -> dict[str, Any]:
+def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str, Any]:
     match row.aspect:
         case Aspect.STATUS:
             return _new_status(memory, MemoryStatus(row.target), now)

@@ -109,7 +109,7 @@ class _DueListing:
 
 
 @dataclass(slots=True)
-class DueWalk:
+class DueScan:
     """What is due of one user, page by page.
 
     Args:

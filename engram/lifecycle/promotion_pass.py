@@ -30,7 +30,7 @@ from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.decisions import end_session
-from engram.lifecycle.due import STAGES, DueWalk, of_population, review_stamp, to_consider
+from engram.lifecycle.due import STAGES, DueScan, of_population, review_stamp, to_consider
 from engram.lifecycle.promotion import Promotion, following, is_habit, promotable, promoted
 from engram.lifecycle.review import MOST_AT_ONCE, Reviewer, Steps
 from engram.lifecycle.table import Aspect
@@ -276,7 +276,7 @@ class Promoter:
             return await self._knowledge(request, position)
         if request.rules.policy_name(request.scope.namespace) != "energy":
             return _report(request), WalkPosition(stage=_KNOWLEDGE)
-        walk = DueWalk(
+        walk = DueScan(
             self.repository, request.scope, request.rules, request.now, request.population
         )
         memories, after = await walk.page(position, request.batch)

@@ -20,7 +20,7 @@ from engram.contracts.lifecycle import (
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.lifecycle.decisions import Rulebook, Transition, rulebook
-from engram.lifecycle.due import DueWalk, review_stamp
+from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.table import Aspect
 from engram.ports import MaintenanceRepository
 from engram.storage.updates import NewWriteId, update_memories
@@ -94,7 +94,7 @@ class Reviewer:
             begun: How far an earlier attempt came.
             progress: Told after each batch how far this one is.
         """
-        walk = DueWalk(
+        walk = DueScan(
             self.repository, request.scope, request.rules, request.now, request.population
         )
         nothing = DecayReport(dry_run=request.dry_run, population=request.population)

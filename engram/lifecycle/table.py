@@ -83,7 +83,7 @@ def _erasing(rules: LifecycleRules, _: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TransitionRule:
     """One row of the table.
 
     Attributes:
@@ -127,8 +127,8 @@ _NOT_LEFT: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
 
 def _leaves(
     name: str, target: str, condition: str, origin: str, when: windows.WindowOf, **more: object
-) -> Row:
-    return Row(
+) -> TransitionRule:
+    return TransitionRule(
         name,
         Event.TIME,
         Aspect.STATUS,
@@ -149,8 +149,8 @@ def _matures(
     condition: str,
     when: windows.WindowOf,
     types: tuple[MemoryType, ...] = STORED_TYPES,
-) -> Row:
-    return Row(
+) -> TransitionRule:
+    return TransitionRule(
         name, Event.TIME, Aspect.LIFECYCLE, sources, target, condition, "D6", when, types=types
     )
 
@@ -163,13 +163,13 @@ def _by_hand(
     condition: str,
     origin: str,
     **more: object,
-) -> Row:
+) -> TransitionRule:
     more.setdefault("statuses", _ALL)
     name = f"{event.value}_{target}"
-    return Row(name, event, aspect, sources, target, condition, origin, **more)  # type: ignore[arg-type]  # statuses and types only
+    return TransitionRule(name, event, aspect, sources, target, condition, origin, **more)  # type: ignore[arg-type]  # statuses and types only
 
 
-TABLE: Final[tuple[Row, ...]] = (
+TABLE: Final[tuple[TransitionRule, ...]] = (
     # --- leaving the answers
     _leaves(
         "time_to_live",
@@ -229,7 +229,7 @@ TABLE: Final[tuple[Row, ...]] = (
         windows.debris,
         types=_DERIVED,
     ),
-    Row(
+    TransitionRule(
         "erase",
         Event.TIME,
         Aspect.STATUS,
@@ -268,7 +268,7 @@ TABLE: Final[tuple[Row, ...]] = (
         windows.used,
         types=_DERIVED,
     ),
-    Row(
+    TransitionRule(
         "grown_stale",
         Event.TIME,
         Aspect.LIFECYCLE,
@@ -293,7 +293,7 @@ TABLE: Final[tuple[Row, ...]] = (
         "its status is active again",
         windows.at_once,
     ),
-    Row(
+    TransitionRule(
         "replaced",
         Event.TIME,
         Aspect.LIFECYCLE,
@@ -306,7 +306,7 @@ TABLE: Final[tuple[Row, ...]] = (
         enabled=_erasing,
     ),
     # --- tiers, under the energy policy
-    Row(
+    TransitionRule(
         "to_short_term",
         Event.TIME,
         Aspect.TIER,
@@ -317,7 +317,7 @@ TABLE: Final[tuple[Row, ...]] = (
         windows.reached_short_term,
         enabled=_energy,
     ),
-    Row(
+    TransitionRule(
         "to_long_term",
         Event.TIME,
         Aspect.TIER,
@@ -328,7 +328,7 @@ TABLE: Final[tuple[Row, ...]] = (
         windows.reached_long_term,
         enabled=_energy,
     ),
-    Row(
+    TransitionRule(
         "session_end",
         Event.SESSION_ENDED,
         Aspect.TIER,
@@ -340,7 +340,7 @@ TABLE: Final[tuple[Row, ...]] = (
         enabled=_energy,
     ),
     # --- placement
-    Row(
+    TransitionRule(
         "cooled",
         Event.TIME,
         Aspect.PLACEMENT,
@@ -352,7 +352,7 @@ TABLE: Final[tuple[Row, ...]] = (
         takes=True,
         enabled=_placing,
     ),
-    Row(
+    TransitionRule(
         "warmed",
         Event.TIME,
         Aspect.PLACEMENT,

@@ -45,31 +45,31 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PolicyContext:
     """What a rule decides by besides the memory."""
 
     rules: LifecycleRules
     policy: DecayPolicy
 
 
-WindowOf = Callable[[AnyMemory, Ground], Window | None]
+WindowOf = Callable[[AnyMemory, PolicyContext], Window | None]
 
 
 def _from(moment: datetime | None) -> Window | None:
     return None if moment is None else Window(moment)
 
 
-def time_to_live_over(memory: AnyMemory, ground: Ground) -> Window | None:
+def time_to_live_over(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its own end, or that of its type, has come."""
     return _from(expires_at(memory, ground.rules))
 
 
-def faded(memory: AnyMemory, ground: Ground) -> Window | None:
+def faded(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its worth under the decay policy lies below the threshold."""
     return _from(ground.policy.leaves_at(memory))
 
 
-def never_confirmed(memory: AnyMemory, ground: Ground) -> Window | None:
+def never_confirmed(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Speculative, and so many days old."""
     rules = ground.rules.expiry
     if isinstance(memory, Episode) or is_supported(memory):
@@ -79,7 +79,7 @@ def never_confirmed(memory: AnyMemory, ground: Ground) -> Window | None:
     return _from(later(told_at(memory), days=rules.speculative_days))
 
 
-def commitment_over(memory: AnyMemory, ground: Ground) -> Window | None:
+def commitment_over(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """A resolved commitment, so many days later."""
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         return None
@@ -90,7 +90,7 @@ def commitment_over(memory: AnyMemory, ground: Ground) -> Window | None:
     return _from(later(since, days=ground.rules.expiry.commitment_days))
 
 
-def old_and_unused(memory: AnyMemory, ground: Ground) -> Window | None:
+def old_and_unused(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Old, unimportant, hardly recalled, and of no category that stays."""
     rules = ground.rules.archival
     if not isinstance(memory, Fact | SemanticMemory) or _confirmed_by_user(memory):
@@ -104,7 +104,7 @@ def old_and_unused(memory: AnyMemory, ground: Ground) -> Window | None:
     return _from(None if aged is None else aged + _TICK)
 
 
-def debris(memory: AnyMemory, ground: Ground) -> Window | None:
+def debris(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Old, never recalled, and with an effective confidence below the floor."""
     if isinstance(memory, Episode) or memory.access_count or memory.last_accessed_at is not None:
         return None
@@ -125,19 +125,19 @@ def debris(memory: AnyMemory, ground: Ground) -> Window | None:
     return Window(max(low, aged) + _TICK)
 
 
-def kept_long_enough(memory: AnyMemory, ground: Ground) -> Window | None:
+def kept_long_enough(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Out of the answers for as long as the explicit retention setting says."""
     left = memory.expired_at or memory.archived_at
     days = ground.rules.expiry.erase_after_days
     return None if left is None or days <= 0 else _from(later(left, days=days))
 
 
-def at_once(memory: AnyMemory, ground: Ground) -> Window | None:
+def at_once(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Always; the states in the table say the rest."""
     return Window(memory.created_at)
 
 
-def supported(memory: AnyMemory, ground: Ground) -> Window | None:
+def supported(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """A second turn says the same, or the user confirmed it; nobody disputes it."""
     if not is_supported(memory) or is_disputed(memory):
         return None
@@ -147,7 +147,7 @@ def supported(memory: AnyMemory, ground: Ground) -> Window | None:
     return Window(memory.created_at)
 
 
-def used(memory: AnyMemory, ground: Ground) -> Window | None:
+def used(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """It was recalled, and nobody disputes it."""
     recalled = memory.last_accessed_at
     if recalled is None or not memory.access_count or is_disputed(memory):
@@ -159,17 +159,17 @@ def used(memory: AnyMemory, ground: Ground) -> Window | None:
     )
 
 
-def doubted(memory: AnyMemory, ground: Ground) -> Window | None:
+def doubted(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """The user, or another memory that nothing settles, speaks against it."""
     return Window(memory.created_at) if is_disputed(memory) else None
 
 
-def grown_stale(memory: AnyMemory, ground: Ground) -> Window | None:
+def grown_stale(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """The decay score has reached the setting."""
     return _from(stale_at(memory, ground.rules.value, ground.policy))
 
 
-def fresh_again(memory: AnyMemory, ground: Ground) -> Window | None:
+def fresh_again(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Used again, or under other rules: the decay score lies below the setting."""
     start = ground.policy.falls_from(memory)
     if policy_class(memory, ground.rules) is PolicyClass.PROTECTED:
@@ -178,7 +178,7 @@ def fresh_again(memory: AnyMemory, ground: Ground) -> Window | None:
     return None if stale is not None and stale <= start else Window(start, stale)
 
 
-def not_worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
+def not_worth_keeping_hot(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Old enough, and its placement value at or below the lower threshold."""
     placing = ground.rules.placement
     aged = later(memory.created_at, days=placing.cold_after_days)
@@ -186,7 +186,7 @@ def not_worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
     return None if aged is None or low is None else Window(max(aged, low))
 
 
-def worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
+def worth_keeping_hot(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its placement value at or above the upper threshold, or protected."""
     start = touched_at(memory)
     if policy_class(memory, ground.rules) is PolicyClass.PROTECTED:
@@ -196,17 +196,17 @@ def worth_keeping_hot(memory: AnyMemory, ground: Ground) -> Window | None:
     return Window(start, _crossing(memory, ground, ground.rules.placement.hot_at))
 
 
-def reached_short_term(memory: AnyMemory, ground: Ground) -> Window | None:
+def reached_short_term(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its energy once reached the threshold."""
     return _reached(memory, ground.rules.energy.to_short_term)
 
 
-def reached_long_term(memory: AnyMemory, ground: Ground) -> Window | None:
+def reached_long_term(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its energy once reached the threshold."""
     return _reached(memory, ground.rules.energy.to_long_term)
 
 
-def lively_at_session_end(memory: AnyMemory, ground: Ground) -> Window | None:
+def lively_at_session_end(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Its energy still reaches the lower threshold of a session's end."""
     energy = Energy(ground.rules.energy)
     value, at = energy.written(memory)
@@ -232,7 +232,7 @@ def _confirmed_by_user(memory: AnyMemory) -> bool:
     return memory.confidence.verification is Verification.USER_CONFIRMED
 
 
-def _crossing(memory: AnyMemory, ground: Ground, threshold: float) -> datetime | None:
+def _crossing(memory: AnyMemory, ground: PolicyContext, threshold: float) -> datetime | None:
     """When the placement value, which never rises by itself, has come down to the threshold."""
 
     def low(days: float) -> bool:

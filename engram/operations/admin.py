@@ -38,7 +38,14 @@ from engram.lifecycle.policies import (
 )
 from engram.lifecycle.promotion import promotable
 from engram.lifecycle.repairs import Repairer, health, pages, validate
-from engram.operations.registry import AboutMemory, ActOn, Operation, Question, handles, meant
+from engram.operations.registry import (
+    AboutMemory,
+    ActOn,
+    Operation,
+    Question,
+    handles,
+    resolve_target,
+)
 from engram.ports import Clock, Equals, MemoryRepository, Missing
 from engram.storage.updates import NewWriteId, one_memory
 
@@ -454,7 +461,7 @@ class InspectionHandlers:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory, and only those may be mended.
         """
-        await meant(self._repository, scope, asked)
+        await resolve_target(self._repository, scope, asked)
         repairer = Repairer(self._repository, self._book(scope), self._new_write_id)
         now = self._clock()
         found = tuple(await repairer.findings(scope, asked.memory_id, now))

@@ -28,7 +28,7 @@ from engram.operations.registry import (
     Question,
     handles,
     handles_each,
-    meant,
+    resolve_target,
 )
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.context import Briefed, Briefing
@@ -172,7 +172,7 @@ class LifecycleHandlers:
                 the kind can be said of it.
         """
         now = self._clock()
-        before = await meant(self._repository, scope, asked)
+        before = await resolve_target(self._repository, scope, asked)
         if action.makes_habits and isinstance(before, SemanticMemory):
             return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
         if asked.dry_run:

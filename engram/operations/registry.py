@@ -307,7 +307,7 @@ class Acted(BaseModel):
     dry_run: bool = False
 
 
-async def meant(repository: MemoryRepository, scope: Scope, asked: ActOn) -> AnyMemory:
+async def resolve_target(repository: MemoryRepository, scope: Scope, asked: ActOn) -> AnyMemory:
     """The memory that is to be acted on.
 
     Raises:

@@ -18,7 +18,7 @@ from engram.ports import MemoryRepository, Reranker
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import explain, score, weighted
-from engram.recall.search import Pool, Question, Reach, RecallEmbedder, Search
+from engram.recall.search import Pool, Question, RecallEmbedder, Search, SearchBudget
 from engram.recall.stages import (
     Covers,
     Negations,
@@ -112,24 +112,24 @@ class Recaller:
             enough = len(chosen) >= question.request.limit
             if enough or more == MORE_ROUNDS or not pool.cut:
                 break
-            reach = Reach(
+            reach = SearchBudget(
                 min(reach.candidates * MORE_CANDIDATES, MOST_CANDIDATES),
                 min(reach.pool * MORE_CANDIDATES, MOST_CANDIDATES),
             )
         return chosen
 
-    def _first_reach(self, question: Question) -> Reach:
+    def _first_reach(self, question: Question) -> SearchBudget:
         wanted = question.request.limit
         view = question.visibility
-        return Reach(
+        return SearchBudget(
             candidates=max(self._settings.recall_candidates, 2 * wanted),
             pool=max(self._settings.recall_pool, 3 * wanted),
             # Today almost everything counts; then, most of what is stored may not.
             loosely=view.as_of is None and view.valid_at is None,
         )
 
-    async def _bring_up(self, question: Question, reach: Reach) -> Pool:
-        pool = await self._search.bring_up(question, reach)
+    async def _bring_up(self, question: Question, reach: SearchBudget) -> Pool:
+        pool = await self._search.retrieve_candidates(question, reach)
         counting = tuple(one for one in pool.found if self._passes(question, one.memory))
         return Pool(counting, pool.cut)
 
@@ -154,7 +154,7 @@ class Recaller:
         wanted = question.request.limit
         stride = wanted + wanted // 2 + 1
         passing = [
-            *await self._outdated.put_behind(
+            *await self._outdated.demote_outdated(
                 question, passing[:stride], lambda memory: self._passes_all(question, memory)
             ),
             *passing[stride:],

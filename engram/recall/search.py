@@ -153,13 +153,13 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class SearchBudget:
     """How far to look.
 
     Attributes:
         candidates: Matches per type and side.
         pool: How many of them are read.
-        loosely: Leave to the reader which memories count; see :meth:`Search.bring_up`.
+        loosely: Leave to the reader which memories count; see :meth:`Search.retrieve_candidates`.
     """
 
     candidates: int
@@ -182,7 +182,7 @@ class Search:
     repository: MemoryRepository
     embedder: RecallEmbedder
 
-    async def bring_up(self, question: Question, reach: Reach) -> Pool:
+    async def retrieve_candidates(self, question: Question, reach: SearchBudget) -> Pool:
         """Up to ``reach.pool`` candidates of all types.
 
         Conditions that almost every memory fulfils (being active, no test) double
@@ -205,7 +205,7 @@ class Search:
             cut=len(matches) > len(chosen) or was_cut(matches, reach.candidates),
         )
 
-    async def _matches(self, question: Question, reach: Reach) -> Sequence[Match]:
+    async def _matches(self, question: Question, reach: SearchBudget) -> Sequence[Match]:
         request = question.request
         conditions = {
             kind: asked_for(request, kind)

@@ -214,7 +214,7 @@ class Outdated:
     repository: MemoryRepository
     factor: float
 
-    async def put_behind(
+    async def demote_outdated(
         self,
         question: Question,
         found: Sequence[Ranked],

@@ -18,10 +18,10 @@ from engram.server.middleware import (
     HEADER,
     MEDIA_TYPE,
     Admission,
-    BoundedBody,
-    Door,
+    AuthMiddleware,
+    BodyLimitMiddleware,
     OwnerOnly,
-    Requests,
+    RequestLogMiddleware,
     on_engram_error,
     on_http_exception,
     on_invalid_request,
@@ -256,7 +256,7 @@ def create_app(
     public = not isinstance(admission, OwnerOnly)
     add_document(app, locked=public)
     # The last one is the outermost.
-    app.add_middleware(Door, admission=admission)
-    app.add_middleware(BoundedBody, max_bytes=max_body_bytes)
-    app.add_middleware(Requests, new_id=new_id, quietly=not public)
+    app.add_middleware(AuthMiddleware, admission=admission)
+    app.add_middleware(BodyLimitMiddleware, max_bytes=max_body_bytes)
+    app.add_middleware(RequestLogMiddleware, new_id=new_id, quietly=not public)
     return app

@@ -182,7 +182,7 @@ _PLACE: Final = "engram.server.visitor"
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class McpCaller:
     """Who calls, as the HTTP door has found out.
 
     Attributes:
@@ -200,7 +200,7 @@ class Visitors:
     """:class:`Memories` of whoever sends the message that is being served."""
 
     def __init__(self) -> None:
-        self._serving: ContextVar[Visitor] = ContextVar("engram_mcp_visitor")
+        self._serving: ContextVar[McpCaller] = ContextVar("engram_mcp_visitor")
 
     async def identify(
         self, ctx: ServerRequestContext[None, Any], call_next: CallNext
@@ -236,15 +236,15 @@ class Visitors:
         return self._serving.get().session_id
 
 
-def announce(scope: AsgiScope, visitor: Visitor) -> None:
+def announce(scope: AsgiScope, visitor: McpCaller) -> None:
     """Note on a request who calls."""
     scope[_PLACE] = visitor
 
 
-def visitor_of(scope: Mapping[str, Any]) -> Visitor:
+def visitor_of(scope: Mapping[str, Any]) -> McpCaller:
     """Who calls; a request without a visitor is not served."""
     visitor = scope.get(_PLACE)
-    if not isinstance(visitor, Visitor):
+    if not isinstance(visitor, McpCaller):
         raise AccessDenied("The request has not been admitted.")
     return visitor
 
@@ -259,7 +259,7 @@ class _Endpoint:
 
     def __init__(
         self,
-        visitor_of: Callable[[Scope], Visitor],
+        visitor_of: Callable[[Scope], McpCaller],
         handle: ASGIApp,
     ) -> None:
         self._visitor_of = visitor_of
@@ -272,7 +272,7 @@ class _Endpoint:
 
 @asynccontextmanager
 async def mounted(
-    app: Starlette, visitor_of: Callable[[Scope], Visitor], path: str = PATH
+    app: Starlette, visitor_of: Callable[[Scope], McpCaller], path: str = PATH
 ) -> AsyncIterator[None]:
     """Let ``app`` answer MCP clients at ``path`` while the block runs.
 

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 import structlog
 from pydantic import Field
 
-from engram.client.engine import Keeper
+from engram.client.engine import TaskBoundContext
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
@@ -58,7 +58,7 @@ class MemoryAccess:
     def __init__(self, opener: Callable[[], AbstractAsyncContextManager[MemoryStore]]) -> None:
         self._opener = opener
         self._opening = asyncio.Lock()
-        self._keeper: Keeper[MemoryStore] | None = None
+        self._keeper: TaskBoundContext[MemoryStore] | None = None
         self._memory: MemoryStore | None = None
 
     @classmethod
@@ -101,7 +101,7 @@ class MemoryAccess:
             # Whoever waited here finds what another call has opened.
             if self._memory is None or self._memory is instead_of:
                 await self._let_go()
-                self._keeper = Keeper(self._opener())
+                self._keeper = TaskBoundContext(self._opener())
                 self._memory = await self._keeper.open()
             return self._memory
 

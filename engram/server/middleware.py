@@ -166,7 +166,7 @@ _PLAIN: Final = frozenset({"/mcp", "/openapi.json"})
 _log = structlog.get_logger("engram.server")
 
 
-class Requests:
+class RequestLogMiddleware:
     """ASGI middleware: names each request, in its answer and in every line of the log.
 
     The line at the end says the method, the address as it is documented, the
@@ -393,7 +393,7 @@ class RateLimit:
         )
 
 
-class BoundedBody:
+class BodyLimitMiddleware:
     """ASGI middleware: refuses large bodies, and answers what nobody foresaw.
 
     Args:
@@ -538,7 +538,7 @@ def _name(url: str) -> str | None:
         return None
 
 
-class Door:
+class AuthMiddleware:
     """ASGI middleware: lets in whom the admission lets in.
 
     Args:

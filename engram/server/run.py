@@ -44,20 +44,20 @@ async def mcp_mounted(
     """
     try:
         from engram.server import mcp_server  # noqa: PLC0415 - an optional part
-        from engram.server.mcp_server import Visitor  # noqa: PLC0415 - same
+        from engram.server.mcp_server import McpCaller  # noqa: PLC0415 - same
     except ModuleNotFoundError as error:
         _log.info("MCP is not served", missing=error.name, extra="mcp")
         yield None
         return
 
-    def visitor_of(scope: AsgiScope) -> Visitor:
+    def visitor_of(scope: AsgiScope) -> McpCaller:
         caller = caller_of(scope)
         whose = caller.scope(Headers(scope=scope).get(USER_HEADER))
         memory = MemoryStore(engine, whose, settings, clock, new_id)
         # The same in every process, and after a restart: what is said twice is kept once.
         session_id = f"mcp-{caller.key_id}-{clock():%Y-%m-%d}"
         caller.require(Access.READ)
-        return Visitor(memory, caller.access or Access.READ, session_id)
+        return McpCaller(memory, caller.access or Access.READ, session_id)
 
     async with mcp_server.mounted(app, visitor_of):
         yield mcp_server.PATH

@@ -41,7 +41,6 @@ from engram.storage.points import (
     Position,
     Ranked,
     RankQuery,
-    breathing,
     check_limit,
     check_vectors,
     cut,
@@ -52,6 +51,7 @@ from engram.storage.points import (
     unique_batches,
     wider,
     write_cursor,
+    yielding_to_event_loop,
 )
 
 # --- memories that were decoded before: reading one again costs a comparison, not a validation
@@ -196,7 +196,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         stamped = stamp or self._stamp
         # All are checked before the first is written, so that bad input leaves nothing.
         prepared: dict[MemoryType, list[NewPoint]] = {}
-        async for new in breathing(memories, self.batch):
+        async for new in yielding_to_event_loop(memories, self.batch):
             check_vectors(new.vectors, self._dimensions)
             point = NewPoint(new.memory.id, new.vectors, encode(scope, stamped(new.memory)))
             prepared.setdefault(new.memory.type, []).append(point)
@@ -317,7 +317,9 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         position = read_cursor(listing, cursor) if cursor is not None else None
         # One more than asked for tells whether there is a next page.
         payloads = await self._page(scope, listing, where, position, limit + 1)
-        page = tuple([decode(payload) async for payload in breathing(payloads[:limit], 256)])
+        page = tuple(
+            [decode(payload) async for payload in yielding_to_event_loop(payloads[:limit], 256)]
+        )
         if len(payloads) <= limit:
             return Page(page, None)
         last = payloads[limit - 1]

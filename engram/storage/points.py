@@ -238,7 +238,7 @@ def unique_batches(items: list[Prepared], size: int) -> Iterator[tuple[MemoryTyp
         yield current, list(batch.values())
 
 
-async def breathing(items: Iterable[T], every: int) -> AsyncIterator[T]:
+async def yielding_to_event_loop(items: Iterable[T], every: int) -> AsyncIterator[T]:
     """The items, letting the event loop go round in between."""
     for number, item in enumerate(items):
         if number and number % every == 0:

@@ -60,7 +60,7 @@ from engram.domain.scope import Scope
 from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
 from engram.temporal.passes import PassRunner
-from engram.temporal.retry import asked_again, patiently, typed
+from engram.temporal.retry import asked_again, retry_until_answered, typed
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
 
@@ -117,7 +117,7 @@ class WorkflowGateway:
                 raise
             return ended
 
-        return await patiently(attempt, workflow_id, self._settings.encode_timeout)
+        return await retry_until_answered(attempt, workflow_id, self._settings.encode_timeout)
 
     async def working_memory(
         self, scope: Scope, session_id: str, *, include_test: bool = False
@@ -204,7 +204,7 @@ class WorkflowGateway:
             )
             return receipt
 
-        return await patiently(attempt, workflow_id, None)
+        return await retry_until_answered(attempt, workflow_id, None)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Erase everything of a user, or wait for the erasure that runs."""
@@ -223,7 +223,7 @@ class WorkflowGateway:
             )
             return receipt
 
-        return await patiently(attempt, workflow_id, None)
+        return await retry_until_answered(attempt, workflow_id, None)
 
     async def check(self) -> None:
         """Ask Temporal whether it answers.
@@ -281,7 +281,7 @@ class WorkflowGateway:
                 raise
             return answer
 
-        return await patiently(attempt, workflow_id, patience)
+        return await retry_until_answered(attempt, workflow_id, patience)
 
 
 def session_policy(settings: Settings) -> SessionPolicy:

@@ -26,7 +26,7 @@ from engram.contracts.importing import (
 from engram.domain.scope import Scope
 from engram.errors import ImportOutOfStep, TemporalNotSetUp
 from engram.settings import Settings
-from engram.temporal.retry import asked_again, patiently, typed
+from engram.temporal.retry import asked_again, retry_until_answered, typed
 
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
 _PATIENCE: Final = timedelta(hours=1)
@@ -93,7 +93,7 @@ class ImportGateway:
                 raise
             return begun
 
-        return await patiently(attempt, workflow_id, self._settings.encode_timeout)
+        return await retry_until_answered(attempt, workflow_id, self._settings.encode_timeout)
 
     async def send(self, scope: Scope, import_id: str, batch: ImportBatch) -> ImportProgress:
         """Have a batch stored; returns when it is stored and searchable.
@@ -154,7 +154,7 @@ class ImportGateway:
             )
             return answer
 
-        return await patiently(_unless_gone(attempt), workflow_id, _PATIENCE)
+        return await retry_until_answered(_unless_gone(attempt), workflow_id, _PATIENCE)
 
 
 def _unless_gone(

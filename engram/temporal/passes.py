@@ -33,7 +33,7 @@ from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
-from engram.temporal.retry import patiently, typed
+from engram.temporal.retry import retry_until_answered, typed
 
 Report = TypeVar("Report", bound=BaseModel)
 
@@ -197,7 +197,7 @@ class PassRunner:
                 answer: Report = await handle.result()
                 return answer
 
-        return await patiently(attempt, workflow_id, None)
+        return await retry_until_answered(attempt, workflow_id, None)
 
     async def _ended(self, workflow_id: str) -> None:
         handle: Any = self._client.get_workflow_handle(workflow_id)

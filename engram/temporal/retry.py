@@ -106,7 +106,7 @@ Answer = TypeVar("Answer")
 _log = structlog.get_logger("engram.client")
 
 
-async def patiently(
+async def retry_until_answered(
     attempt: Callable[[], Awaitable[Answer]], workflow_id: str, patience: timedelta | None
 ) -> Answer:
     """Repeat an update until it is answered; ids make that safe.

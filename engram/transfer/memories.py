@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.confidence import SEED_IMPORTED, Confidence, ExtractionMethod
-from engram.domain.identity import apart, content_hash, derived_id, episode_id
+from engram.domain.identity import content_hash, derived_id, episode_id, with_test_namespace
 from engram.domain.memories import (
     AnyMemory,
     Category,
@@ -187,7 +187,7 @@ class Importer:
 
 def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemory]:
     said = f"{content_hash(item.content)}@{item.timestamp.isoformat()}"
-    name = item.message_id or apart(said, is_test=item.is_test)
+    name = item.message_id or with_test_namespace(said, is_test=item.is_test)
     own: dict[str, Any] = {} if item.importance is None else {"importance": item.importance}
     common: dict[str, Any] = {
         "namespace": scope.namespace,
@@ -214,7 +214,7 @@ def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemo
     used = item.last_accessed_at
     if not item.conclusion:
         return [migrated(episode, now, last_accessed_at=used)]
-    identity = apart(content_hash(item.content), is_test=item.is_test)
+    identity = with_test_namespace(content_hash(item.content), is_test=item.is_test)
     knowledge = SemanticMemory(
         **common,
         id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),

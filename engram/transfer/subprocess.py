@@ -39,7 +39,7 @@ _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _log = structlog.get_logger("engram.transfer")
 
 
-class Aside:
+class PreparationSubprocess:
     """Prepares in a second process; in this one where that is not to be had.
 
     Args:
@@ -191,7 +191,9 @@ async def preparing(embedder: Embedder, settings: Settings) -> AsyncIterator[Pre
     if _cores() < _LEAST_CORES:
         yield here
         return
-    aside = Aside(settings.embedder if offline else None, settings.phone_region, here)
+    aside = PreparationSubprocess(
+        settings.embedder if offline else None, settings.phone_region, here
+    )
     try:
         yield aside
     finally:

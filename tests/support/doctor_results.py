@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engram.cli.config.effective import effective
-from engram.cli.doctor.installation import Result, State, Surroundings
+from engram.cli.doctor.installation import CheckContext, Result, State
 
 
 def around(
@@ -15,10 +15,10 @@ def around(
     *,
     connected: bool = False,
     ask_model: bool = False,
-) -> Surroundings:
+) -> CheckContext:
     """A data folder and some variables."""
     told, settings = effective({"ENGRAM_DATA_DIR": str(path), **(variables or {})})
-    return Surroundings(settings, told, connected=connected, ask_model=ask_model)
+    return CheckContext(settings, told, connected=connected, ask_model=ask_model)
 
 
 def says(found: Result, state: State, *words: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.digests.entities import Entity, find, resolve
-from engram.digests.mentions import Clues, clues_in
+from engram.digests.mentions import MentionEvidence, clues_in
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -56,7 +56,7 @@ def score(name: str) -> Score:
 
 def entities_of(turns: list[dict[str, Any]]) -> tuple[Entity, ...]:
     """What turns tell of who is who."""
-    clues = Clues()
+    clues = MentionEvidence()
     for number, turn in enumerate(turns):
         clues = clues.plus(clues_in(turn["text"], f"e{number}", turn.get("speaker")))
     return resolve(clues.mentions, clues.equations)

@@ -13,7 +13,7 @@ from engram.cli.config.commands import examine
 from engram.cli.running import Connected, DataDir, Json
 
 if TYPE_CHECKING:
-    from engram.cli.doctor.installation import Check, Result, Surroundings
+    from engram.cli.doctor.installation import Check, CheckContext, Result
 
 commands = typer.Typer()
 
@@ -41,10 +41,10 @@ def doctor(
     """
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
-    from engram.cli.doctor.installation import Surroundings  # noqa: PLC0415 - same
+    from engram.cli.doctor.installation import CheckContext  # noqa: PLC0415 - same
 
     effective, settings = examine(context, data_dir)
-    around = Surroundings(settings, effective, connected=connected, ask_model=ask_model)
+    around = CheckContext(settings, effective, connected=connected, ask_model=ask_model)
     with output.errors.status("Looking"):
         results = asyncio.run(examined(around))
     if as_json:
@@ -87,12 +87,12 @@ def checks(*, connected: bool) -> Sequence[Check]:
     ]
 
 
-async def examined(around: Surroundings) -> list[Result]:
+async def examined(around: CheckContext) -> list[Result]:
     """What every check found. A check that breaks is a finding too, not the end of the others."""
     return [await _one(check, around) for check in checks(connected=around.connected)]
 
 
-async def _one(check: Check, around: Surroundings) -> Result:
+async def _one(check: Check, around: CheckContext) -> Result:
     from engram.cli.doctor.installation import failed  # noqa: PLC0415 - slow to load
 
     try:

@@ -68,7 +68,7 @@ def failed(check: str, found: str, advice: str) -> Result:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class CheckContext:
     """What checks look at.
 
     Attributes:
@@ -86,7 +86,7 @@ class Surroundings:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-Check = Callable[[Surroundings], Result | Awaitable[Result]]
+Check = Callable[[CheckContext], Result | Awaitable[Result]]
 
 
 # --- whether this Python has what Engram needs
@@ -99,7 +99,7 @@ _CONNECTED_INSTEAD: Final = "use the connected mode here (--connected)"
 _SECONDS: Final = 10.0
 
 
-def python(around: Surroundings) -> Result:
+def python(around: CheckContext) -> Result:
     """The interpreter is new enough, and the platform one that the embedded parts exist for."""
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info[:2] < _OLDEST:
@@ -112,7 +112,7 @@ def python(around: Surroundings) -> Result:
     return ok("python", found)
 
 
-def needed_extra(around: Surroundings) -> Result:
+def needed_extra(around: CheckContext) -> Result:
     """The packages that this mode cannot do without."""
     extra = "worker" if around.connected else "embedded"
     missing = missing_packages(extra)
@@ -126,7 +126,7 @@ def needed_extra(around: Surroundings) -> Result:
     return failed("extra embedded", found, f"{_install(extra)}, or {_CONNECTED_INSTEAD}")
 
 
-def optional_extras(_: Surroundings) -> Result:
+def optional_extras(_: CheckContext) -> Result:
     """The packages that some commands need; nothing is wrong where they are missing."""
     words = []
     for extra, for_what in (("serve", "the HTTP API"), ("mcp", "MCP clients")):
@@ -135,7 +135,7 @@ def optional_extras(_: Surroundings) -> Result:
     return ok("optional extras", "; ".join(words))
 
 
-def temporal_program(around: Surroundings) -> Result:
+def temporal_program(around: CheckContext) -> Result:
     """The Temporal CLI is there and runs."""
     if around.connected:
         return ok("temporal program", "not needed with servers")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from engram.agents.models import RULES, make_model, provider_errors
-from engram.cli.doctor.installation import Result, Surroundings, failed, ok, warning
+from engram.cli.doctor.installation import CheckContext, Result, failed, ok, warning
 from engram.client.http import AttachedEngine
 from engram.embedded.folder import (
     LOOPBACK,
@@ -29,7 +29,7 @@ from engram.storage.payload import check_identity
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def settings(around: Surroundings) -> Result:
+def settings(around: CheckContext) -> Result:
     """Every value can be used."""
     wrong = around.effective.problems
     if wrong:
@@ -42,7 +42,7 @@ def settings(around: Surroundings) -> Result:
     return ok("settings", f"{given} set, the others at their defaults")
 
 
-def variables(around: Surroundings) -> Result:
+def variables(around: CheckContext) -> Result:
     """No variable looks like a setting and is none."""
     unknown = around.effective.unknown
     if not unknown:
@@ -59,7 +59,7 @@ def variables(around: Surroundings) -> Result:
     )
 
 
-def embedder(around: Surroundings) -> Result:
+def embedder(around: CheckContext) -> Result:
     """The embedder that is set can be made here."""
     name = around.settings.embedder
     try:
@@ -69,7 +69,7 @@ def embedder(around: Surroundings) -> Result:
     return ok("embedder", made.identity)
 
 
-def model(around: Surroundings) -> Result:
+def model(around: CheckContext) -> Result:
     """The language model is known, its package installed and its key set; it is not asked."""
     name = around.settings.model
     if name == RULES:
@@ -81,7 +81,7 @@ def model(around: Surroundings) -> Result:
     return ok("model", f"{made.model_id}; --ask-model asks it something")
 
 
-async def model_answers(around: Surroundings) -> Result:
+async def model_answers(around: CheckContext) -> Result:
     """The language model answers; only with --ask-model, because it costs something."""
     if not around.ask_model:
         return ok("model answers", "not asked")
@@ -99,7 +99,7 @@ async def model_answers(around: Surroundings) -> Result:
     return ok("model answers", f"{thinker.model_id} answered")
 
 
-def keys(around: Surroundings) -> Result:
+def keys(around: CheckContext) -> Result:
     """The file of API keys can be read, and by its owner only."""
     from engram.server.keys import KeyFile  # noqa: PLC0415 - an optional part
 
@@ -129,7 +129,7 @@ _PATIENCE: Final = 3.0
 _FOLDER: Final = "data folder"
 
 
-def folder(around: Surroundings) -> Result:
+def folder(around: CheckContext) -> Result:
     """It is a folder of this user that nobody else may look into, or can be made."""
     path = around.settings.data_dir
     if not path.exists():
@@ -157,7 +157,7 @@ def _rights(path: Path) -> Result:
     return ok(_FOLDER, str(path))
 
 
-def space(around: Surroundings) -> Result:
+def space(around: CheckContext) -> Result:
     """There is room on its disk."""
     free = shutil.disk_usage(_nearest(around.settings.data_dir)).free
     found = f"{free // _MEGABYTE:,} MB free"
@@ -168,7 +168,7 @@ def space(around: Surroundings) -> Result:
     return ok("disk", found)
 
 
-async def owner(around: Surroundings) -> Result:
+async def owner(around: CheckContext) -> Result:
     """Nobody has the folder, or who has it answers."""
     data = existing(around)
     if data is None or not _locked(data.path / "lock"):
@@ -188,7 +188,7 @@ async def owner(around: Surroundings) -> Result:
     )
 
 
-async def server(around: Surroundings) -> Result:
+async def server(around: CheckContext) -> Result:
     """Temporal's development server runs under an owner, or not at all."""
     data = existing(around)
     if data is None or not _locked(data.server_lock):
@@ -210,7 +210,7 @@ async def server(around: Surroundings) -> Result:
     return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
 
 
-async def store(around: Surroundings) -> Result:
+async def store(around: CheckContext) -> Result:
     """What is stored was written by this schema version and with this embedder."""
     data = existing(around)
     prefix = around.settings.collection_prefix
@@ -231,7 +231,7 @@ async def store(around: Surroundings) -> Result:
     return ok("store", f"schema {stored['schema_version']}, {stored['embedder']}")
 
 
-def ports(around: Surroundings) -> Result:
+def ports(around: CheckContext) -> Result:
     """The ports that are asked for are free, or taken by the process that runs on the folder."""
     asked = _asked_ports(around)
     if not asked:
@@ -247,13 +247,13 @@ def ports(around: Surroundings) -> Result:
     return ok("ports", f"free: {', '.join(map(str, asked.values()))}")
 
 
-def existing(around: Surroundings) -> DataFolder | None:
+def existing(around: CheckContext) -> DataFolder | None:
     """The data folder if it is there; looking must not make it."""
     path = around.settings.data_dir
     return DataFolder(path) if path.is_dir() and os.access(path, os.R_OK | os.W_OK) else None
 
 
-def _asked_ports(around: Surroundings) -> dict[str, int]:
+def _asked_ports(around: CheckContext) -> dict[str, int]:
     given = around.settings
     asked: dict[str, int | None] = {"ENGRAM_TEMPORAL_PORT": given.temporal_port}
     if given.temporal_ui:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Category
 from engram.language.statements.clauses import Clause, Sentence, clauses, masked, opened, sentences
-from engram.language.statements.predicates import Stated
+from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
 from engram.language.text import is_past, verb_lemma
 from engram.language.vocabulary import (
@@ -55,7 +55,7 @@ class Person:
     holds: bool
     at: int
     sentence: Sentence
-    facts: tuple[Stated, ...] = ()
+    facts: tuple[RuleStatement, ...] = ()
 
 
 def people(text: str) -> Iterator[Person]:
@@ -79,7 +79,7 @@ def people(text: str) -> Iterator[Person]:
             break
 
 
-def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[Stated]:
+def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
     """What follows, read as if they said it themselves: "lives in Porto" as "I live in Porto"."""
     found = expression("people", "verb").match(rest)
     if found is None:

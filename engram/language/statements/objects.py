@@ -272,7 +272,7 @@ NOTHING_NAMED = Thing("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class MatchContext:
     """Where an object is looked for.
 
     Attributes:
@@ -309,7 +309,7 @@ _VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", 
 _WHOLE_GERUND = re.compile(r"[a-z]{2,}ing\Z")
 
 
-def liked(spoken: Spoken) -> list[Thing]:
+def liked(spoken: MatchContext) -> list[Thing]:
     """What is liked, or liked to do."""
     if _INFINITIVE.search(spoken.said):
         done = activity(spoken.rest.strip())
@@ -319,7 +319,7 @@ def liked(spoken: Spoken) -> list[Thing]:
     return several(spoken.rest.strip(), thing)
 
 
-def preferred(spoken: Spoken) -> list[Thing]:
+def preferred(spoken: MatchContext) -> list[Thing]:
     """What is preferred, with what it is preferred to."""
     rest = spoken.rest.strip()
     infinitive = bool(_INFINITIVE.search(spoken.said))
@@ -335,7 +335,7 @@ def preferred(spoken: Spoken) -> list[Thing]:
     return [replace(found, phrase=phrase)]
 
 
-def plan(spoken: Spoken) -> list[Thing]:
+def plan(spoken: MatchContext) -> list[Thing]:
     """What is going to be done; "going to bed" is no plan."""
     first = re.match(r"\s*([\w'-]+)", spoken.rest)
     word = first.group(1) if first else ""
@@ -346,12 +346,12 @@ def plan(spoken: Spoken) -> list[Thing]:
     return activities(spoken.rest.strip())
 
 
-def promise(spoken: Spoken) -> list[Thing]:
+def promise(spoken: MatchContext) -> list[Thing]:
     """What is promised, in the base form."""
     return [_in_base_form(one) for one in activities(spoken.rest.strip())]
 
 
-def offer(spoken: Spoken) -> list[Thing]:
+def offer(spoken: MatchContext) -> list[Thing]:
     """What "I'll" can promise: to do something, not to see or to try."""
     found = promise(spoken)
     verb = found[0].name.split()[0].casefold() if found else ""

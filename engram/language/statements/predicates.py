@@ -10,7 +10,13 @@ from functools import cache
 from engram.language.statements import objects
 from engram.language.statements import objects as doings
 from engram.language.statements.clauses import Sentence
-from engram.language.statements.objects import NOTHING_NAMED, Spoken, Thing, is_place, is_product
+from engram.language.statements.objects import (
+    NOTHING_NAMED,
+    MatchContext,
+    Thing,
+    is_place,
+    is_product,
+)
 from engram.language.vocabulary import alternatives, expression, vocabulary
 
 # --- one statement, as the rules found it
@@ -19,7 +25,7 @@ NO_SENTENCE = Sentence("", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class RuleStatement:
     """One statement.
 
     Attributes:
@@ -69,16 +75,16 @@ _UNKNOWN_LANGUAGE = re.compile(r"[A-Z][^\W\d_]{2,}(?:i|an|ish|ese|ic|ight|wa|a|u
 _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
 
 
-def find(kind: str, spoken: Spoken) -> list[Thing]:
+def find(kind: str, spoken: MatchContext) -> list[Thing]:
     """The objects of that kind; empty if the words cannot be one."""
     return _KINDS[kind](spoken)
 
 
-def _place(spoken: Spoken) -> list[Thing]:
+def _place(spoken: MatchContext) -> list[Thing]:
     return _listed(objects.place(spoken.rest.strip(), lower=spoken.lower))
 
 
-def _named_place(spoken: Spoken) -> list[Thing]:
+def _named_place(spoken: MatchContext) -> list[Thing]:
     """A place by name; who writes everything in lower case names one in a word or two."""
     found = objects.place(spoken.rest.strip(), lower=spoken.lower)
     if found is None:
@@ -91,20 +97,20 @@ def _named_place(spoken: Spoken) -> list[Thing]:
     return [found] if named and not blocked and not dated else []
 
 
-def _known_place(spoken: Spoken) -> list[Thing]:
+def _known_place(spoken: MatchContext) -> list[Thing]:
     return [one for one in _place(spoken) if is_place(one)]
 
 
-def _nothing(spoken: Spoken) -> list[Thing]:
+def _nothing(spoken: MatchContext) -> list[Thing]:
     """Nothing named: only if the clause ends there, or goes on about when or why."""
     return [NOTHING_NAMED] if _ENDS_THERE.match(spoken.rest) else []
 
 
-def _titled(spoken: Spoken) -> list[Thing]:
+def _titled(spoken: MatchContext) -> list[Thing]:
     return _listed(objects.titled(spoken.rest.strip()))
 
 
-def _organisation(spoken: Spoken) -> list[Thing]:
+def _organisation(spoken: MatchContext) -> list[Thing]:
     found = objects.organisation(spoken.rest.strip())
     if found is None and spoken.lower:
         # Who writes "i" may write "google"; more than a word or two is no name.
@@ -116,7 +122,7 @@ def _organisation(spoken: Spoken) -> list[Thing]:
     return [] if is_product(found) and spoken.said.casefold().endswith("with") else [found]
 
 
-def _former_employer(spoken: Spoken) -> list[Thing]:
+def _former_employer(spoken: MatchContext) -> list[Thing]:
     found = objects.name(spoken.rest.strip())
     if found is None or is_product(found):
         return []
@@ -125,18 +131,18 @@ def _former_employer(spoken: Spoken) -> list[Thing]:
     return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
 
 
-def _name(spoken: Spoken) -> list[Thing]:
+def _name(spoken: MatchContext) -> list[Thing]:
     return _listed(objects.name(spoken.rest.strip(" ,")))
 
 
-def _company(spoken: Spoken) -> list[Thing]:
+def _company(spoken: MatchContext) -> list[Thing]:
     """A name that says itself that it is an employer's."""
     found = _name(spoken)
     words = vocabulary().company_words
     return [one for one in found if words.intersection(one.name.casefold().split())]
 
 
-def _own_name(spoken: Spoken) -> list[Thing]:
+def _own_name(spoken: MatchContext) -> list[Thing]:
     found = objects.name(spoken.rest.strip(" ,"))
     if found is None and spoken.lower:
         word = re.match(r"\s*([^\W\d_][\w'-]*)(?=\s*(?:$|,|and\s|by\sthe|btw))", spoken.rest)
@@ -147,7 +153,7 @@ def _own_name(spoken: Spoken) -> list[Thing]:
     return [found]
 
 
-def _thing(spoken: Spoken) -> list[Thing]:
+def _thing(spoken: MatchContext) -> list[Thing]:
     found = objects.several(spoken.rest.strip(), objects.thing)
     if not found or _is_idle(found[0]):
         return []
@@ -155,28 +161,28 @@ def _thing(spoken: Spoken) -> list[Thing]:
     return [found[0], *(t for t in found[1:] if t.name[:1].isupper() or is_product(t))]
 
 
-def _things(spoken: Spoken) -> list[Thing]:
+def _things(spoken: MatchContext) -> list[Thing]:
     return objects.several(spoken.rest.strip(), objects.thing)
 
 
-def _product(spoken: Spoken) -> list[Thing]:
+def _product(spoken: MatchContext) -> list[Thing]:
     found = objects.thing(spoken.rest.strip())
     return [found] if found is not None and is_product(found) else []
 
 
-def _possession(spoken: Spoken) -> list[Thing]:
+def _possession(spoken: MatchContext) -> list[Thing]:
     found = objects.several(spoken.rest.strip(), objects.named_thing)
     if not found or not all(_is_possession(one) for one in found):
         return [one for one in found[:1] if _is_possession(one)]
     return found
 
 
-def _subject(spoken: Spoken) -> list[Thing]:
+def _subject(spoken: MatchContext) -> list[Thing]:
     found = objects.several(spoken.rest.strip(), objects.thing)
     return [] if not found or found[0].name.casefold() in _SCHOOLS else found
 
 
-def _language(spoken: Spoken) -> list[Thing]:
+def _language(spoken: MatchContext) -> list[Thing]:
     speaks = "speak" in spoken.said.casefold()
     one = _any_language if speaks else _one_language
     return objects.several(spoken.rest.strip(), one)
@@ -198,7 +204,7 @@ def _one_language(rest: str) -> Thing | None:
     return Thing(known.group(), known.group()) if known else None
 
 
-def _work(spoken: Spoken) -> list[Thing]:
+def _work(spoken: MatchContext) -> list[Thing]:
     found = objects.thing(spoken.rest.strip())
     if found is None or len(found.name.split()) > _WORK_WORDS:
         return []
@@ -210,7 +216,7 @@ def _work(spoken: Spoken) -> list[Thing]:
     return [found] if occupied or _ANY_WORK.search(spoken.said) else []
 
 
-def _birth(spoken: Spoken) -> list[Thing]:
+def _birth(spoken: MatchContext) -> list[Thing]:
     rest = spoken.rest.strip()
     preposition, _, what = rest.partition(" ")
     found: list[Thing] = []
@@ -265,7 +271,7 @@ def _later_date() -> re.Pattern[str]:
     return re.compile(rf"\s(?:in|on)\s+{_date().pattern}", re.I)
 
 
-_KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
+_KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "place": _place,
     "named_place": _named_place,
     "known_place": _known_place,
@@ -299,7 +305,7 @@ _KINDS: Mapping[str, Callable[[Spoken], list[Thing]]] = {
 _FAVOURITES = "favourites"
 
 
-def favourites(sentence: Sentence) -> Iterator[Stated]:
+def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
@@ -309,7 +315,7 @@ def favourites(sentence: Sentence) -> Iterator[Stated]:
             if thing is None:
                 continue
             verb = " ".join((found.group("verb") or "is").split())
-            yield Stated(
+            yield RuleStatement(
                 f"favourite {' '.join(found.group('what').split()).lower()}",
                 thing,
                 holds=expression(_FAVOURITES, "over").match(verb) is None,
@@ -324,7 +330,7 @@ _EXCHANGES = "exchanges"
 _JOB_VERBS = frozenset({"left", "quit"})
 
 
-def exchanged(clause: str) -> list[Stated]:
+def exchanged(clause: str) -> list[RuleStatement]:
     """What a clause says of the old and of the new; nothing if it exchanges nothing."""
     moved = expression(_EXCHANGES, "from_to").match(clause)
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
@@ -342,7 +348,7 @@ def exchanged(clause: str) -> list[Stated]:
     return _of_names(swapped)
 
 
-def _of_names(swapped: re.Match[str]) -> list[Stated]:
+def _of_names(swapped: re.Match[str]) -> list[RuleStatement]:
     """By what the two are: cities, tools, or companies after a verb of leaving."""
     old, new = objects.thing(swapped.group("old")), objects.organisation(swapped.group("new"))
     if old is None or new is None:
@@ -361,14 +367,14 @@ def _is_company(thing: Thing) -> bool:
     return bool(set(thing.name.casefold().split()) & vocabulary().company_words)
 
 
-def _jobs(old: str, new: str) -> list[Stated]:
-    was, is_now = (find("work", Spoken("", words, words)) for words in (old, new))
+def _jobs(old: str, new: str) -> list[RuleStatement]:
+    was, is_now = (find("work", MatchContext("", words, words)) for words in (old, new))
     if not (was and is_now):
         return []
     return _exchange("works as", was[0], is_now[0])
 
 
-def _exchange(predicate: str, old: Thing | None, new: Thing | None) -> list[Stated]:
-    began = [Stated(predicate, new, begins=True)] if new else []
-    ended = [Stated(predicate, old, holds=False)] if old else []
+def _exchange(predicate: str, old: Thing | None, new: Thing | None) -> list[RuleStatement]:
+    began = [RuleStatement(predicate, new, begins=True)] if new else []
+    ended = [RuleStatement(predicate, old, holds=False)] if old else []
     return [*began, *ended]

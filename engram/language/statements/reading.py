@@ -9,7 +9,7 @@ from functools import cache
 
 from engram.language.statements import objects
 from engram.language.statements.clauses import Clause, Sentence, clauses, masked, sentences
-from engram.language.statements.objects import NOTHING_NAMED, Spoken, Thing, is_product
+from engram.language.statements.objects import NOTHING_NAMED, MatchContext, Thing, is_product
 from engram.language.statements.patterns import (
     Pattern,
     Reading,
@@ -18,7 +18,13 @@ from engram.language.statements.patterns import (
     maybe_inside,
     readings,
 )
-from engram.language.statements.predicates import NO_SENTENCE, Stated, exchanged, favourites, find
+from engram.language.statements.predicates import (
+    NO_SENTENCE,
+    RuleStatement,
+    exchanged,
+    favourites,
+    find,
+)
 from engram.language.vocabulary import expression, predicates, vocabulary, wordings
 
 # --- what takes back or goes on from something said just before: "sorry, I meant Bosch"
@@ -28,7 +34,7 @@ _CORRECTIONS = "corrections"
 _LONGEST = 1_000
 
 
-def mended(found: Sequence[Stated], plain: str) -> list[Stated]:
+def mended(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
     """Without what was taken back in the same breath, and with what mends marked as such."""
     cues = [cue.start() for cue in expression(_CORRECTIONS, "cue").finditer(plain)]
     if not cues:
@@ -53,9 +59,11 @@ def mended(found: Sequence[Stated], plain: str) -> list[Stated]:
     return [replace(one, corrects=n in mending) for n, one in enumerate(found) if n not in gone]
 
 
-def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None) -> list[Stated]:
+def continued(
+    sentence: Sentence, found: Sequence[RuleStatement], topic: RuleStatement | None
+) -> list[RuleStatement]:
     """New values that a sentence gives to what was being spoken of, without naming it."""
-    more: list[Stated] = []
+    more: list[RuleStatement] = []
     for said, cue in (("mend", True), ("now", False), ("since", False), ("but", False)):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
@@ -66,9 +74,9 @@ def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None)
                 continue
             kind = _kind(about.predicate)
             words = f"on {match.group('it')}" if kind == "birth" else match.group("it")
-            things = find(kind, Spoken("", words, sentence.text))
+            things = find(kind, MatchContext("", words, sentence.text))
             more += [
-                Stated(about.predicate, one, begins=not cue, at=at, sentence=sentence)
+                RuleStatement(about.predicate, one, begins=not cue, at=at, sentence=sentence)
                 for one in things[:1]
                 if one.name.casefold() != about.thing.name.casefold()
                 and not any(one.name == other.thing.name for other in found)
@@ -76,7 +84,7 @@ def continued(sentence: Sentence, found: Sequence[Stated], topic: Stated | None)
     return more
 
 
-def taken_back(found: Sequence[Stated], plain: str) -> list[Stated]:
+def taken_back(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
     """What "I meant blues, not jazz. I like blues." ends, wherever the turn says it."""
     lowered = plain.casefold()
     if "not " not in lowered or len(lowered) > _LONGEST:
@@ -84,7 +92,7 @@ def taken_back(found: Sequence[Stated], plain: str) -> list[Stated]:
     return [old for new in found if new.holds for old in _not_that(new, plain)]
 
 
-def _not_that(new: Stated, plain: str) -> list[Stated]:
+def _not_that(new: RuleStatement, plain: str) -> list[RuleStatement]:
     name = re.escape(new.thing.name)
     after = rf"\b{name},? (?:and |but )?not (?:in |at |as |to )?(?P<after>[^,;:!().]{{1,40}})"
     before = (
@@ -95,21 +103,21 @@ def _not_that(new: Stated, plain: str) -> list[Stated]:
         words = said.group("after") or said.group("before")
         if expression(_CORRECTIONS, "not_a_value").match(words):
             continue
-        for old in find(kind, Spoken("", words, plain))[:1]:
+        for old in find(kind, MatchContext("", words, plain))[:1]:
             if old.name.casefold() != new.thing.name.casefold():
                 return [replace(new, thing=old, holds=False, begins=False, corrects=False)]
     return []
 
 
 def topic_after(
-    sentence: Sentence, found: Sequence[Stated], before: Stated | None
-) -> Stated | None:
+    sentence: Sentence, found: Sequence[RuleStatement], before: RuleStatement | None
+) -> RuleStatement | None:
     """What the sentences that follow may go on about."""
     if found:
         return found[-1]
     for name, cue in _topics():
         if cue.search(sentence.text):
-            return Stated(name, NOTHING_NAMED, sentence=sentence)
+            return RuleStatement(name, NOTHING_NAMED, sentence=sentence)
     return before
 
 
@@ -122,7 +130,9 @@ def not_but(rest: str) -> str | None:
     return None if expression(_CORRECTIONS, "not_a_value").match(old) else old
 
 
-def _spoken_of(at: int, found: Sequence[Stated], topic: Stated | None) -> Stated | None:
+def _spoken_of(
+    at: int, found: Sequence[RuleStatement], topic: RuleStatement | None
+) -> RuleStatement | None:
     before = [one for one in found if one.at < at]
     return max(before, key=lambda one: one.at) if before else topic
 
@@ -146,15 +156,15 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
 
 
-def statements(text: str) -> list[Stated]:
+def statements(text: str) -> list[RuleStatement]:
     """Every plain statement of a turn about its speaker, each once, in order."""
     return [one for one in everything(text) if not one.loose]
 
 
-def everything(text: str) -> list[Stated]:
+def everything(text: str) -> list[RuleStatement]:
     """The same, with what is less than plain: promises by "I'll"."""
     plain = masked(text)
-    found: dict[tuple[str, str, bool], Stated] = {}
+    found: dict[tuple[str, str, bool], RuleStatement] = {}
     told = mended(sorted(_all(plain, text), key=lambda one: one.at), plain)
     for stated in [*told, *taken_back(told, plain)]:
         key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
@@ -168,7 +178,7 @@ def everything(text: str) -> list[Stated]:
     ]
 
 
-def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:
+def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[RuleStatement]:
     """What one clause states; of several wordings that fit, the first."""
     found = exchanged(clause.text)
     if not found:
@@ -176,14 +186,14 @@ def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[Stated]:
     return [replace(stated, at=clause.at, sentence=sentence) for stated in found]
 
 
-def _all(plain: str, text: str) -> Iterator[Stated]:
+def _all(plain: str, text: str) -> Iterator[RuleStatement]:
     greeted = expression(_STATEMENTS, "greeting", exact_case=True).match(plain) or expression(
         _STATEMENTS, "introduction", exact_case=True
     ).match(plain)
     if greeted and _can_be_a_name(greeted.group("name")):
         name = greeted.group("name")
-        yield Stated("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))
-    topic: Stated | None = None
+        yield RuleStatement("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))
+    topic: RuleStatement | None = None
     for sentence in sentences(text):
         found = list(_in_sentence(sentence, plain))
         found += continued(sentence, found, topic)
@@ -191,7 +201,7 @@ def _all(plain: str, text: str) -> Iterator[Stated]:
         topic = topic_after(sentence, found, topic)
 
 
-def _in_sentence(sentence: Sentence, turn: str) -> Iterator[Stated]:
+def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
     for clause in clauses(sentence):
         yield from in_clause(clause, sentence, turn)
     yield from favourites(sentence)
@@ -200,14 +210,14 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[Stated]:
     for pattern in inside():
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):
-                spoken = Spoken(said.group(), said.group("it"), sentence.text)
+                spoken = MatchContext(said.group(), said.group("it"), sentence.text)
                 for thing in find(pattern.kind, spoken):
                     yield _stated(
                         pattern, thing, at=sentence.start + said.start(), sentence=sentence
                     )
 
 
-def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[Stated]]:
+def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[RuleStatement]]:
     for pattern, reading in candidates(readings(clause.text)):
         if pattern.predicate == "works as" and expression(_STATEMENTS, "by_training").search(
             clause.text.partition(" but ")[0]
@@ -227,12 +237,12 @@ def _meets(pattern: Pattern, clause: str, sentence: Sentence, turn: str) -> bool
     return when.holds.search(text) is not None
 
 
-def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Stated]:
+def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[RuleStatement]:
     said = pattern.says.match(reading.clause, reading.start)
     if said is None:
         return []
     words, rest = reading.clause[: said.end()], reading.clause[said.end() :]
-    things = find(pattern.kind, Spoken(words, rest, sentence.text))
+    things = find(pattern.kind, MatchContext(words, rest, sentence.text))
     found = [_stated(pattern, thing, said=words) for thing in things]
     if not found or not pattern.holds:
         return found
@@ -246,8 +256,8 @@ def _stated(
     said: str = "",
     at: int = 0,
     sentence: Sentence = NO_SENTENCE,
-) -> Stated:
-    return Stated(
+) -> RuleStatement:
+    return RuleStatement(
         predicate="uses" if pattern.kind == "moved_to" and is_product(thing) else pattern.predicate,
         thing=thing,
         holds=pattern.holds,
@@ -260,30 +270,34 @@ def _stated(
     )
 
 
-def _besides(pattern: Pattern, rest: str, found: list[Stated]) -> list[Stated]:
+def _besides(pattern: Pattern, rest: str, found: list[RuleStatement]) -> list[RuleStatement]:
     """The second statement of "joined Spotify as an engineer" and "a nurse at Charité"."""
     if pattern.predicate == "works at":
         as_what = _AS.search(rest)
-        things = find("work", Spoken("work as", rest[as_what.end() :], rest)) if as_what else []
-        return [Stated("works as", thing, begins=pattern.begins) for thing in things]
+        things = (
+            find("work", MatchContext("work as", rest[as_what.end() :], rest)) if as_what else []
+        )
+        return [RuleStatement("works as", thing, begins=pattern.begins) for thing in things]
     if pattern.predicate == "works as":
         after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]
         where = _AT.match(after)
         name = objects.name(after[where.end() :]) if where else None
-        return [Stated("works at", name, begins=pattern.begins)] if name else []
+        return [RuleStatement("works at", name, begins=pattern.begins)] if name else []
     return []
 
 
-def _instead(pattern: Pattern, rest: str, things: list[Thing], sentence: Sentence) -> list[Stated]:
+def _instead(
+    pattern: Pattern, rest: str, things: list[Thing], sentence: Sentence
+) -> list[RuleStatement]:
     """What ended by "I study animation now, not graphic design"."""
     old = not_but(rest)
     if old is None:
         return []
     taken = {thing.name.casefold() for thing in things}
-    spoken = Spoken("", old, sentence.text)
+    spoken = MatchContext("", old, sentence.text)
     kind = "named_place" if pattern.kind in {"place", "moved_to"} else pattern.kind
     ended = [thing for thing in find(kind, spoken)[:1] if thing.name.casefold() not in taken]
-    return [Stated(pattern.predicate, thing, holds=False) for thing in ended]
+    return [RuleStatement(pattern.predicate, thing, holds=False) for thing in ended]
 
 
 def _can_be_a_name(word: str) -> bool:

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 
 from engram.domain.memories import Category
-from engram.language.statements.predicates import Stated
+from engram.language.statements.predicates import RuleStatement
 from engram.language.vocabulary import alternatives, predicates, vocabulary
 
 # --- statements as sentences: from "I live in Lisbon" to "The user lives in Lisbon."
@@ -43,7 +43,7 @@ _NOT_SO: Mapping[str, str] = MappingProxyType(
 _FAVOURITE = "favourite "
 
 
-def weight(stated: Stated) -> tuple[Category, float]:
+def weight(stated: RuleStatement) -> tuple[Category, float]:
     """Category and importance of a statement."""
     if stated.corrects:
         return Category.CORRECTION, _CORRECTION
@@ -53,7 +53,7 @@ def weight(stated: Stated) -> tuple[Category, float]:
     return predicate.category, predicate.importance
 
 
-def sentence(who: str, stated: Stated) -> str:
+def sentence(who: str, stated: RuleStatement) -> str:
     """The statement in the third person.
 
     Args:
@@ -75,7 +75,7 @@ def sentence(who: str, stated: Stated) -> str:
     return f"{who} {_worded_predicate(stated)} {what}."
 
 
-def _worded_predicate(stated: Stated) -> str:
+def _worded_predicate(stated: RuleStatement) -> str:
     """The predicate, or its negation."""
     if stated.holds:
         return stated.predicate

@@ -9,7 +9,7 @@ import pytest
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
 from engram.agents.rules_model import extract, link
 from engram.domain.memories import Category, Slot
-from engram.language.dates import began
+from engram.language.dates import start_date_of
 from engram.language.statements.clauses import clauses, sentences
 from engram.language.statements.patterns import candidates, inside, patterns, readings
 from engram.language.statements.reading import statements
@@ -248,7 +248,7 @@ def test_what_is_not_stated_is_not_remembered(text: str) -> None:
 )
 def test_when_something_began(text: str, day: datetime | None) -> None:
     """Resolved against the turn's own time, and never in the future."""
-    assert began(text, SAID) == day
+    assert start_date_of(text, SAID) == day
 
 
 def seen(alias: str, what: str, *, fresh: bool, entities: tuple[str, ...] = ()) -> MemoryView:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from engram.consolidation.timeline import Stretch, Told, same_value, stretches
+from engram.consolidation.timeline import TimelineEntry, ValidityInterval, same_value, stretches
 from engram.domain.memories import Slot, Telling
 from tests.support.reconciliation import on
 
@@ -23,10 +23,10 @@ def told(
     session: str | None = "s1",
     sequence: int = 0,
     turn: str = "",
-) -> Told:
+) -> TimelineEntry:
     """One telling of what was so on one day, said that day unless another is given."""
     said = on(0) + timedelta(days=event if known is None else known)
-    return Told(
+    return TimelineEntry(
         Slot(subject="user", predicate=predicate, object=what),
         Telling(
             event_at=on(0) + timedelta(days=event),
@@ -39,12 +39,14 @@ def told(
     )
 
 
-def ended(what: str, event: float, known: float | None = None, *, session: str = "s1") -> Told:
+def ended(
+    what: str, event: float, known: float | None = None, *, session: str = "s1"
+) -> TimelineEntry:
     """One telling that it is no longer so."""
     return told(what, event, known, predicate=NO_LONGER, session=session)
 
 
-def order(*tellings: Told) -> list[str]:
+def order(*tellings: TimelineEntry) -> list[str]:
     """The values one after another, each with where it ends, as "paris > rome"."""
     return [
         one.slot.object + ("" if one.closed_by is None else f" > {one.closed_by.slot.object}")
@@ -52,14 +54,14 @@ def order(*tellings: Told) -> list[str]:
     ]
 
 
-def by_name(*tellings: Told) -> dict[str, Stretch]:
+def by_name(*tellings: TimelineEntry) -> dict[str, ValidityInterval]:
     """The stretches of values that come once each."""
     found = stretches(tellings)
     assert len({one.slot.object for one in found}) == len(found)
     return {one.slot.object: one for one in found}
 
 
-def disputed(*tellings: Told) -> set[str]:
+def disputed(*tellings: TimelineEntry) -> set[str]:
     """The values with which nothing is settled."""
     return {one.slot.object for one in stretches(tellings) if one.disputed_with}
 
@@ -75,7 +77,7 @@ def test_a_value_is_the_same_if_predicate_and_object_are() -> None:
 def test_a_telling_is_carried_by_nothing_and_comes_from_nowhere_unless_it_says_so() -> None:
     """Neither a memory that knows of it nor a statement that says it is made up."""
     one = told("paris", 1)
-    bare = Told(one.slot, one.telling)
+    bare = TimelineEntry(one.slot, one.telling)
     assert (bare.carriers, bare.statement) == ((), None)
 
 
@@ -136,7 +138,7 @@ def test_what_was_so_from_the_beginning_goes_by_when_it_was_said() -> None:
         (told("paris", 1, turn="b"), told("rome", 1, turn="a")),
     ],
 )
-def test_what_orders_two_tellings(first: Told, second: Told) -> None:
+def test_what_orders_two_tellings(first: TimelineEntry, second: TimelineEntry) -> None:
     """Whichever way they come in, the one is history and the other holds."""
     for tellings in ((first, second), (second, first)):
         old, new = stretches(tellings)
@@ -388,7 +390,7 @@ def test_a_dispute_over_what_is_learnt_late_is_not_settled_before_it_is_known() 
     assert found["paris"].hidden_at == on(30)
 
 
-def happened(change: Told, *others: Told) -> float:
+def happened(change: TimelineEntry, *others: TimelineEntry) -> float:
     """On which day a change happened, given what else was told."""
     (found,) = [one for one in stretches([change, *others]) if change in one.told]
     when = found.event_at if found.told[0] is change else found.last[0]
@@ -418,7 +420,7 @@ MOVED = told("lisbon", 0, 40, begins=True, session="m")
     ],
 )
 def test_a_month_that_is_named_lasts_until_what_was_last_seen_in_it(
-    other: Told, day: float
+    other: TimelineEntry, day: float
 ) -> None:
     """Who moved in May, and was seen elsewhere on the tenth, moved after that."""
     assert happened(MOVED, other) == day
@@ -457,7 +459,7 @@ def test_what_was_seen_after_the_change_was_first_told_is_no_news_of_it() -> Non
     ],
 )
 def test_only_the_same_change_told_before_says_that_it_had_happened(
-    earlier: Told, day: float
+    earlier: TimelineEntry, day: float
 ) -> None:
     """The same value, as a change, and named for about the same time."""
     assert happened(MOVED, told("porto", 10), earlier) == day
@@ -475,7 +477,7 @@ LEFT = ended("porto", 0, 40, session="m")
         (ended("lisbon", 10), 0),
     ],
 )
-def test_an_ending_comes_after_what_it_ends_was_last_seen(other: Told, day: float) -> None:
+def test_an_ending_comes_after_what_it_ends_was_last_seen(other: TimelineEntry, day: float) -> None:
     """Who left Porto in May and was seen there on the tenth left after that."""
     assert happened(LEFT, other) == day
 

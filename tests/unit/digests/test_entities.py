@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.digests.entities import Entity, find, resolve
-from engram.digests.mentions import Clues, clues_in
+from engram.digests.mentions import MentionEvidence, clues_in
 from engram.domain.digests import EntityKind
 from tests.support.entity_labels import are_one, score
 from tests.support.sizes import examples
@@ -17,7 +17,7 @@ from tests.support.sizes import examples
 
 def told(texts: Sequence[str]) -> tuple[Entity, ...]:
     """Who is who, by these texts."""
-    clues = Clues()
+    clues = MentionEvidence()
     for text in texts:
         clues = clues.plus(clues_in(text, text))
     return resolve(clues.mentions, clues.equations)

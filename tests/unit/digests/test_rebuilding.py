@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram.digests.versions import Composer
-from engram.domain.digests import Deed, SealReason
+from engram.domain.digests import ConsolidationEffect, SealReason
 from engram.domain.memories import (
     Category,
     LinkKind,
@@ -211,8 +211,8 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemo
         for n in range(12)
     ]  # fmt: skip
     await kept.keep(*memories)
-    stored = [(Deed.STORED, m.id) for m in memories]
-    pruned = [(Deed.PRUNED, m.id) for m in memories[:8]]
+    stored = [(ConsolidationEffect.STORED, m.id) for m in memories]
+    pruned = [(ConsolidationEffect.PRUNED, m.id) for m in memories[:8]]
     for operation, deeds in (("one", stored), ("one", stored), ("two", pruned), ("two", pruned)):
         composer = Composer(ADA, minute(10_000))
         await kept.digests.learn(composer, deeds, operation, POLICY)

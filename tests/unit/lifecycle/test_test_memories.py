@@ -13,7 +13,7 @@ from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
 from engram.domain.buffer import batches
-from engram.domain.identity import apart, content_hash, derived_id
+from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, LinkGraph, Statement
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
@@ -133,6 +133,6 @@ def test_test_turns_are_read_apart() -> None:
 def test_the_ids_of_real_memories_are_as_they_were() -> None:
     """Fixed for ever: a change would give every stored conclusion a new id."""
     identity = content_hash("The user lives in Paris.")
-    assert apart(identity, is_test=False) == identity
-    assert apart(identity, is_test=True) != identity
+    assert with_test_namespace(identity, is_test=False) == identity
+    assert with_test_namespace(identity, is_test=True) != identity
     assert derived_id(SCOPE, "semantic", identity, 0) == "fd18854c-bc0d-50eb-ab0b-abf87a877f74"

@@ -12,7 +12,7 @@ from engram.domain.memories import AnyMemory
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle import windows
 from engram.lifecycle.policies import placement_value, policy_for, stale_at, trust
-from engram.lifecycle.windows import Ground, Window, WindowOf
+from engram.lifecycle.windows import PolicyContext, Window, WindowOf
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -37,7 +37,7 @@ DONE: dict[str, Any] = {"category": "commitment", "resolution": "fulfilled", "re
 
 def asked(when: WindowOf, memory: AnyMemory, under: LifecycleRules = RULES) -> Window | None:
     """When a rule acts on a memory of the namespace ``default``."""
-    return when(memory, Ground(under, policy_for(under, "default")))
+    return when(memory, PolicyContext(under, policy_for(under, "default")))
 
 
 def start(when: WindowOf, memory: AnyMemory, under: LifecycleRules = RULES) -> datetime | None:

@@ -175,7 +175,10 @@ async def test_health_finds_wrong_energies_and_orphans(handled: HandledStore) ->
     await told(handled, "wrong", vitals=Vitals(energy=9.0, energy_at=ago(1), peak_energy=2.0))
     await handled.keep(knowledge(ADA, "orphan", ago(1)))
     report = await handled.ask(ops.HEALTH, REAL)
-    assert {one.ailment for one in report.diagnoses} == {Ailment.WRONG_ENERGIES, Ailment.ORPHANS}
+    assert {one.ailment for one in report.diagnoses} == {
+        Ailment.WRONG_ENERGIES,
+        Ailment.ORPHANS,
+    }
     assert all(one.examples and one.hint for one in report.diagnoses)
 
 

@@ -10,7 +10,7 @@ from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
 from engram.settings import Settings
 from engram.transfer.preparing import HerePreparer, Work
-from engram.transfer.subprocess import Aside
+from engram.transfer.subprocess import PreparationSubprocess
 from tests.support.clock import NOW
 
 WORK = [
@@ -26,7 +26,7 @@ async def test_it_prepares_as_this_process_does_and_may_die() -> None:
     here = HerePreparer(make_embedder("wordllama"), Extractor(settings))
     expected = await here.prepare(WORK)
     assert expected.found
-    aside = Aside("wordllama", settings.phone_region, here)
+    aside = PreparationSubprocess("wordllama", settings.phone_region, here)
     try:
         assert await aside.prepare(WORK) == expected
         async with asyncio.timeout(90):
