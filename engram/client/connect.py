@@ -92,6 +92,9 @@ async def connect(
         confidence_weights: Overrides those of the settings.
         clock: The present, for tests and replays of old conversations.
 
+    Returns:
+        A context manager that gives the user's :class:`engram.MemoryStore`.
+
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
         InvalidSettings: the URL is none.

@@ -181,6 +181,10 @@ class MemoryStore(
             extract_facts: Whether to look for pattern facts and negations.
             is_test: Keeps the turns, and all drawn from them, out of real answers.
 
+        Returns:
+            The ids of what was stored, the most urgent signal, and how many turns wait for
+            consolidation.
+
         Raises:
             InvalidTurn: a turn cannot be kept; none of the call was stored, however large.
             InvalidScope: the session id has a form that is refused.
@@ -237,6 +241,9 @@ class MemoryStore(
             tags: Only memories that carry at least one of these.
             explain: Explain every answer.
 
+        Returns:
+            At most ``limit`` answers, best first; scores compare within one answer only.
+
         Raises:
             InvalidQuery: an argument is out of range.
         """
@@ -290,6 +297,9 @@ class MemoryStore(
             tokens: The most it may have, estimated as a quarter of its characters.
             options: Those of :meth:`recall`.
 
+        Returns:
+            The block, at most about ``tokens`` long; empty if nothing answers.
+
         Raises:
             InvalidQuery: an argument is out of range.
         """
@@ -326,6 +336,9 @@ class MemoryStore(
             limit: How many at most, 1 to 1,000.
             cursor: Of the page before, with the same arguments.
             include_test: List test memories too.
+
+        Returns:
+            The page, with a cursor if there is more.
 
         Raises:
             InvalidQuery: an unknown type or status, a limit out of range, or a
@@ -375,6 +388,9 @@ class MemoryStore(
             test_only: Read test turns only; without it, all others. Test turns are
                 consolidated in no other way, and what they say is a test memory too.
             dry_run: Ask no model and write nothing; say how many turns wait.
+
+        Returns:
+            What was read, stored, confirmed, replaced and left, in numbers.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached.

@@ -517,6 +517,9 @@ class LifecycleMethods(StoreMethods):
             test_only: Look at test memories only; without it, at all others.
             at: Judge as of then, with ``dry_run`` only: what will have happened by then.
 
+        Returns:
+            What would change or has changed, memory by memory.
+
         Raises:
             InvalidQuery: ``at`` without ``dry_run``, or without timezone.
             TemporalUnavailable: Temporal cannot be reached.
@@ -530,6 +533,9 @@ class LifecycleMethods(StoreMethods):
         Args:
             dry_run: Write nothing; say what would happen.
             test_only: Look at test memories only; without it, at all others.
+
+        Returns:
+            What was looked at and what was promoted.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached.

@@ -191,6 +191,9 @@ class TransferMethods(StoreMethods):
             consolidate: Whether to consolidate afterwards; when absent, after turns.
             on_progress: Called after each batch that is stored.
 
+        Returns:
+            How many turns or memories were new, known and refused.
+
         Raises:
             UnreadableSource: the file is in no known format, or not in its own; the
                 place is named. What came before it may be stored already.
@@ -229,6 +232,9 @@ class TransferMethods(StoreMethods):
             dry_run: Store nothing; say what would be.
             consolidate: Whether to consolidate afterwards; when absent, yes.
             on_progress: Called after each batch that is stored.
+
+        Returns:
+            How many turns or memories were new, known and refused.
 
         Raises:
             ImportOutOfStep: another call imports the same turns at the same time.

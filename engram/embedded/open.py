@@ -114,6 +114,9 @@ async def open(
 
     An attached process uses the owner's embedder, model, weights and clock.
 
+    Returns:
+        A context manager that gives the user's :class:`engram.MemoryStore`.
+
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
         DataFolderInUse: another process owns the folder and does not answer.
