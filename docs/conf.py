@@ -13,7 +13,11 @@ myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 
 # Pages are built without a network: what other projects export is named, not linked.
-nitpick_ignore_regex = [("py:.*", r"(?!engram\b).*")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!engram\b).*"),
+    # Constructors that only Engram itself calls name inner parts.
+    ("py:.*", r"engram\.(sync\.LoopThread|client\.engine\.MemoryEngine|domain\.rules\..*)"),
+]
 
 # Models are made by Engram, not by hand: their fields are said, not their constructors.
 autodoc_class_signature = "separated"
