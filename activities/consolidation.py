@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
 import structlog
 from temporalio import activity
@@ -18,6 +17,11 @@ from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
 from engram.contracts import names
+from engram.contracts.activities import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+    DigestActivities,
+)
 from engram.contracts.consolidation import (
     DigestInput,
     DigestOutput,
@@ -37,7 +41,7 @@ from engram.contracts.consolidation import (
 )
 from engram.contracts.messages import Population
 from engram.digests.guidelines import current_guidance
-from engram.digests.stage import Digested, Digests
+from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.buffer import batches
 from engram.domain.memories import (
@@ -64,7 +68,7 @@ _PAGE = 200
 _ANSWER_ATTEMPTS = 3
 
 
-class ConsolidationStoreActivities:
+class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     """What consolidation does with the store; runs on the store queue.
 
     Args:
@@ -180,7 +184,7 @@ class ConsolidationStoreActivities:
         return MarkConsolidatedOutput(marked=len(updated.changed | before))
 
 
-class ConsolidationModelActivities:
+class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
     """What consolidation asks language models; runs on the model queue.
 
     Args:
@@ -281,7 +285,7 @@ async def _episodes(
 _log = structlog.get_logger(__name__)
 
 
-class DigestActivities:
+class DigestActivitiesImpl(DigestActivities):
     """Rebuilds what is composed from memories; runs on the store queue.
 
     Args:
@@ -298,7 +302,7 @@ class DigestActivities:
             done = await self._digests.knowledge(
                 _composer(request), request.memory_ids, request.episode_ids, request.policy
             )
-        return _output("profiles and topics rebuilt", done)
+        return _logged("profiles and topics rebuilt", done)
 
     @activity.defn(name=names.DIGEST_SESSIONS_ACTIVITY)
     async def digest_sessions(self, request: DigestInput) -> DigestOutput:
@@ -307,7 +311,7 @@ class DigestActivities:
             done = await self._digests.sessions(
                 _composer(request), request.episode_ids, request.ended, request.policy
             )
-        return _output("boxes sealed", done)
+        return _logged("boxes sealed", done)
 
     @activity.defn(name=names.LEARN_GUIDELINES_ACTIVITY)
     async def learn_guidelines(self, request: LearnInput) -> DigestOutput:
@@ -317,14 +321,13 @@ class DigestActivities:
             done = await self._digests.learn(
                 _composer(request), deeds, request.operation, request.policy
             )
-        return _output("guidelines learnt", done)
+        return _logged("guidelines learnt", done)
 
 
 def _composer(request: DigestInput | LearnInput) -> Composer:
     return Composer(request.scope, request.now, request.workflow_id, request.run_id)
 
 
-def _output(event: str, done: Digested) -> DigestOutput:
-    counts = asdict(done)
-    _log.info(event, **counts)
-    return DigestOutput(**counts)
+def _logged(event: str, done: DigestOutput) -> DigestOutput:
+    _log.info(event, **dict(done))
+    return done

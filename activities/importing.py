@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from temporalio import activity
 
 from engram.contracts import names
+from engram.contracts.activities import ImportActivities
 from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
 
 if TYPE_CHECKING:
     from engram.transfer.store import MemoryRestorer, TurnImporter
 
 
-class ImportActivities:
+class ImportActivitiesImpl(ImportActivities):
     """Storing batches of what is brought in.
 
     Args:

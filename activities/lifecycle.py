@@ -8,6 +8,7 @@ from temporalio import activity
 
 from engram.activities.runtime import beating
 from engram.contracts import names
+from engram.contracts.activities import LifecycleActivities
 from engram.contracts.lifecycle import (
     FindDueUsersInput,
     FindDueUsersOutput,
@@ -16,18 +17,18 @@ from engram.contracts.lifecycle import (
     ReviewOutput,
     WalkInput,
 )
-from engram.lifecycle.due import due_users, underneath
+from engram.lifecycle.due import due_users
 from engram.lifecycle.promotion_pass import Promoter
 from engram.lifecycle.review import Reviewer
 
 if TYPE_CHECKING:
-    from engram.ports import Embedder, MemoryRepository
+    from engram.ports import Embedder, MaintenanceRepository
     from engram.storage.updates import NewWriteId
 
 Output = TypeVar("Output", ReviewOutput, PromoteOutput)
 
 
-class LifecycleActivities:
+class LifecycleActivitiesImpl(LifecycleActivities):
     """Reviewing and promoting memories; runs on the store queue.
 
     Args:
@@ -37,11 +38,11 @@ class LifecycleActivities:
     """
 
     def __init__(
-        self, repository: MemoryRepository, embedder: Embedder, new_write_id: NewWriteId
+        self, repository: MaintenanceRepository, embedder: Embedder, new_write_id: NewWriteId
     ) -> None:
-        self._repository = underneath(repository)
-        self._reviewer = Reviewer(self._repository, new_write_id)
-        self._promoter = Promoter(self._repository, embedder, new_write_id)
+        self._repository = repository
+        self._reviewer = Reviewer(repository, new_write_id)
+        self._promoter = Promoter(repository, embedder, new_write_id)
 
     @activity.defn(name=names.REVIEW_ACTIVITY)
     async def review(self, request: WalkInput) -> ReviewOutput:

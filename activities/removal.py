@@ -9,6 +9,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from engram.activities.runtime import beating
 from engram.consolidation.forgetting import Forgetter
 from engram.contracts import names
+from engram.contracts.activities import ErasureActivities, ForgettingActivities
 from engram.contracts.messages import Message
 from engram.contracts.removal import (
     ApplyForgettingInput,
@@ -19,6 +20,7 @@ from engram.contracts.removal import (
     WorkflowRound,
 )
 from engram.domain.memories import STORED_TYPES
+from engram.domain.scope import Scope
 from engram.ports import MemoryRepository
 from engram.temporal.gateway import delete_history, list_workflows, stop
 
@@ -28,7 +30,7 @@ from engram.temporal.gateway import delete_history, list_workflows, stop
 _RUNS_A_ROUND = 1000
 
 
-class ErasureActivities:
+class ErasureActivitiesImpl(ErasureActivities):
     """Stops a user's workflows, deletes their histories and the memories.
 
     Args:
@@ -78,7 +80,7 @@ def _is_this_one(execution: WorkflowExecution) -> bool:
 # --- activities of the forgetting workflow
 
 
-class ForgettingActivities:
+class ForgettingActivitiesImpl(ForgettingActivities):
     """Settles what forgetting takes, and does it.
 
     Args:
@@ -99,16 +101,19 @@ class ForgettingActivities:
     @activity.defn(name=names.APPLY_FORGETTING_ACTIVITY)
     async def apply_forgetting(self, asked: ApplyForgettingInput) -> Message:
         """Let the session forget as well, mend what stays, delete what goes."""
-        plan = asked.plan
-        if plan.session_id is not None and plan.episodes:
-            session = names.session_workflow_id(asked.scope, plan.session_id)
-            handle = self._client.get_workflow_handle(session)
-            try:
-                await handle.signal(names.FORGET_TURNS_SIGNAL, plan.episodes)
-            except RPCError as error:
-                # A session that does not run holds nothing in mind.
-                if error.status is not RPCStatusCode.NOT_FOUND:
-                    raise
         async with beating():
-            await self._forgetter.apply(asked.scope, plan)
+            await self._let_session_forget(asked.scope, asked.plan)
+            await self._forgetter.apply(asked.scope, asked.plan)
         return Message()
+
+    async def _let_session_forget(self, scope: Scope, plan: ForgetPlan) -> None:
+        if plan.session_id is None or not plan.episodes:
+            return
+        session = names.session_workflow_id(scope, plan.session_id)
+        handle = self._client.get_workflow_handle(session)
+        try:
+            await handle.signal(names.FORGET_TURNS_SIGNAL, plan.episodes)
+        except RPCError as error:
+            # A session that does not run holds nothing in mind.
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise

@@ -108,7 +108,7 @@ class _TypedErrors(ActivityInboundInterceptor):
         except (ApplicationError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - translated, logged and raised again
-            raise to_application_error(unforeseen(error, input.fn.__qualname__)) from None
+            raise to_application_error(unforeseen(error, activity.info().activity_type)) from None
 
 
 # --- what a step asked of models, carried from attempt to attempt so that failed ones count

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from temporalio import activity
 
 from engram.contracts import names
+from engram.contracts.activities import SessionActivities
 from engram.contracts.session import RequestConsolidationInput, StoreTurnsInput, StoreTurnsOutput
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from engram.domain.scope import Scope
 
 
-class SessionActivities:
+class SessionActivitiesImpl(SessionActivities):
     """Storing turns, and reaching the user's consolidation.
 
     Args:

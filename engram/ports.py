@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
@@ -46,17 +46,47 @@ class Embedder(Protocol):
         ...
 
     async def dimensions(self) -> int:
-        """The length of its dense vectors."""
+        """Tell the length of dense vectors.
+
+        Returns:
+            1 or more; always the same for one identity.
+
+        Raises:
+            EmbeddingFailed: the model has to be asked, and does not answer.
+        """
         ...
 
     async def embed_documents(
         self, texts: Sequence[str], before: Sequence[str | None] | None = None
     ) -> list[TextVectors]:
-        """Vectors of texts to be stored, in order; ``before``: what was said just before each."""
+        """Embed texts that are to be stored.
+
+        Args:
+            texts: Any number; asked for in bounded batches.
+            before: What was said just before each text, as long as ``texts``; words of it
+                weigh less in the sparse vector. None: nothing was.
+
+        Returns:
+            One pair for each text, in order: ``dense`` has :meth:`dimensions` floats,
+            ``sparse`` BM25 weights without document frequencies, which the store adds.
+
+        Raises:
+            EmbeddingFailed: the model does not answer, or not in the form it should.
+        """
         ...
 
     async def embed_query(self, text: str) -> TextVectors:
-        """Vectors of a question."""
+        """Embed a question.
+
+        Args:
+            text: The question.
+
+        Returns:
+            ``dense`` as for documents; ``sparse`` with weight 1 for each term.
+
+        Raises:
+            EmbeddingFailed: the model does not answer, or not in the form it should.
+        """
         ...
 
 
@@ -64,7 +94,14 @@ class Reranker(Protocol):
     """Looks at a question and texts together, and says how well each answers."""
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One number for each text, in order; the higher, the better. Any scale.
+        """Judge how well each text answers a question.
+
+        Args:
+            query: The question.
+            texts: The contents of the best candidates, best first.
+
+        Returns:
+            One number for each text, in order; the higher, the better. Any scale.
 
         Raises:
             EngramError: it cannot say; recall then leaves the order as it was.
@@ -76,7 +113,20 @@ class TurnExtractor(Protocol):
     """Finds, without a language model, what one turn plainly states."""
 
     def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
-        """Pattern facts, negations and the signal; the same for the same turn, always."""
+        """Read one turn; the same for the same turn, always.
+
+        Args:
+            text: Its words.
+            role: ``user``, ``assistant``, ``system`` or ``tool``.
+            speaker: Who spoke, where the application names somebody.
+            timestamp: When it was said, with its zone: relative dates are resolved against it.
+
+        Returns:
+            Pattern facts, negations and the signal.
+
+        Raises:
+            Exception: nothing is raised on purpose; what is fails the storing of the turn.
+        """
         ...
 
 
@@ -147,6 +197,15 @@ class HasId:
 Condition: TypeAlias = Equals | AnyOf | Between | After | Missing | Not | Either | HasId
 Filter: TypeAlias = tuple[Condition, ...]
 """All conditions hold. Empty: everything within the scope."""
+
+
+Stamp: TypeAlias = Callable[[AnyMemory], AnyMemory]
+"""Pure. Adds to a memory, at every write, when it is to be looked at next and by which rules."""
+
+
+def unstamped(memory: AnyMemory) -> AnyMemory:
+    """Leave a memory as it is: the stamp of a store that no pass looks after."""
+    return memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +282,21 @@ class StoreInfo:
 
 
 class MemoryRepository(Protocol):
-    """Where memories are kept. Two implementations, one conformance suite."""
+    """Where memories are kept. Two implementations, one conformance suite.
 
-    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+    A repository stamps what it writes, so that no caller can forget to.
+    """
+
+    async def insert(
+        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
+    ) -> None:
         """Store those that are not there yet; what is there stays untouched.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memories: Any number, with their vectors.
+            stamp: In place of the repository's own; for passes, whose rules are fixed when
+                they start.
 
         Raises:
             WrongVectorSize: a vector does not fit its collection; nothing is written.
@@ -242,33 +312,73 @@ class MemoryRepository(Protocol):
         *,
         fresh: bool = False,
     ) -> dict[str, AnyMemory]:
-        """Those of the ids that exist in this scope, in one batched read per type.
+        """Read memories by id, in one batch for each type.
 
-        ``fresh``: as most replicas agree, for whoever writes by what is read.
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            ids: Ids of any types.
+            types: Where to look; everywhere if None.
+            fresh: Read what most replicas agree on, for callers that write by what they read.
+
+        Returns:
+            Those that exist in this scope, by id.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
         """Write successors of existing memories, each only at its expected revision.
 
-        Payload only: vectors stay. Never inserts. Reads back ``write_id``;
-        returns the ids whose write won.
+        Payload only: vectors stay. Never inserts.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            replacements: Successors, each with the revision that it replaces and a fresh
+                ``write_id``, which is read back.
+            stamp: In place of the repository's own; for passes, whose rules are fixed when
+                they start.
+
+        Returns:
+            The ids whose write won.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...
 
     async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
-        """What :meth:`search` would find, without reading the memories: for many candidates.
+        """Search without reading the memories: for many candidates.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            request: Vectors, types, conditions and limits.
+
+        Returns:
+            What :meth:`search` would find, as ids with scores.
 
         Raises:
             UnindexedField: a condition names a field without an index.
+            StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
-        """Hybrid candidates of all asked types, ordered by type, then id; not fused.
+        """Search by both vectors.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            request: Vectors, types, conditions and limits.
+
+        Returns:
+            Candidates of all asked types with their scores, ordered by type, then id; not fused.
 
         Raises:
             UnindexedField: a condition names a field without an index.
+            StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...
 
@@ -283,40 +393,101 @@ class MemoryRepository(Protocol):
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page:
-        """A page in order of an indexed time field, ties by id; stable across pages."""
+        """Read one page in order of a time field, ties by id; stable across pages.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memory_type: Which collection.
+            where: Conditions on indexed fields, all of which hold.
+            order_by: An indexed time field; memories without a value are left out.
+            descending: Latest first.
+            limit: Memories of a page, 1 or more.
+            cursor: Of the page before; None for the first.
+
+        Returns:
+            The page, with a cursor if there may be more.
+
+        Raises:
+            UnindexedField: the order or a condition names a field without an index.
+            InvalidQuery: the cursor is none of this listing.
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
-        """How many there are, exactly."""
+        """Count memories, exactly.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memory_type: Which collection.
+            where: Conditions on indexed fields, all of which hold.
+
+        Returns:
+            How many there are, 0 or more.
+
+        Raises:
+            UnindexedField: a condition names a field without an index.
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def delete(self, scope: Scope, memory_type: MemoryType, ids: Iterable[str]) -> None:
-        """Remove these for good; ids of other scopes are left alone."""
+        """Remove memories for good; ids of other scopes are left alone.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memory_type: Which collection.
+            ids: Which; those that do not exist are ignored.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def erase(self, scope: Scope) -> dict[MemoryType, int]:
-        """Remove everything of this scope; how many of each type there were."""
+        """Remove everything of one scope.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+
+        Returns:
+            How many there were of each type.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def info(self) -> StoreInfo:
-        """Engine, schema version and embedder identity."""
+        """Describe the store.
+
+        Returns:
+            Engine, schema version and embedder identity.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def flush(self) -> None:
-        """Put on disk what is acknowledged, where the engine leaves that to us."""
+        """Put on disk what is acknowledged, where the engine leaves that to its caller.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
     async def close(self) -> None:
-        """Flush and let go of everything."""
+        """Flush, and let go of files and connections; nothing may be asked afterwards.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
 
-@runtime_checkable
-class MaintenanceRepository(MemoryRepository, Protocol):
-    """What passes ask besides: above all whose memories are meant, and nothing they hold.
-
-    ``scopes`` and ``values`` are the only reads that are not confined to a scope.
-    """
+class CrossTenantReads(Protocol):
+    """The only reads that are not confined to a scope: they tell nothing that memories hold."""
 
     async def scopes(
         self,
@@ -327,7 +498,7 @@ class MaintenanceRepository(MemoryRepository, Protocol):
         limit: int,
         skip: Collection[Scope] = (),
     ) -> tuple[Scope, ...]:
-        """Users who have such memories, in order of a time field of their first one.
+        """List users who have such memories, in order of a time field of their first one.
 
         Costs what matches, not what is stored, if a condition names few memories.
 
@@ -338,15 +509,25 @@ class MaintenanceRepository(MemoryRepository, Protocol):
             limit: As many users at most.
             skip: Users to leave out.
 
+        Returns:
+            Scopes, each once.
+
         Raises:
             UnindexedField: a condition names a field without an index.
         """
         ...
 
     async def values(self, memory_type: MemoryType, field: str) -> frozenset[str | None]:
-        """Every value of an indexed keyword field over all users; None: some have none.
+        """List every value of an indexed keyword field over all users.
 
         For fields with few values. It may name a value that no memory has any more.
+
+        Args:
+            memory_type: Whose collection.
+            field: The keyword field.
+
+        Returns:
+            The values; None among them: some memories have none.
 
         Raises:
             UnindexedField: the field has no index.
@@ -354,10 +535,23 @@ class MaintenanceRepository(MemoryRepository, Protocol):
         """
         ...
 
+
+class MaintenanceRepository(MemoryRepository, CrossTenantReads, Protocol):
+    """What passes need: they find out whose memories are due, and remove what is at its end."""
+
     async def delete_unchanged(
         self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
     ) -> None:
-        """Remove these for good, each only if it still has the revision given."""
+        """Remove memories for good, each only if it still has the revision given.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memory_type: Which collection.
+            revisions: The expected revision of each id.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
         ...
 
 
@@ -367,14 +561,31 @@ class Scrubber(Protocol):
     async def erase(
         self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
     ) -> ErasureReceipt:
-        """Erase by ``erasing``, the workflow of this id, then scrub; the receipt says both.
+        """Erase by a workflow, then scrub the files.
 
         Goes on if the caller does not wait, and after a crash at the next start.
+
+        Args:
+            workflow_id: Of the workflow that erases.
+            erasing: Starts it or finds it, and waits for it.
+
+        Returns:
+            Its receipt, with what was scrubbed.
+
+        Raises:
+            TemporalUnavailable: the workflow cannot be asked; it goes on, and so may the caller.
         """
         ...
 
     async def compact(self) -> CompactReceipt:
-        """Write everything anew without what was deleted."""
+        """Write all files anew without what was deleted.
+
+        Returns:
+            What was rewritten, and what could not be.
+
+        Raises:
+            InvalidQuery: the files are not Engram's own.
+        """
         ...
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.exceptions import is_cancelled_exception
 
 from engram.contracts import names
+from engram.contracts.attributes import STAGE
 from engram.contracts.consolidation import (
     CLOSING_REASONS,
     ConsolidationReport,
@@ -24,9 +24,8 @@ from engram.contracts.consolidation import (
 from engram.contracts.session import ConsolidationRequest
 from engram.errors import RunEnded
 from engram.workflows.consolidation_pass import ConsolidationPass, note_spending, with_endings
-from engram.workflows.support import after_outage, is_outage, mark_outlived
+from engram.workflows.support import after_outage, as_update_failure, is_outage, mark_outlived
 
-_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 # Past this a pass ends early even while a caller waits for it: a history that
 # reaches the server's limit (51,200 events, 50 MB) could not go on at all.
 _FULL_EVENTS = 30_000
@@ -106,7 +105,7 @@ class ConsolidationWorkflow:
         self._ask_anew(request, linking=True)
         await workflow.wait_condition(lambda: waiter.answered)
         if waiter.failure is not None:
-            raise _as_update_failure(waiter.failure)
+            raise as_update_failure(waiter.failure)
         return waiter.report or ConsolidationReport()
 
     @workflow.query(name=names.CONSOLIDATION_PROGRESS_QUERY)
@@ -238,7 +237,7 @@ class ConsolidationWorkflow:
     def _enter(self, stage: str) -> None:
         if stage != self._stage:
             self._stage = stage
-            workflow.upsert_search_attributes([_STAGE.value_set(stage)])
+            workflow.upsert_search_attributes([STAGE.value_set(stage)])
 
     def _describe(self, doing: str) -> None:
         totals = self._state.totals
@@ -248,7 +247,3 @@ class ConsolidationWorkflow:
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
             f"{totals.links} links."
         )
-
-
-def _as_update_failure(failure: Failure) -> ApplicationError:
-    return ApplicationError(failure.message, failure.error, type=failure.code, non_retryable=True)

@@ -19,6 +19,7 @@ from temporalio.exceptions import (
 )
 
 from engram.contracts import names
+from engram.contracts.activities import DigestActivities
 from engram.contracts.consolidation import (
     ConsolidationReport,
     ConsolidationState,
@@ -40,6 +41,8 @@ from engram.domain.plan import ConsolidationPlan, Reason
 from engram.domain.rules import DigestPolicy
 from engram.workflows.support import (
     ActivityCalls,
+    asks_models,
+    execute,
     failure_of,
     is_of_the_batch,
     is_of_the_model,
@@ -195,7 +198,7 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
     """
     policy = _policy(state)
     assert policy is not None  # noqa: S101 - for the type checker; must_digest has looked
-    undigested = state.undigested
+    undigested, limit = state.undigested, calls.policy.store_timeout
     done = DigestOutput()
     for memories, episodes in zip_longest(
         portions(undigested.memory_ids, _CHUNK),
@@ -204,13 +207,13 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
     ):
         request = _input(calls, policy, memory_ids=memories, episode_ids=episodes)
         about = f"profiles and topics of {len(memories)} memories"
-        done = done.plus(await calls.digest(names.DIGEST_KNOWLEDGE_ACTIVITY, request, about))
+        done = done.plus(await execute(DigestActivities.digest_knowledge, request, about, limit))
     ended = undigested.ended
     for episodes in portions(undigested.episode_ids, _SESSION_CHUNK) or ((),):
         if episodes or ended:
             request = _input(calls, policy, episode_ids=episodes, ended=ended)
             about = f"boxes of {len(episodes)} turns, {len(ended)} sessions ended"
-            done = done.plus(await calls.digest(names.DIGEST_SESSIONS_ACTIVITY, request, about))
+            done = done.plus(await execute(DigestActivities.digest_sessions, request, about, limit))
             ended = ()
     learnt, failed = await _learn(calls, policy, state)
     done = done.plus(learnt)
@@ -241,8 +244,12 @@ async def _learn(
     )
     about = f"learn from {len(request.done)} actions"
     try:
-        learnt = await calls.digest(
-            names.LEARN_GUIDELINES_ACTIVITY, request, about, retries=_LEARN_RETRIES
+        learnt = await execute(
+            DigestActivities.learn_guidelines,
+            request,
+            about,
+            calls.policy.store_timeout,
+            retries=_LEARN_RETRIES,
         )
     except ActivityError as error:
         if is_cancelled_exception(error):
@@ -285,7 +292,6 @@ def _input(
 _LINK_CHUNK = 20
 # Past this many, linking does not wait for a full count of extractions.
 _MOST_UNLINKED = 400
-_ASK_MODELS = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
 # A marker that runs of before the first release have in their histories; it goes with the next.
 _IN_SPITE_OF_MODELS = "digests-in-spite-of-models"
 
@@ -528,7 +534,7 @@ class ConsolidationPass:
 
     async def _digest_in_spite_of(self, stopped_by: ActivityError) -> None:
         """A model that stays away keeps nothing from being composed of what is stored."""
-        if stopped_by.activity_type not in _ASK_MODELS:
+        if not asks_models(stopped_by):
             return
         # Noted in this order: that there is a digest stage has a marker of its own.
         workflow.deprecate_patch(_IN_SPITE_OF_MODELS)

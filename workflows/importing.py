@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ApplicationError
 
 from engram.contracts import names
+from engram.contracts.activities import ImportActivities
 from engram.contracts.importing import (
     BeginImport,
     FinishImport,
@@ -20,9 +21,9 @@ from engram.contracts.importing import (
     ImportTally,
     StoreBatchInput,
 )
-from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
+from engram.contracts.session import ConsolidationRequest
 from engram.errors import ImportOutOfStep, RunEnded
-from engram.workflows.support import LOCAL_STORE, STORE_LONG
+from engram.workflows.support import history_is_full, request_consolidation, store
 
 # A batch of hundreds of turns takes a second, several on a busy machine.
 _LOCAL_LIMIT = timedelta(seconds=20)
@@ -56,7 +57,11 @@ class ImportWorkflow:
                 break
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._state.consolidate and self._state.position:
-            await self._request_consolidation()
+            await request_consolidation(
+                self._state.scope,
+                ConsolidationRequest(reason="imported"),
+                self._state.policy.store_timeout,
+            )
         return self._progress()
 
     @workflow.update(name=names.BEGIN_IMPORT_UPDATE)
@@ -138,53 +143,16 @@ class ImportWorkflow:
             workflow_id=info.workflow_id,
             run_id=info.run_id,
         )
-        summary = f"entries {batch.first} to {batch.first + batch.count - 1}"
-        try:
-            stored: ImportTally = await workflow.execute_local_activity(
-                names.STORE_BATCH_ACTIVITY,
-                work,
-                result_type=ImportTally,
-                start_to_close_timeout=_LOCAL_LIMIT,
-                retry_policy=LOCAL_STORE,
-                summary=summary,
-            )
-        except (ActivityError, ApplicationError) as error:
-            # A failed local activity raises its own error unwrapped.
-            if _is_final(error):
-                raise _as_update_failure(error) from None
-            workflow.logger.warning("storing takes longer; going on as a regular activity")
-        else:
-            return stored
-        # An outage delays the acknowledgement, not the import.
-        try:
-            stored = await workflow.execute_activity(
-                names.STORE_BATCH_ACTIVITY,
-                work,
-                result_type=ImportTally,
-                start_to_close_timeout=self._state.policy.store_timeout,
-                retry_policy=STORE_LONG,
-                summary=f"{summary}, after an outage",
-            )
-        except ActivityError as error:
-            raise _as_update_failure(error) from None
-        return stored
-
-    async def _request_consolidation(self) -> None:
-        await workflow.execute_activity(
-            names.REQUEST_CONSOLIDATION_ACTIVITY,
-            RequestConsolidationInput(
-                scope=self._state.scope, request=ConsolidationRequest(reason="imported")
-            ),
-            start_to_close_timeout=self._state.policy.store_timeout,
-            retry_policy=STORE_LONG,
-            summary="imported",
+        return await store(
+            ImportActivities.store_batch,
+            work,
+            f"entries {batch.first} to {batch.first + batch.count - 1}",
+            local_limit=_LOCAL_LIMIT,
+            limit=self._state.policy.store_timeout,
         )
 
     def _history_is_full(self) -> bool:
-        return (
-            self._updates >= self._state.policy.updates_per_run
-            or workflow.info().is_continue_as_new_suggested()
-        )
+        return history_is_full(self._updates, self._state.policy.updates_per_run)
 
     def _progress(self) -> ImportProgress:
         state = self._state
@@ -209,21 +177,3 @@ class ImportWorkflow:
 def _refused(message: str, position: int) -> ApplicationError:
     error = ImportOutOfStep(message, details={"position": position})
     return ApplicationError(str(error), error.as_dict(), type=error.code, non_retryable=True)
-
-
-def _is_final(error: ActivityError | ApplicationError) -> bool:
-    """Whether storing can never succeed; see the session workflow."""
-    cause = error if isinstance(error, ApplicationError) else error.cause
-    if not isinstance(cause, ApplicationError):
-        return False
-    data = cause.details[0] if cause.details else None
-    return not data.get("retryable", False) if isinstance(data, dict) else cause.non_retryable
-
-
-def _as_update_failure(error: ActivityError | ApplicationError) -> ApplicationError:
-    cause = error if isinstance(error, ApplicationError) else error.cause
-    if isinstance(cause, ApplicationError):
-        return ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True)
-    return ApplicationError(
-        "Storing did not end in time.", type="storage_unavailable", non_retryable=True
-    )

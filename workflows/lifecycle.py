@@ -7,12 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from temporalio import workflow
-from temporalio.common import (
-    RetryPolicy,
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-)
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -21,6 +16,8 @@ from temporalio.exceptions import (
 )
 
 from engram.contracts import names
+from engram.contracts.activities import LifecycleActivities
+from engram.contracts.attributes import attributes
 from engram.contracts.consolidation import Failure
 from engram.contracts.lifecycle import (
     MOST_FAILURES,
@@ -32,17 +29,15 @@ from engram.contracts.lifecycle import (
     MaintenanceState,
     PassKind,
     PassReport,
-    PromoteOutput,
     PromotionReport,
     PromotionState,
-    ReviewOutput,
     WalkPosition,
     variant_of,
 )
-from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
+from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import UnforeseenFailure
-from engram.workflows.support import call, failure_of, walk_input
+from engram.workflows.support import execute, failure_of, request_consolidation, walk_input
 
 # --- one decay pass over one user's memories: what is due by the time it begins happens to them
 
@@ -63,12 +58,11 @@ class DecayWorkflow:
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(state.model_copy(update={"runs": state.runs + 1}))
             try:
-                done = await call(
-                    names.REVIEW_ACTIVITY,
+                done = await execute(
+                    LifecycleActivities.review,
                     walk_input(state, state.policy.decay_batch),
-                    ReviewOutput,
                     _summary(state),
-                    state.policy,
+                    state.policy.store_timeout,
                 )
             except ActivityError as error:
                 failures = (*report.failures, failure_of(error))
@@ -149,12 +143,11 @@ class PromotionWorkflow:
 
     async def _session(self, session_id: str) -> None:
         state = self._state
-        report = await call(
-            names.PROMOTE_SESSION_ACTIVITY,
+        report = await execute(
+            LifecycleActivities.promote_session,
             walk_input(state, state.policy.decay_batch, session_id=session_id),
-            PromotionReport,
             f"promote what session {session_id} leaves lively",
-            state.policy,
+            state.policy.store_timeout,
         )
         self._add(report)
         left = tuple(one for one in self._state.sessions if one != session_id)
@@ -162,12 +155,11 @@ class PromotionWorkflow:
 
     async def _stretch(self) -> WalkPosition | None:
         state = self._state
-        done = await call(
-            names.PROMOTE_ACTIVITY,
+        done = await execute(
+            LifecycleActivities.promote,
             walk_input(state, state.policy.promotion_batch),
-            PromoteOutput,
             f"promote what is ready, after {state.report.reviewed}",
-            state.policy,
+            state.policy.store_timeout,
         )
         self._add(done.report)
         return done.position
@@ -194,8 +186,6 @@ class PromotionWorkflow:
 
 # --- a pass over all users: finds who is due, and does for each, a few at a time, what is asked
 
-_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 AT_ONCE: Final = 100
 # Who stays due although this pass has seen to them travels in payloads: past so many the
 # pass goes on from where it is, and they need no name any more.
@@ -249,8 +239,8 @@ class MaintenanceWorkflow:
 
     async def _due(self) -> FindDueUsersOutput:
         state = self._state
-        found = await call(
-            names.FIND_DUE_USERS_ACTIVITY,
+        found = await execute(
+            LifecycleActivities.find_due_users,
             FindDueUsersInput(
                 kind=state.kind,
                 now=state.began_at or workflow.now(),
@@ -260,9 +250,8 @@ class MaintenanceWorkflow:
                 position=self._position,
                 skip=tuple(self._skip),
             ),
-            FindDueUsersOutput,
             f"who is due for {state.kind.value}",
-            state.policy,
+            state.policy.store_timeout,
         )
         self._reached = found.reached
         self._skip |= dict.fromkeys(found.passed)
@@ -324,32 +313,22 @@ class MaintenanceWorkflow:
         result: type[PassReport],
         workflow_id: str,
     ) -> PassReport:
-        attributes = TypedSearchAttributes(
-            [
-                SearchAttributePair(_USER, state.scope.tenant),
-                SearchAttributePair(_STAGE, self._state.kind.value),
-            ]
-        )
         answer: PassReport = await workflow.execute_child_workflow(
             name,
             state,
             id=workflow_id,
             result_type=result,
-            search_attributes=attributes,
+            search_attributes=attributes(self._state.kind.value, user=state.scope.tenant),
             static_summary=f"{self._state.kind.value} of {state.scope.tenant}",
         )
         return answer
 
     async def _ask_for_consolidation(self, user: Scope) -> None:
-        await workflow.execute_activity(
-            names.REQUEST_CONSOLIDATION_ACTIVITY,
-            RequestConsolidationInput(
-                scope=user,
-                request=ConsolidationRequest(reason="scheduled", population=self._state.population),
-            ),
-            start_to_close_timeout=self._state.policy.store_timeout,
-            retry_policy=_REQUEST,
-            summary="scheduled",
+        await request_consolidation(
+            user,
+            ConsolidationRequest(reason="scheduled", population=self._state.population),
+            self._state.policy.store_timeout,
+            retries=_REQUEST,
         )
 
     def _failed(self, failure: Failure) -> None:

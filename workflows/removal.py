@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import TypeVar
 
 from temporalio import workflow
 
 from engram.contracts import names
+from engram.contracts.activities import (
+    DigestActivities,
+    ErasureActivities,
+    ForgettingActivities,
+)
 from engram.contracts.consolidation import DigestInput, DigestOutput
-from engram.contracts.messages import Message
 from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
@@ -19,15 +22,11 @@ from engram.contracts.removal import (
     ForgetPlan,
     ForgetReceipt,
     PlanForgettingInput,
-    StoreRound,
-    WorkflowRound,
 )
 from engram.domain.buffer import portions
-from engram.workflows.support import STORE_LONG
+from engram.workflows.support import execute
 
 # --- erasing everything of one user: workflows first, then memories, until nothing is left
-
-M = TypeVar("M", bound=Message)
 
 # A server lists what it runs a moment late, and an activity of a workflow that was
 # terminated hears of it with its next heartbeat, every four seconds. So one looks until
@@ -36,7 +35,6 @@ _BETWEEN_ROUNDS = timedelta(seconds=5)
 _QUIET_ROUNDS = 2
 # Somebody who goes on writing meanwhile must not keep the erasure from ending.
 _MOST_ROUNDS = 30
-_SILENCE = timedelta(seconds=30)
 
 
 @workflow.defn(name=names.ERASURE_WORKFLOW)
@@ -52,8 +50,9 @@ class ErasureWorkflow:
         for number in range(_MOST_ROUNDS):
             if number:
                 await workflow.sleep(_BETWEEN_ROUNDS, summary="look again for late listings")
-            workflows = await self._do(names.ERASE_WORKFLOWS_ACTIVITY, asked, WorkflowRound)
-            stored = await self._do(names.ERASE_MEMORIES_ACTIVITY, asked, StoreRound)
+            about, limit = f"erase {asked.scope.tenant}", asked.store_timeout
+            workflows = await execute(ErasureActivities.erase_workflows, asked, about, limit)
+            stored = await execute(ErasureActivities.erase_memories, asked, about, limit)
             stopped += workflows.stopped
             deleted.update(workflows.deleted)
             kept = max(kept, workflows.kept)
@@ -78,18 +77,6 @@ class ErasureWorkflow:
             workflow_id=workflow.info().workflow_id,
         )
 
-    async def _do(self, activity: str, asked: ErasureInput, answer: type[M]) -> M:
-        done: M = await workflow.execute_activity(
-            activity,
-            asked,
-            result_type=answer,
-            start_to_close_timeout=asked.store_timeout,
-            heartbeat_timeout=_SILENCE,
-            retry_policy=STORE_LONG,
-            summary=f"erase {asked.scope.tenant}",
-        )
-        return done
-
 
 # --- forgetting one memory: settle what that takes, delete it, compose again what named it
 
@@ -106,17 +93,18 @@ class ForgettingWorkflow:
     @workflow.run
     async def run(self, asked: ForgetInput) -> ForgetReceipt:
         """Forget, and say how much went."""
-        plan = await self._do(
-            asked,
-            names.PLAN_FORGETTING_ACTIVITY,
+        about = f"forget {asked.memory_id}"
+        plan = await execute(
+            ForgettingActivities.plan_forgetting,
             PlanForgettingInput(scope=asked.scope, memory_id=asked.memory_id),
-            ForgetPlan,
+            about,
+            _LIMIT,
         )
-        await self._do(
-            asked,
-            names.APPLY_FORGETTING_ACTIVITY,
+        await execute(
+            ForgettingActivities.apply_forgetting,
             ApplyForgettingInput(scope=asked.scope, now=workflow.now(), plan=plan),
-            Message,
+            about,
+            _LIMIT,
         )
         return ForgetReceipt(
             memory_id=asked.memory_id,
@@ -136,30 +124,14 @@ class ForgettingWorkflow:
             workflow_id=info.workflow_id,
             run_id=info.run_id,
         )
-        done = DigestOutput()
+        done, about = DigestOutput(), f"forget {asked.memory_id}"
         if not asked.digests.enabled:
             return 0
         for part in portions(plan.composed, _CHUNK):
             # Some of these ids are turns, the others memories; each reader takes its own.
             work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
-            done = done.plus(
-                await self._do(asked, names.DIGEST_KNOWLEDGE_ACTIVITY, work, DigestOutput)
-            )
+            done = done.plus(await execute(DigestActivities.digest_knowledge, work, about, _LIMIT))
         if plan.boxed:
             work = base.model_copy(update={"episode_ids": plan.boxed, "ended": plan.ended})
-            done = done.plus(
-                await self._do(asked, names.DIGEST_SESSIONS_ACTIVITY, work, DigestOutput)
-            )
+            done = done.plus(await execute(DigestActivities.digest_sessions, work, about, _LIMIT))
         return done.profiles + done.topics + done.boxes
-
-    async def _do(self, asked: ForgetInput, activity: str, work: Message, answer: type[M]) -> M:
-        done: M = await workflow.execute_activity(
-            activity,
-            work,
-            result_type=answer,
-            start_to_close_timeout=_LIMIT,
-            heartbeat_timeout=_SILENCE,
-            retry_policy=STORE_LONG,
-            summary=f"forget {asked.memory_id}",
-        )
-        return done

@@ -12,20 +12,20 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from engram.contracts import names
+from engram.contracts.activities import SessionActivities
 from engram.contracts.session import (
     ConsolidationRequest,
     EncodeCall,
     EncodeReply,
     EncodeRequest,
     EndSession,
-    RequestConsolidationInput,
     SessionState,
     SessionSummary,
     StoreTurnsInput,
     StoreTurnsOutput,
 )
 from engram.domain.buffer import Buffer, RememberedTurn, Signal
-from engram.workflows.support import LOCAL_STORE, STORE_LONG
+from engram.workflows.support import history_is_full, request_consolidation, store
 
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)
@@ -146,35 +146,13 @@ class SessionWorkflow:
             workflow_id=info.workflow_id,
             run_id=info.run_id,
         )
-        try:
-            stored: StoreTurnsOutput = await workflow.execute_local_activity(
-                names.STORE_TURNS_ACTIVITY,
-                work,
-                result_type=StoreTurnsOutput,
-                start_to_close_timeout=_LOCAL_LIMIT,
-                retry_policy=LOCAL_STORE,
-                summary="store turns",
-            )
-        except (ActivityError, ApplicationError) as error:
-            # A failed local activity raises its own error unwrapped.
-            if _is_final(error):
-                raise _as_update_failure(error) from None
-            workflow.logger.warning("storing takes longer; going on as a regular activity")
-        else:
-            return stored
-        # An outage delays the acknowledgement, not the session.
-        try:
-            stored = await workflow.execute_activity(
-                names.STORE_TURNS_ACTIVITY,
-                work,
-                result_type=StoreTurnsOutput,
-                start_to_close_timeout=self._state.policy.store_timeout,
-                retry_policy=STORE_LONG,
-                summary="store turns, after an outage",
-            )
-        except ActivityError as error:
-            raise _as_update_failure(error) from None
-        return stored
+        return await store(
+            SessionActivities.store_turns,
+            work,
+            "store turns",
+            local_limit=_LOCAL_LIMIT,
+            limit=self._state.policy.store_timeout,
+        )
 
     async def _wait_for_attention(self) -> None:
         """Wait until something is due, or the deadline that held when waiting began."""
@@ -200,15 +178,10 @@ class SessionWorkflow:
         reason = self._state.buffer.due or ""
         self._set_buffer(self._state.buffer.dispatched())
         try:
-            await workflow.execute_activity(
-                names.REQUEST_CONSOLIDATION_ACTIVITY,
-                RequestConsolidationInput(
-                    scope=self._state.scope,
-                    request=ConsolidationRequest(reason=reason, session_id=self._state.session_id),
-                ),
-                start_to_close_timeout=self._state.policy.store_timeout,
-                retry_policy=STORE_LONG,
-                summary=reason,
+            await request_consolidation(
+                self._state.scope,
+                ConsolidationRequest(reason=reason, session_id=self._state.session_id),
+                self._state.policy.store_timeout,
             )
         except ActivityError as error:
             if is_cancelled_exception(error):
@@ -220,10 +193,7 @@ class SessionWorkflow:
                 self._set_buffer(self._state.buffer.model_copy(update={"due": reason}))
 
     def _history_is_full(self) -> bool:
-        return (
-            self._updates >= self._state.policy.updates_per_run
-            or workflow.info().is_continue_as_new_suggested()
-        )
+        return history_is_full(self._updates, self._state.policy.updates_per_run)
 
     async def _continue_as_new(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -266,25 +236,3 @@ class SessionWorkflow:
 
 def _is_blank(call: EncodeCall) -> bool:
     return any(not turn.content.strip() for turn in call.turns)
-
-
-def _is_final(error: ActivityError | ApplicationError) -> bool:
-    """Whether storing can never succeed.
-
-    The typed error says it; the failure's own flag is set as well when a local
-    activity has merely used up its attempts.
-    """
-    cause = error if isinstance(error, ApplicationError) else error.cause
-    if not isinstance(cause, ApplicationError):
-        return False
-    data = cause.details[0] if cause.details else None
-    return not data.get("retryable", False) if isinstance(data, dict) else cause.non_retryable
-
-
-def _as_update_failure(error: ActivityError | ApplicationError) -> ApplicationError:
-    cause = error if isinstance(error, ApplicationError) else error.cause
-    if isinstance(cause, ApplicationError):
-        return ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True)
-    return ApplicationError(
-        "Storing did not end in time.", type="storage_unavailable", non_retryable=True
-    )

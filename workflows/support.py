@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from engram.contracts import names
+from engram.contracts.activities import (
+    ConsolidationModelActivities,
+    ConsolidationStoreActivities,
+    SessionActivities,
+)
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
-    DigestInput,
-    DigestOutput,
     EpisodeBatch,
     ExtractInput,
     ExtractOutput,
     Failure,
-    LearnInput,
     LinkInput,
     LinkOutput,
     MarkConsolidatedInput,
@@ -31,8 +34,9 @@ from engram.contracts.consolidation import (
     SelectDueInput,
     SelectDueOutput,
 )
-from engram.contracts.lifecycle import LifecyclePolicy, PassState, WalkInput
+from engram.contracts.lifecycle import PassState, WalkInput
 from engram.contracts.messages import Message, Population
+from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.errors import (
@@ -95,7 +99,7 @@ def after_outage(number: int) -> timedelta | None:
 
 # A marker that runs of before the first release have in their histories; it goes with the next.
 _OUTLIVES = "consolidation-outlives-failures"
-_MODEL_ACTIVITIES = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
+_ASK_MODELS = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
 _OF_THE_MODEL = frozenset({ModelRejected.code, ModelAnswerUnusable.code})
 # What is wrong with the whole store is wrong for every batch.
 _OF_THE_STORE = frozenset(
@@ -111,9 +115,7 @@ def failure_of(error: ActivityError) -> Failure:
     """
     cause = error.cause
     if not isinstance(cause, ApplicationError):
-        kind: type[EngramError] = (
-            ModelUnavailable if error.activity_type in _MODEL_ACTIVITIES else StorageUnavailable
-        )
+        kind: type[EngramError] = ModelUnavailable if asks_models(error) else StorageUnavailable
         late = kind(f"{error.activity_type} did not end in time.")
         return Failure(code=late.code, message=late.message, error=late.as_dict())
     details = cause.details[0] if cause.details else None
@@ -124,6 +126,11 @@ def failure_of(error: ActivityError) -> Failure:
         message=cause.message,
         error=described or {"code": code, "message": cause.message},
     )
+
+
+def asks_models(error: ActivityError) -> bool:
+    """Whether the activity that failed is one that asks language models."""
+    return error.activity_type in _ASK_MODELS
 
 
 def is_of_the_model(failure: Failure) -> bool:
@@ -146,17 +153,153 @@ def is_outage(failure: Failure) -> bool:
     return bool(failure.error.get("retryable")) and failure.code != ModelAnswerUnusable.code
 
 
+def as_update_failure(error: ActivityError | ApplicationError | Failure) -> ApplicationError:
+    """The failure by which an update tells its caller what went wrong; the workflow goes on."""
+    if isinstance(error, Failure):
+        return ApplicationError(error.message, error.error, type=error.code, non_retryable=True)
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if isinstance(cause, ApplicationError):
+        return ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True)
+    return ApplicationError(
+        "Storing did not end in time.", type=StorageUnavailable.code, non_retryable=True
+    )
+
+
+def _is_final(error: ActivityError | ApplicationError) -> bool:
+    """Whether storing can never succeed.
+
+    The typed error says it; the failure's own flag is set as well when a local
+    activity has merely used up its attempts.
+    """
+    cause = error if isinstance(error, ApplicationError) else error.cause
+    if not isinstance(cause, ApplicationError):
+        return False
+    data = cause.details[0] if cause.details else None
+    return not data.get("retryable", False) if isinstance(data, dict) else cause.non_retryable
+
+
 def mark_outlived() -> None:
     """Note in the history that this run does more after a failure than end its pass."""
     workflow.deprecate_patch(_OUTLIVES)
 
 
-# --- calling consolidation's activities: with what, on which queue, for how long, how often
+# --- calling activities: by the methods of their interfaces, so that types are checked
 
-M = TypeVar("M", bound=Message | ConsolidationPlan)
+S = TypeVar("S")
+W = TypeVar("W", bound=Message)
+R = TypeVar("R", bound=Message | ConsolidationPlan)
 
 # A worker that died is noticed after so long, not after the whole time limit.
-_SILENCE = timedelta(seconds=15)
+_HEARTBEAT = timedelta(seconds=15)
+
+
+async def execute(
+    activity: Callable[[S, W], Awaitable[R]],
+    work: W,
+    summary: str,
+    limit: timedelta,
+    *,
+    retries: RetryPolicy = STORE_LONG,
+    queue: str | None = None,
+) -> R:
+    """Run an activity that heartbeats.
+
+    Args:
+        activity: Method of an interface in ``engram.contracts.activities``.
+        work: Its input.
+        summary: What it does, for the Temporal UI.
+        limit: Longest time for one attempt.
+        retries: How often and how long it is tried.
+        queue: Where it runs; None for the queue of the workflow.
+
+    Raises:
+        ActivityError: its retries are used up.
+    """
+    return await workflow.execute_activity_method(
+        activity,
+        work,
+        task_queue=queue,
+        start_to_close_timeout=limit,
+        heartbeat_timeout=min(limit, _HEARTBEAT),
+        retry_policy=retries,
+        summary=summary[:200],
+    )
+
+
+async def store(
+    activity: Callable[[S, W], Awaitable[R]],
+    work: W,
+    summary: str,
+    *,
+    local_limit: timedelta,
+    limit: timedelta,
+) -> R:
+    """Store what an update brought: by a local activity, and after an outage by a regular one.
+
+    Args:
+        activity: Method of an interface in ``engram.contracts.activities``.
+        work: Its input.
+        summary: What it does, for the Temporal UI.
+        local_limit: Longest time for one attempt as a local activity.
+        limit: The same as a regular activity.
+
+    Raises:
+        ApplicationError: the update fails; the workflow goes on.
+    """
+    try:
+        return await workflow.execute_local_activity_method(
+            activity,
+            work,
+            start_to_close_timeout=local_limit,
+            retry_policy=LOCAL_STORE,
+            summary=summary,
+        )
+    except (ActivityError, ApplicationError) as error:
+        # A failed local activity raises its own error unwrapped.
+        if _is_final(error):
+            raise as_update_failure(error) from None
+        workflow.logger.warning("storing takes longer; going on as a regular activity")
+    # An outage delays the acknowledgement, not the workflow.
+    try:
+        return await workflow.execute_activity_method(
+            activity,
+            work,
+            start_to_close_timeout=limit,
+            retry_policy=STORE_LONG,
+            summary=f"{summary}, after an outage",
+        )
+    except ActivityError as error:
+        raise as_update_failure(error) from None
+
+
+async def request_consolidation(
+    scope: Scope,
+    request: ConsolidationRequest,
+    limit: timedelta,
+    *,
+    retries: RetryPolicy = STORE_LONG,
+) -> None:
+    """Reach the user's consolidation; raises ``ActivityError`` when the retries are used up."""
+    await workflow.execute_activity_method(
+        SessionActivities.request_consolidation,
+        RequestConsolidationInput(scope=scope, request=request),
+        start_to_close_timeout=limit,
+        retry_policy=retries,
+        summary=request.reason,
+    )
+
+
+def history_is_full(updates: int, most: int) -> bool:
+    """Whether a workflow that takes updates should continue as new.
+
+    Args:
+        updates: Updates that this run has taken.
+        most: As many as one run takes.
+    """
+    return updates >= most or workflow.info().is_continue_as_new_suggested()
+
+
+# --- calling consolidation's activities: with what, on which queue, for how long, how often
 
 
 @dataclass(frozen=True)
@@ -176,7 +319,7 @@ class ActivityCalls:
     async def select_due(self, skip: tuple[str, ...], reason: str) -> SelectDueOutput:
         """Which episodes are due, without those to skip."""
         return await self._store(
-            names.SELECT_DUE_ACTIVITY,
+            ConsolidationStoreActivities.select_due,
             SelectDueInput(
                 scope=self.scope,
                 now=workflow.now(),
@@ -184,16 +327,14 @@ class ActivityCalls:
                 population=self.population,
                 skip=skip,
             ),
-            SelectDueOutput,
             f"which turns are due ({reason})",
         )
 
     async def extract(self, batch: EpisodeBatch) -> ExtractOutput:
         """What a batch states."""
         return await self._model(
-            names.EXTRACT_ACTIVITY,
+            ConsolidationModelActivities.extract,
             ExtractInput(scope=self.scope, now=workflow.now(), episode_ids=batch.episode_ids),
-            ExtractOutput,
             f"read {len(batch.episode_ids)} turns of session {batch.session_id}",
         )
 
@@ -201,7 +342,7 @@ class ActivityCalls:
         """What the statements mean for what is known."""
         info = workflow.info()
         return await self._store(
-            names.RECONCILE_ACTIVITY,
+            ConsolidationStoreActivities.reconcile,
             ReconcileInput(
                 scope=self.scope,
                 now=workflow.now(),
@@ -211,7 +352,6 @@ class ActivityCalls:
                 workflow_id=info.workflow_id,
                 run_id=info.run_id,
             ),
-            ConsolidationPlan,
             f"compare {len(extracted.statements)} statements with what is known",
         )
 
@@ -222,9 +362,8 @@ class ActivityCalls:
         if not (new or changed or links):
             return PlanOutput()
         return await self._store(
-            names.WRITE_PLAN_ACTIVITY,
+            ConsolidationStoreActivities.write_plan,
             PlanInput(scope=self.scope, now=workflow.now(), plan=plan),
-            PlanOutput,
             f"store {new} new, update {changed}, link {links}",
         )
 
@@ -234,24 +373,22 @@ class ActivityCalls:
         if not retirements:
             return PlanOutput()
         return await self._store(
-            names.RETIRE_ACTIVITY,
+            ConsolidationStoreActivities.retire,
             PlanInput(
                 scope=self.scope,
                 now=workflow.now(),
                 plan=ConsolidationPlan(actions=retirements),
             ),
-            PlanOutput,
             f"retire {len(retirements)} replaced memories",
         )
 
     async def mark_consolidated(self, batch: EpisodeBatch) -> MarkConsolidatedOutput:
         """Note that a batch is consolidated."""
         return await self._store(
-            names.MARK_CONSOLIDATED_ACTIVITY,
+            ConsolidationStoreActivities.mark_consolidated,
             MarkConsolidatedInput(
                 scope=self.scope, now=workflow.now(), episode_ids=batch.episode_ids
             ),
-            MarkConsolidatedOutput,
             f"{len(batch.episode_ids)} turns are consolidated",
         )
 
@@ -260,7 +397,7 @@ class ActivityCalls:
     ) -> LinkOutput:
         """What links these memories with each other and with what resembles them."""
         return await self._model(
-            names.LINK_ACTIVITY,
+            ConsolidationModelActivities.link,
             LinkInput(
                 scope=self.scope,
                 now=workflow.now(),
@@ -270,80 +407,28 @@ class ActivityCalls:
                 operation=operation,
                 population=self.population,
             ),
-            LinkOutput,
             f"link {len(ids)} memories",
         )
 
-    async def digest(
-        self,
-        name: str,
-        work: DigestInput | LearnInput,
-        summary: str,
-        *,
-        retries: RetryPolicy = STORE_LONG,
-    ) -> DigestOutput:
-        """Rebuild some of what is composed from memories."""
-        limit = self.policy.store_timeout
-        return await _execute(name, work, DigestOutput, summary, limit, retries, None)
+    async def _store(self, activity: Callable[[S, W], Awaitable[R]], work: W, summary: str) -> R:
+        return await execute(activity, work, summary, self.policy.store_timeout)
 
-    async def _store(self, name: str, work: Message, result: type[M], summary: str) -> M:
-        limit = self.policy.store_timeout
-        return await _execute(name, work, result, summary, limit, STORE_LONG, None)
-
-    async def _model(self, name: str, work: Message, result: type[M], summary: str) -> M:
+    async def _model(self, activity: Callable[[S, W], Awaitable[R]], work: W, summary: str) -> R:
         policy = self.policy
-        return await _execute(
-            name, work, result, summary, policy.model_timeout, MODEL, policy.model_queue
+        return await execute(
+            activity,
+            work,
+            summary,
+            policy.model_timeout,
+            retries=MODEL,
+            queue=policy.model_queue,
         )
 
 
-async def _execute(
-    name: str,
-    work: Message,
-    result: type[M],
-    summary: str,
-    limit: timedelta,
-    retries: RetryPolicy,
-    queue: str | None,
-) -> M:
-    answer: Any = await workflow.execute_activity(
-        name,
-        work,
-        result_type=result,
-        task_queue=queue,
-        start_to_close_timeout=limit,
-        heartbeat_timeout=min(limit, _SILENCE),
-        retry_policy=retries,
-        summary=summary[:200],
-    )
-    return answer  # type: ignore[no-any-return]  # result_type decoded it
+# --- what both kinds of lifecycle pass share
 
 
-# --- calling the activities of passes, and what both kinds of pass share
-
-P = TypeVar("P", bound=Message)
-
-# A worker that died is noticed after so long, not after the whole time limit.
-
-
-async def call(
-    name: str, work: Message, result: type[P], summary: str, policy: LifecyclePolicy
-) -> P:
-    """One activity; raises ``ActivityError`` when its retries are used up."""
-    limit = policy.store_timeout
-    answer: Any = await workflow.execute_activity(
-        name,
-        work,
-        result_type=result,
-        start_to_close_timeout=limit,
-        heartbeat_timeout=min(limit, _SILENCE),
-        retry_policy=STORE_LONG,
-        summary=summary[:200],
-    )
-    return answer  # type: ignore[no-any-return]  # result_type decoded it
-
-
-def walk_input(state: PassState, batch: int, **more: Any) -> WalkInput:
+def walk_input(state: PassState, batch: int, *, session_id: str | None = None) -> WalkInput:
     """What an activity that walks is given."""
     info = workflow.info()
     return WalkInput(
@@ -354,7 +439,7 @@ def walk_input(state: PassState, batch: int, **more: Any) -> WalkInput:
         dry_run=state.dry_run,
         batch=batch,
         position=state.position,
+        session_id=session_id,
         workflow_id=info.workflow_id,
         run_id=info.run_id,
-        **more,
     )

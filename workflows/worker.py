@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
@@ -13,27 +13,24 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivities,
-    ConsolidationStoreActivities,
-    DigestActivities,
+    ConsolidationModelActivitiesImpl,
+    ConsolidationStoreActivitiesImpl,
+    DigestActivitiesImpl,
 )
-from engram.activities.importing import ImportActivities
-from engram.activities.lifecycle import LifecycleActivities
-from engram.activities.removal import ErasureActivities, ForgettingActivities
+from engram.activities.importing import ImportActivitiesImpl
+from engram.activities.lifecycle import LifecycleActivitiesImpl
+from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.turns import TurnStore
-from engram.contracts.session import ConsolidationRequest
 from engram.digests.stage import Digests
-from engram.domain.scope import Scope
 from engram.language.extractor import Extractor
-from engram.ports import Embedder, MemoryRepository
+from engram.ports import Embedder, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.gateway import WorkflowGateway
-from engram.temporal.passes import PassRunner
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
@@ -78,7 +75,7 @@ _GRACE = timedelta(seconds=10)
 @asynccontextmanager
 async def running_workers(
     client: Client,
-    repository: MemoryRepository,
+    repository: MaintenanceRepository,
     embedder: Embedder,
     model: Model,
     settings: Settings,
@@ -92,22 +89,21 @@ async def running_workers(
     ``model_requests_per_second`` allows over all workers together.
     """
     _let_late_cancellations_pass()
-    gateway = WorkflowGateway(client, settings)
-    sessions = SessionActivities(
+    sessions = SessionActivitiesImpl(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
-        closing_sessions(gateway, PassRunner(client, settings)),
+        WorkflowGateway(client, settings).request_consolidation,
     )
-    erasing = ErasureActivities(client, repository)
-    forgetting = ForgettingActivities(client, Forgetter(repository, new_write_id))
-    storing = ConsolidationStoreActivities(repository, embedder, new_write_id)
-    living = LifecycleActivities(repository, embedder, new_write_id)
-    digesting = DigestActivities(Digests(repository, embedder, new_write_id))
-    thinking = ConsolidationModelActivities(
+    erasing = ErasureActivitiesImpl(client, repository)
+    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
+    living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
+    digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
+    thinking = ConsolidationModelActivitiesImpl(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
     async with AsyncExitStack() as stack:
         preparer = await stack.enter_async_context(preparing(embedder, settings))
-        importing = ImportActivities(
+        importing = ImportActivitiesImpl(
             TurnImporter(repository, embedder, preparer, new_write_id),
             MemoryRestorer(repository, embedder, new_write_id),
         )
@@ -164,15 +160,3 @@ def _let_late_cancellations_pass() -> None:
     warnings.filterwarnings(
         "ignore", message="Cannot find activity to cancel", category=UserWarning
     )
-
-
-def closing_sessions(
-    gateway: WorkflowGateway, passes: PassRunner
-) -> Callable[[Scope, ConsolidationRequest], Awaitable[None]]:
-    """What a session asks for: consolidation, and at its end the promotion of what is lively."""
-
-    async def request(scope: Scope, asked: ConsolidationRequest) -> None:
-        await gateway.request_consolidation(scope, asked)
-        await passes.session_ended(scope, asked)
-
-    return request

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,17 +27,13 @@ from engram.domain.plan import Statement
 from engram.domain.slots import slot_of
 from engram.domain.turns import own_words, testifies
 from engram.language.kinds import KindWords, kind_of, kind_words
-from engram.language.text import stem
+from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
 _EARLIEST: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _LONGEST_TAG: Final = 50
-_WORD: Final = re.compile(r"\w+")
-_SMALL_WORDS: Final = frozenset(
-    "a an the and or of in on at to for from with as is was are be has have had".split()
-)
 # Words that tell of an ending which names nothing: "I retired", "we broke up".
 _ENDING_WORDS: Final = frozenset(
     "no not never longer quit retir retire resign leav left lost lose fire laid redund unemploy "
@@ -46,42 +41,26 @@ _ENDING_WORDS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What came of the statements of one answer.
-
-    Attributes:
-        statements: Those with a person for a source, in order.
-        lost_references: Sources that were not shown.
-        lost_quotes: Quotations that stand in none of their sources.
-        without_witness: Statements that only context makes: nobody said so of themselves.
-    """
-
-    statements: tuple[Statement, ...]
-    lost_references: int
-    lost_quotes: int
-    without_witness: int
-
-
-def read(
-    stated: Sequence[StatedKnowledge], shown: Mapping[str, Episode], words: KindWords
-) -> Reading:
+def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWords) -> ExtractOutput:
     """The statements, with the ids of their sources and the quotations that are there.
 
     Args:
-        stated: As the model answered.
+        answer: Of the model.
         shown: The turns by alias, as the model saw them.
         words: The vocabulary that tells episodes from notes.
     """
+    stated = answer.statements
     read_ones = [(one, _sources(one, shown)) for one in stated if one.content.strip()]
     statements = [_statement(one, sources, words) for one, sources in read_ones]
-    return Reading(
+    return ExtractOutput(
+        reasoning=answer.reasoning,
         statements=tuple(s for s in statements if s is not None),
-        lost_references=len(unknown_sources(stated, shown)),
-        lost_quotes=sum(len(lost_quotes(one, shown)) for one in stated),
-        without_witness=sum(
+        dropped_references=len(unknown_sources(stated, shown)),
+        dropped_quotes=sum(len(lost_quotes(one, shown)) for one in stated),
+        dropped_unattested=sum(
             bool(sources) and not any(testifies(e) for e in sources) for _, sources in read_ones
         ),
+        full=len(stated) >= MAX_STATEMENTS,
     )
 
 
@@ -160,7 +139,7 @@ def says_so(stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
 
 
 def _stems(text: str) -> Iterable[str]:
-    return (stem(word) for word in _WORD.findall(text.casefold()) if word not in _SMALL_WORDS)
+    return (stem(word) for word in BARE_WORDS.findall(text.casefold()) if word not in SMALL_WORDS)
 
 
 def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
@@ -262,16 +241,11 @@ class ExtractionAgent:
         )
         with provider_errors():
             result = await self._agent.run(as_prompt(request), deps=_Turns(shown))
-        reading = read(result.output.statements, shown, kind_words())
-        return ExtractOutput(
-            reasoning=result.output.reasoning,
-            statements=reading.statements,
-            use=model_use(self._model, INSTRUCTIONS_VERSION, result.usage),
-            dropped_references=reading.lost_references,
-            verbatim=tuple(episode.id for episode in episodes if holds_artifacts(episode)),
-            dropped_quotes=reading.lost_quotes,
-            dropped_unattested=reading.without_witness,
-            full=len(result.output.statements) >= MAX_STATEMENTS,
+        return read(result.output, shown, kind_words()).model_copy(
+            update={
+                "use": model_use(self._model, INSTRUCTIONS_VERSION, result.usage),
+                "verbatim": tuple(e.id for e in episodes if holds_artifacts(e)),
+            }
         )
 
 

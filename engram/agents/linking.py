@@ -38,28 +38,14 @@ from engram.lifecycle.links import resolve_reference
 # --- from a model's answer to a plan: links, survivals and decisions
 
 
-@dataclass(frozen=True, slots=True)
-class LinkPlan:
-    """What an answer becomes.
-
-    Attributes:
-        lost_references: References that nothing resolves.
-        refused_retirements: Memories it would retire or count down beyond what one answer may.
-    """
-
-    actions: tuple[Action, ...]
-    lost_references: int
-    refused_retirements: int
-
-
 def link_plan(
     answer: LinkingAnswer,
     by_alias: Mapping[str, SemanticMemory],
     *,
     fresh_ids: Set[str],
     operation: str,
-) -> LinkPlan:
-    """The actions of an answer.
+) -> LinkOutput:
+    """The plan of an answer, and what of it was dropped.
 
     Args:
         answer: Of the model.
@@ -79,7 +65,7 @@ class _Reader:
     lost: int = 0
     refused: int = 0
 
-    def plan(self) -> LinkPlan:
+    def plan(self) -> LinkOutput:
         links = list(self._links())
         decided = list(self._decided())
         survivals = {note.memory_id: note for note in self._survivals()}
@@ -90,7 +76,13 @@ class _Reader:
                 actions.append(action.model_copy(update={"survival": survival.survival}))
             else:
                 actions.append(action)
-        return LinkPlan((*actions, *survivals.values()), self.lost, self.refused)
+        return LinkOutput(
+            reasoning=self.answer.reasoning,
+            confidence=self.answer.confidence,
+            plan=ConsolidationPlan(actions=(*actions, *survivals.values())),
+            dropped_references=self.lost,
+            dropped_retirements=self.refused,
+        )
 
     def _meant(self, reference: str) -> SemanticMemory | None:
         contents = {alias: memory.content for alias, memory in self.by_alias.items()}
@@ -245,21 +237,15 @@ class LinkingAgent:
         with provider_errors():
             result = await self._agent.run(as_prompt(request), deps=shown)
         made = link_plan(result.output, by_alias, fresh_ids=fresh_ids, operation=operation)
-        if made.lost_references or made.refused_retirements:
+        if made.dropped_references or made.dropped_retirements:
             _log.warning(
                 "parts of the model's answer dropped",
-                references=made.lost_references,
-                retirements=made.refused_retirements,
+                references=made.dropped_references,
+                retirements=made.dropped_retirements,
                 operation=operation,
             )
-        return LinkOutput(
-            reasoning=result.output.reasoning,
-            confidence=result.output.confidence,
-            plan=ConsolidationPlan(actions=made.actions),
-            use=model_use(self._model, INSTRUCTIONS_VERSION, result.usage),
-            dropped_references=made.lost_references,
-            dropped_retirements=made.refused_retirements,
-        )
+        use = model_use(self._model, INSTRUCTIONS_VERSION, result.usage)
+        return made.model_copy(update={"use": use})
 
 
 async def _resolvable_references_only(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engram.consolidation.verify import Verification
     from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
     from engram.operations.registry import Acted
-    from engram.recall.results import Briefed
+    from engram.recall.context import Briefed
 
 # --- commands about single memories: check one, forget one, erase all
 

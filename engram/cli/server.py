@@ -9,7 +9,7 @@ import typer
 
 from engram.cli import output
 from engram.cli.running import Commands, DataDir, Json, StoreOptions, User, run, settings_from
-from engram.domain.scope import Access
+from engram.domain.access import Access
 
 if TYPE_CHECKING:
     from datetime import datetime

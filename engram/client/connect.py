@@ -16,9 +16,9 @@ from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import KeyRefused
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.logging import quiet_unless_configured
-from engram.ports import Clock, MemoryRepository
+from engram.ports import Clock, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.server import ServerRepository, connect_qdrant
 from engram.system import new_id, system_clock
@@ -29,7 +29,7 @@ from engram.temporal.connection import connect_temporal
 
 async def open_server_repository(
     settings: Settings, embedder: PydanticEmbedder
-) -> MemoryRepository:
+) -> MaintenanceRepository:
     """The store on the Qdrant server that the settings name; it stamps what it writes.
 
     Raises:
@@ -38,13 +38,13 @@ async def open_server_repository(
     """
     client = connect_qdrant(settings)
     try:
-        opened = await ServerRepository.open(
+        return await ServerRepository.open(
             client,
             embedder_identity=embedder.identity,
             dimensions=await embedder.dimensions(),
             settings=settings,
+            stamp=review_stamp(settings.lifecycle_rules),
         )
-        return ReviewedRepository(opened, settings.lifecycle_rules)
     except BaseException:
         await client.close()
         raise

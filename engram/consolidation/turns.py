@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from engram.consolidation.findings import FindingsStore
 from engram.contracts.session import (
@@ -17,8 +17,8 @@ from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, MemoryType, Provenance
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, StorageUnavailable
-from engram.language.found import Extraction
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
+from engram.storage.updates import episodes_by_id
 
 # --- what was said just before a turn: a turn is found by those words too, not only by its own
 
@@ -84,17 +84,8 @@ DEFAULT_IMPORTANCE = 0.5
 """What a turn weighs when nobody says otherwise."""
 
 
-@dataclass
-class _Turn:
-    """One turn on its way through storing."""
-
-    accepted: AcceptedTurn
-    proposed: Episode
-    call: int
-    stored: Episode | None = None
-    extraction: Extraction = field(default_factory=Extraction)
-    fact_ids: tuple[str, ...] = ()
-    negation_ids: tuple[str, ...] = ()
+_Proposed: TypeAlias = tuple[int, Episode]
+"""Which call hands a turn over, and the episode that it would be."""
 
 
 class TurnStore:
@@ -122,24 +113,25 @@ class TurnStore:
 
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
         """Store each call whole or, where it conflicts with what is stored, not at all."""
-        turns = self._propose(request)
-        errors = await self._refuse_conflicting(request, turns)
-        accepted = [turn for turn in turns if turn.call not in errors]
-        await self._insert_missing(request, accepted)
-        errors |= await self._refuse_conflicting(request, accepted)
-        accepted = [turn for turn in accepted if turn.call not in errors]
-        await self._derive(request, accepted)
+        proposed = self._propose(request)
+        stored, errors = await self._look_up(request, proposed)
+        accepted = [(call, episode) for call, episode in proposed if call not in errors]
+        await self._insert_missing(request, [episode for _, episode in accepted], stored)
+        stored, late = await self._look_up(request, accepted)
+        errors |= late
+        accepted = [(call, episode) for call, episode in accepted if call not in errors]
+        receipts = await self._derive(request, accepted, stored)
         return tuple(
             CallOutcome(error=errors[index].as_dict())
             if index in errors
-            else CallOutcome(turns=tuple(_receipt(t) for t in accepted if t.call == index))
+            else CallOutcome(turns=tuple(one for call, one in receipts if call == index))
             for index in range(len(request.calls))
         )
 
-    def _propose(self, request: StoreTurnsInput) -> list[_Turn]:
+    def _propose(self, request: StoreTurnsInput) -> list[_Proposed]:
         numbered = [(i, call, turn) for i, call in enumerate(request.calls) for turn in call.turns]
         return [
-            _Turn(turn, self._episode(request, call, turn, request.first_sequence + n), index)
+            (index, self._episode(request, call, turn, request.first_sequence + n))
             for n, (index, call, turn) in enumerate(numbered)
         ]
 
@@ -167,72 +159,81 @@ class TurnStore:
             sequence=sequence,
         )
 
-    async def _refuse_conflicting(
-        self, request: StoreTurnsInput, turns: Sequence[_Turn]
-    ) -> dict[int, ConflictingMessage]:
-        """Note what is stored under the turns' ids; the calls that want it otherwise."""
-        found = await self._repository.get(
-            request.scope,
-            {turn.proposed.id for turn in turns},
-            [MemoryType.EPISODIC],
-            fresh=True,
-        )
-        stored = {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+    async def _look_up(
+        self, request: StoreTurnsInput, proposed: Sequence[_Proposed]
+    ) -> tuple[dict[str, Episode], dict[int, ConflictingMessage]]:
+        """What is stored under the turns' ids, and the calls that want it otherwise."""
+        ids = {episode.id for _, episode in proposed}
+        stored = await episodes_by_id(self._repository, request.scope, ids, fresh=True)
         firsts = stored
         errors: dict[int, ConflictingMessage] = {}
-        for call in dict.fromkeys(turn.call for turn in turns):
-            of_call = [turn for turn in turns if turn.call == call]
+        for call in dict.fromkeys(call for call, _ in proposed):
             # Within one batch the first use of a message id counts as stored, unless
             # its own call is refused.
             claimed = dict(firsts)
-            for turn in of_call:
-                turn.stored = stored.get(turn.proposed.id)
-                first = claimed.setdefault(turn.proposed.id, turn.proposed)
-                if not _same_message(first, turn.proposed):
-                    errors[call] = _conflict(turn)
+            for episode in (episode for of, episode in proposed if of == call):
+                if not _same_message(claimed.setdefault(episode.id, episode), episode):
+                    errors[call] = _conflict(episode)
             if call not in errors:
                 firsts = claimed
-        return errors
+        return stored, errors
 
-    async def _insert_missing(self, request: StoreTurnsInput, turns: Sequence[_Turn]) -> None:
-        missing = {turn.proposed.id: turn.proposed for turn in turns if turn.stored is None}
-        if not missing:
+    async def _insert_missing(
+        self, request: StoreTurnsInput, together: Sequence[Episode], stored: Mapping[str, Episode]
+    ) -> None:
+        episodes = list({one.id: one for one in together if one.id not in stored}.values())
+        if not episodes:
             return
-        episodes = list(missing.values())
-        before = await turns_before(
-            self._repository, request.scope, episodes, [turn.proposed for turn in turns]
-        )
+        before = await turns_before(self._repository, request.scope, episodes, together)
         vectors = await self._embedder.embed_documents([e.indexed_text for e in episodes], before)
         await self._repository.insert(
             request.scope,
             [NewMemory(episode, vector) for episode, vector in zip(episodes, vectors, strict=True)],
         )
 
-    async def _derive(self, request: StoreTurnsInput, turns: Sequence[_Turn]) -> None:
-        for turn in turns:
-            if turn.stored is None:
-                raise StorageUnavailable(
-                    "The store took an episode and does not show it yet.",
-                    hint="Nothing was acknowledged to the caller; it is tried again.",
-                )
-            # Derived from what is stored, not from what was sent: a turn sent
-            # again without a timestamp must give its first receipt.
-            turn.extraction = self._extractor.extract(
-                turn.stored.content, turn.stored.role, turn.stored.speaker, turn.stored.timestamp
+    async def _derive(
+        self,
+        request: StoreTurnsInput,
+        accepted: Sequence[_Proposed],
+        stored: Mapping[str, Episode],
+    ) -> list[tuple[int, StoredTurn]]:
+        """Store what the turns state; the receipts, each with its call."""
+        if any(proposed.id not in stored for _, proposed in accepted):
+            raise StorageUnavailable(
+                "The store took an episode and does not show it yet.",
+                hint="Nothing was acknowledged to the caller; it is tried again.",
             )
-        deriving = [turn for turn in turns if request.calls[turn.call].extract_facts]
-        ids = await self._findings.store(
-            request, [(turn.stored, turn.extraction) for turn in deriving if turn.stored]
-        )
-        for turn, (fact_ids, negation_ids) in zip(deriving, ids, strict=True):
-            turn.fact_ids, turn.negation_ids = fact_ids, negation_ids
+        # Derived from what is stored, not from what was sent: a turn sent
+        # again without a timestamp must give its first receipt.
+        kept = [stored[proposed.id] for _, proposed in accepted]
+        extracted = [
+            self._extractor.extract(one.content, one.role, one.speaker, one.timestamp)
+            for one in kept
+        ]
+        deriving = [n for n, (call, _) in enumerate(accepted) if request.calls[call].extract_facts]
+        ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
+        found = dict(zip(deriving, ids, strict=True))
+        receipts: list[tuple[int, StoredTurn]] = []
+        for n, (call, proposed) in enumerate(accepted):
+            fact_ids, negation_ids = found.get(n, ((), ()))
+            receipt = StoredTurn(
+                episode_id=kept[n].id,
+                message_id=kept[n].message_id,
+                signal=extracted[n].signal,
+                fact_ids=fact_ids,
+                negation_ids=negation_ids,
+                new=kept[n].write_id == proposed.write_id,
+                timestamp=kept[n].timestamp,
+            )
+            receipts.append((call, receipt))
+        return receipts
 
 
-def _conflict(turn: _Turn) -> ConflictingMessage:
+def _conflict(episode: Episode) -> ConflictingMessage:
     return ConflictingMessage(
         "This message id was used before in this session, with other content.",
         allowed="the same content again, or a new message id",
-        details={"message_id": turn.accepted.message_id},
+        details={"message_id": episode.message_id},
     )
 
 
@@ -241,17 +242,4 @@ def _same_message(first: Episode, other: Episode) -> bool:
         other.content,
         other.role,
         other.speaker,
-    )
-
-
-def _receipt(turn: _Turn) -> StoredTurn:
-    stored = turn.stored or turn.proposed
-    return StoredTurn(
-        episode_id=stored.id,
-        message_id=stored.message_id,
-        signal=turn.extraction.signal,
-        fact_ids=turn.fact_ids,
-        negation_ids=turn.negation_ids,
-        new=stored.write_id == turn.proposed.write_id,
-        timestamp=stored.timestamp,
     )

@@ -171,7 +171,6 @@ GIVEN_NAMES: Final = frozenset(
 
 _TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
-_SENTENCE_END = re.compile(r"(?:\A|[.!?:]\s+|\n\s*|[\"“(]\s*)\Z")
 _ABBREVIATED = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 

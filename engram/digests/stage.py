@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.consolidation.apply import PlanWriter
+from engram.contracts.consolidation import DigestOutput
 from engram.digests.boxes import BoxWriter
 from engram.digests.entities import Entity, Register, resolve
 from engram.digests.guidelines import GuidelineWriter, current_guidance
@@ -36,7 +37,7 @@ from engram.domain.slots import USER
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
 from engram.storage.updates import NewWriteId, episodes_by_id
 
-__all__ = ["Digested", "Digests"]
+__all__ = ["Digests"]
 
 # --- profiles of whoever a pass touched: resolved anew, composed, and stored where they changed
 
@@ -264,18 +265,6 @@ def _successors(replaced: Sequence[SemanticMemory], drafts: Sequence[Draft]) -> 
 # --- the digest stage: what is derived from memories follows what a pass touched
 
 
-@dataclass(frozen=True, slots=True)
-class Digested:
-    """How many digests of each form were written, and what else happened."""
-
-    profiles: int = 0
-    topics: int = 0
-    boxes: int = 0
-    guidelines: int = 0
-    retired: int = 0
-    linked: int = 0
-
-
 class Digests:
     """Rebuilds digests. Every method may run twice, in parts, and beside itself.
 
@@ -303,7 +292,7 @@ class Digests:
         episode_ids: Iterable[str],
         policy: DigestPolicy,
         progress: Callable[[str], None] = lambda _: None,
-    ) -> Digested:
+    ) -> DigestOutput:
         """Profiles and topics of these memories and turns."""
         memories = await self._store.by_id(composer.scope, memory_ids)
         # A digest is made from memories, never from a digest.
@@ -315,7 +304,7 @@ class Digests:
         topics = await self._topics.rebuild(composer, memories, policy)
         progress("topics")
         both = profiles.plus(topics)
-        return Digested(
+        return DigestOutput(
             profiles=_count(both, MemoryForm.PROFILE),
             topics=_count(both, MemoryForm.TOPIC),
             retired=len(both.retired),
@@ -328,7 +317,7 @@ class Digests:
         ended: Iterable[str],
         policy: DigestPolicy,
         progress: Callable[[str], None] = lambda _: None,
-    ) -> Digested:
+    ) -> DigestOutput:
         """Boxes of the sessions that these turns belong to, and of those that ended.
 
         Test turns are in none.
@@ -344,7 +333,7 @@ class Digests:
             boxes += len(sealed.boxes)
             linked += sealed.linked
             progress("box")
-        return Digested(boxes=boxes, linked=linked)
+        return DigestOutput(boxes=boxes, linked=linked)
 
     async def learn(
         self,
@@ -352,10 +341,10 @@ class Digests:
         deeds: Sequence[tuple[Deed, str]],
         operation: str,
         policy: DigestPolicy,
-    ) -> Digested:
+    ) -> DigestOutput:
         """The guidance that follows from what became of memories."""
         put = await self._guidelines.learn(composer, deeds, operation, policy)
-        return Digested(guidelines=len(put.written), retired=len(put.retired))
+        return DigestOutput(guidelines=len(put.written), retired=len(put.retired))
 
     async def guidance(self, scope: Scope) -> tuple[tuple[str, ...], bool]:
         """What extractions are told, and whether that could be read; never raises."""

@@ -1,15 +1,12 @@
-"""Whose memory it is, and what a caller may do with it."""
+"""Whose memory it is: the namespace and user that bound every read and write."""
 
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
 from engram.errors import InvalidScope
-
-# --- whose memory it is: the namespace and user that bound every read and write
 
 # Three of them and a word make a workflow id, which Temporal's SQL databases keep
 # in 255 characters.
@@ -58,25 +55,3 @@ class Scope(BaseModel):
     def tenant(self) -> str:
         """The single key under which the store keeps this scope's points."""
         return f"{self.namespace}/{self.user_id}"
-
-
-# --- what somebody may do with a memory: read it, also write, also operate it
-
-
-class Access(StrEnum):
-    """Each includes what comes before it.
-
-    Attributes:
-        READ: Ask, and look at what is kept.
-        WRITE: Also add, confirm, dispute, protect and forget single memories.
-        ADMIN: Also erase a user, run passes, repair, import and play with test memories.
-    """
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
-
-    def includes(self, needed: Access) -> bool:
-        """Whether who may do this may also do ``needed``."""
-        order = tuple(Access)
-        return order.index(self) >= order.index(needed)

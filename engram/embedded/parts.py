@@ -19,7 +19,7 @@ from engram.embedded.folder import DataFolder
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import needs_extra
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
 from engram.system import new_id
@@ -55,13 +55,12 @@ async def start_parts(
     thinker = model if isinstance(model, Model) else make_model(model or settings.model)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings))
     try:
-        edge = await _open_store(folder, settings, vectors)
+        repository = await _open_store(folder, settings, vectors)
     except BaseException:
         starting.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await (await starting).stop()
         raise
-    repository = ReviewedRepository(edge, settings.lifecycle_rules)
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
     client = await server.connect()
@@ -70,7 +69,7 @@ async def start_parts(
         running_workers(client, repository, vectors, thinker, settings, new_write_id=new_id)
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
-    scrubber = FolderScrubber(folder, edge, server, client)
+    scrubber = FolderScrubber(folder, repository, server, client)
     stack.push_async_callback(scrubber.close)
     scrubber.resume()
     engine = direct_engine(
@@ -111,6 +110,7 @@ async def _open_store(
         embedder_identity=embedder.identity,
         dimensions=await embedder.dimensions(),
         settings=settings,
+        stamp=review_stamp(settings.lifecycle_rules),
     )
 
 

@@ -9,7 +9,13 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from enum import Enum
 from typing import NamedTuple
 
-from engram.language.text import IRREGULAR_PARTICIPLES, is_past
+from engram.language.text import (
+    CLAUSE_END,
+    IRREGULAR_PARTICIPLES,
+    SPOKEN_WORDS,
+    STATEMENT_END,
+    is_past,
+)
 
 # --- numbers written as words
 
@@ -133,12 +139,6 @@ class Tense(Enum):
     UNTOLD = "untold"
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_CLAUSE_END = re.compile(
-    r"[.!?;:\n()]|,|\s-\s|\b(?:and|but|because|so|then|which|when|while|or|"
-    r"although|though)\b"
-)
-_SENTENCE_END = re.compile(r"[.!?;\n]")
 _FUTURE = frozenset(
     "will shall won't gonna tomorrow let's must should may might can can't cannot could "
     "need plan plans planning hope hopes hoping want wants due until".split()
@@ -160,7 +160,7 @@ def tense_at(low: str, start: int, end: int) -> Tense:
 
     The clause is looked at first, then the sentence.
     """
-    for boundary in (_CLAUSE_END, _SENTENCE_END):
+    for boundary in (CLAUSE_END, STATEMENT_END):
         before, after = _around(low, start, end, boundary)
         habits = _HABIT.intersection(before) | _HABIT.intersection(after)
         if habits:
@@ -178,7 +178,9 @@ def _around(
     begin = max((match.end() for match in boundary.finditer(head)), default=0)
     tail = low[end : end + _TENSE_REACH]
     stop = boundary.search(tail)
-    return _WORD.findall(head[begin:]), _WORD.findall(tail[: stop.start() if stop else None])
+    return SPOKEN_WORDS.findall(head[begin:]), SPOKEN_WORDS.findall(
+        tail[: stop.start() if stop else None]
+    )
 
 
 def _last(words: list[str]) -> Tense | None:
@@ -234,15 +236,34 @@ _MONTHS_IN_YEAR = 12
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A resolved date: canonical value, and the day it begins on."""
+    """A resolved date.
+
+    Attributes:
+        value: Canonical, from "2024" to "2024-05-03T18:30".
+        day: The day it begins on.
+        clock: The time of that day, where one is named.
+        counted: The unit that it was counted in, "3 weeks ago"; None for any other date.
+    """
 
     value: str
     day: date
     clock: time | None = None
+    counted: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """How long it is: "day" for all that is no week, month or year."""
+        if "W" in self.value:
+            return "week"
+        return {0: "year", 1: "month"}.get(self.value.count("-"), "day")
 
     def begins(self, zone: tzinfo | None) -> datetime:
         """The first moment of it, in ``zone``."""
         return datetime.combine(self.day, self.clock or time(), tzinfo=zone)
+
+    def after(self) -> date:
+        """The day after the last one of it."""
+        return shift(self.day, 1, self.unit)
 
 
 def on_day(day: date, clock: time | None = None) -> When:

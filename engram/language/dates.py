@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
+from typing import NamedTuple
 
 from engram.language import calendar
 from engram.language.calendar import WORDS, Tense, When, small_number, tense_at
@@ -30,7 +32,7 @@ GATE = re.compile(
     r"\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*|(?:19|20)\d\d|"
     r"(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?|"
     r"today|tonight|tomorrow|yesterday|ago|in (?:\w+[ -]){1,2}(?:day|week|month|year)s?|"
-    r"(?:next|last|this) (?:day|week|month|year|night|morning|afternoon|evening)|"
+    r"(?:next|last|past|this) (?:day|week|month|year|night|morning|afternoon|evening)|"
     r"from now|(?:week|month|year) (?:before last|after next)|\d\d?[./]\d\d?[./]\d{4})\b"
 )
 
@@ -68,7 +70,7 @@ FROM_NOW = re.compile(
 )
 PERIOD = re.compile(
     rf"{_LEFT}{_PREPOSITION}(?:(?:the\s)(?P<far>(?P<far_unit>week|month|year)\s(?:before\slast|after\snext))|"
-    r"(?P<which>next|last|this)\s(?P<unit>week|month|year))(?![\w-])"
+    r"(?P<which>next|last|past|this)\s(?P<unit>week|month|year))(?![\w-])"
 )
 WEEKDAY_OF_WEEK = re.compile(
     rf"{_LEFT}(?:on\s)?(?:(?P<weekday>{WEEKDAY}),?\s(?:of\s)?(?P<which>next|last|this)\sweek"
@@ -86,7 +88,8 @@ TIMED_WEEKDAY = re.compile(
     rf"{_LEFT}(?P<weekday>{WEEKDAY})(?=,?\s(?:(?:morning|afternoon|evening|night)\s)?(?:at|@)\s?\d)"
 )
 MONTH_ALONE = re.compile(
-    rf"{_LEFT}(?P<lead>in|since|last|until|till|by)\s(?:early\s|mid-?\s?|late\s)?(?P<month>{MONTH})(?![\w'-]|\s\d)"
+    rf"{_LEFT}(?P<lead>in|since|last|this past|until|till|by)\s(?:early\s|mid-?\s?|late\s)?"
+    rf"(?P<month>{MONTH})(?![\w'-]|\s\d)"
 )
 YEAR = re.compile(
     rf"{_LEFT}(?P<lead>in|since|until|till|by|before|after|back in|(?:spring|summer|autumn|"
@@ -95,6 +98,10 @@ YEAR = re.compile(
     rf"late\s)?{_YEAR}"
     r"(?![\w-]|[/.,:]\d|%|@)"
 )
+
+# In a question a month or year needs no preposition: "the June trip", "the events of 2022".
+ASKED_MONTH = re.compile(rf"{_LEFT}(?P<month>{MONTH})(?![\w-])")
+ASKED_YEAR = re.compile(rf"{_LEFT}(?:of|year)\s{_YEAR}(?![\w-]|[/.,:]\d|%|@)")
 
 NOT_A_DAY_AFTER = re.compile(
     r"\s(?:before last|after next|week\b|the \d|nights|mornings|evenings|afternoons|"
@@ -116,7 +123,7 @@ UNIT_AFTER_YEAR = re.compile(
 
 # A turn with more dates than this is a table; what it says is not about days.
 _MOST = 40
-_STEP = {"next": 1, "last": -1, "this": 0}
+_STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
 _DURATION = re.compile(
@@ -129,6 +136,8 @@ _TITLE_DAYS = re.compile(
 )
 _TITLE_AFTER = re.compile(r"\sby\s(?!\d|(?:noon|then|the\s(?:end|latest)|[a-z]*day)\b)")
 _TITLE = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){2}")
+_ASKS_AHEAD = re.compile(r"\b(?:will|shall|gonna|going to|upcoming)\b|'ll\b")
+_LOOKS_AHEAD = re.compile(r"'(?:ll|d)\b|\b(?:will|shall|would|gonna|going to|owe|owes)\b")
 _BIRTH = re.compile(r"\bborn\b")
 _NAME_AFTER = re.compile(r"'s\s(?:youth|world|society|kids|standards|technology)\b")
 _AMBIGUOUS_IN_LOWER_CASE = ("may", "mar", "march", "jan", "sun", "sat")
@@ -136,12 +145,36 @@ _AMBIGUOUS_IN_LOWER_CASE = ("may", "mar", "march", "jan", "sun", "sat")
 Rule = Callable[["_Reader", re.Match[str]], When | None]
 
 
+class Dated(NamedTuple):
+    """A date in a text: from where to where, and when that is."""
+
+    start: int
+    end: int
+    when: When
+
+
 def find(turn: Masked, timestamp: datetime) -> Iterator[Found]:
     """Dates in the order of certainty of their patterns; each stretch is read once."""
+    for start, end, when in read(turn, timestamp):
+        yield Found(start, end, when.value, when.begins(timestamp.tzinfo))
+
+
+def read(
+    turn: Masked, timestamp: datetime, *, asked: bool = False, untold: Tense = Tense.UNTOLD
+) -> Iterator[Dated]:
+    """The same, not yet put into words.
+
+    Args:
+        turn: The text; what was read is hidden in it.
+        timestamp: When it was said, aware; dates are resolved against it.
+        asked: Whether it is a question. Questions look back where they do not say which
+            way, and name times more loosely: "the past month", "the June trip".
+        untold: What a day or month without a year counts as where no verb tells.
+    """
     if not GATE.search(turn.low):
         return
-    reader = _Reader(turn, timestamp)
-    for needles, pattern, rule in _RULES:
+    reader = _Reader(turn, timestamp, asked=asked, untold=untold)
+    for needles, pattern, rule in (*_RULES, *_ASKED_RULES) if asked else _RULES:
         if not any(needle in turn.low for needle in needles):
             continue
         hidden: list[Found] = []
@@ -152,20 +185,52 @@ def find(turn: Masked, timestamp: datetime) -> Iterator[Found]:
             if found is not None:
                 yield found
             # What was recognised and then refused must not be read in part by a later rule.
-            hidden.append(found or Found(match.start(), match.end(), ""))
+            start, end = (found.start, found.end) if found else match.span()
+            hidden.append(Found(start, end, ""))
         turn.hide(hidden)
+
+
+def began(sentence: str, said_at: datetime) -> datetime | None:
+    """The moment at which what a sentence tells began; None if it names none that is past.
+
+    A month or year that is named counts before a day, and stands for its first day. Days
+    and weeks keep the time of day at which it was said, "2 months ago" is the first of
+    that month.
+    """
+    turn = Masked(sentence)
+    # "I assured them we'd ship on Wednesday": what began is told, not what is to come.
+    if _LOOKS_AHEAD.search(turn.low):
+        return None
+    named = (one.when for one in read(turn, said_at, untold=Tense.PAST))
+    moments = (_moment(when, said_at) for when in sorted(named, key=_widest_first))
+    return next((moment for moment in moments if moment <= said_at), None)
+
+
+def _widest_first(when: When) -> int:
+    return ("month", "year").index(when.unit) if when.unit in {"month", "year"} else 2
+
+
+def _moment(when: When, said_at: datetime) -> datetime:
+    first = when.day.replace(day=1) if when.counted in {"month", "year"} else when.day
+    if when.clock or when.unit in {"month", "year"} or first != when.day:
+        return datetime.combine(first, when.clock or time(), tzinfo=said_at.tzinfo)
+    here = said_at.date()
+    if when.unit == "week":
+        here -= timedelta(days=here.weekday())
+    return said_at - (here - first)
 
 
 class _Reader:
     """Reads the matches of one turn."""
 
-    def __init__(self, turn: Masked, timestamp: datetime) -> None:
+    def __init__(self, turn: Masked, timestamp: datetime, *, asked: bool, untold: Tense) -> None:
         self._turn = turn
-        self._zone = timestamp.tzinfo
+        self.untold = untold
+        self.asked = asked
         self.today = timestamp.date()
         self.low = turn.low
 
-    def read(self, match: re.Match[str], rule: Rule) -> Found | None:
+    def read(self, match: re.Match[str], rule: Rule) -> Dated | None:
         self.low = self._turn.low
         try:
             when = rule(self, match)
@@ -176,13 +241,15 @@ class _Reader:
                 part = _part_of_day(match)
                 beside = calendar.beside(self.low, start, end, part=part)
                 start, end = beside.start, beside.end
-                when = calendar.on_day(when.day, beside.at)
-            return Found(start, end, when.value, when.begins(self._zone))
+                when = replace(calendar.on_day(when.day, beside.at), counted=when.counted)
+            return Dated(start, end, when)
         except (ValueError, OverflowError):
             # No such day (31 June), or beyond the calendar: then it is no date.
             return None
 
     def tense(self, match: re.Match[str]) -> Tense:
+        if self.asked:
+            return Tense.FUTURE if _ASKS_AHEAD.search(self.low) else Tense.PAST
         return tense_at(self.low, *match.span())
 
     def before(self, match: re.Match[str], reach: int = 30) -> str:
@@ -195,7 +262,15 @@ class _Reader:
         """Whether it begins a title: "Tomorrow Never Dies", every word with a capital."""
         return _TITLE.match(self._turn.text, match.start()) is not None
 
+    def named(self, match: re.Match[str]) -> bool:
+        """Whether it is written as a name inside a sentence: "a band called Last Tuesday"."""
+        words = match.group().split()
+        written = self._turn.text[match.start() : match.end()].split()
+        inside = self.low[: match.start()].rstrip()[-1:].isalpha()
+        return inside and len(words) > 1 and all(word[0].isupper() for word in written)
+
     def capital(self, match: re.Match[str], group: str) -> bool:
+        """Whether it is written as a name."""
         return self._turn.text[match.start(group)].isupper()
 
 
@@ -226,14 +301,18 @@ def _day_and_month(reader: _Reader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
     ordinal = re.search(r"\d(?:st|nd|rd|th)", match.group()) is not None
     led = match.group().startswith(("on ", "since ")) or match["year"] is not None
-    if name in _AMBIGUOUS_IN_LOWER_CASE and not (reader.capital(match, "month") or ordinal or led):
+    if name in _AMBIGUOUS_IN_LOWER_CASE and not (
+        reader.asked or reader.capital(match, "month") or ordinal or led
+    ):
         return None
     if match["year"]:
         month = calendar.month_number(name)
         return calendar.on_day(date(int(match["year"]), month, int(match["day"])))
     tense = reader.tense(match)
-    if tense is Tense.PAST and _BIRTH.search(reader.before(match, 60)):
+    if tense is Tense.PAST and not reader.asked and _BIRTH.search(reader.before(match, 60)):
         return None
+    if tense is Tense.UNTOLD:
+        tense = reader.untold
     day = calendar.nearest_day(reader.today, calendar.month_number(name), int(match["day"]), tense)
     return None if day is None else calendar.on_day(day)
 
@@ -261,10 +340,11 @@ def _day_word(reader: _Reader, match: re.Match[str]) -> When | None:
 
 def _ago(reader: _Reader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
-    if count is None or _NOT_AROUND.search(reader.before(match)):
+    if count is None or (not reader.asked and _NOT_AROUND.search(reader.before(match))):
         return None
     base = reader.today - timedelta(days=match["from"] == "yesterday")
-    return calendar.on_day(calendar.shift(base, -count, match["unit"]))
+    day = calendar.shift(base, -count, match["unit"])
+    return replace(calendar.on_day(day), counted=match["unit"])
 
 
 def _ahead(reader: _Reader, match: re.Match[str]) -> When | None:
@@ -292,7 +372,12 @@ def _period(reader: _Reader, match: re.Match[str]) -> When | None:
     if match["far"]:
         step = -2 if match["far"].endswith("last") else 2
         return calendar.period(reader.today, step, match["far_unit"])
-    if _SPAN.search(reader.before(match)) or re.match(r"\sof\b|\sor\s", reader.after(match)):
+    loose = (
+        match["which"] == "past"
+        or _SPAN.search(reader.before(match))
+        or re.match(r"\sof\b|\sor\s", reader.after(match))
+    )
+    if loose and not reader.asked:
         return None
     return calendar.period(reader.today, _STEP[match["which"]], match["unit"])
 
@@ -304,7 +389,7 @@ def _weekday_of_week(reader: _Reader, match: re.Match[str]) -> When | None:
 
 
 def _which_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
-    if _SPAN.search(reader.before(match)) or _not_a_day(reader, match):
+    if _SPAN.search(reader.before(match)) or _not_a_day(reader, match) or reader.named(match):
         return None
     weekday = calendar.weekday_number(match["weekday"])
     which = match["which"]
@@ -353,13 +438,16 @@ def _not_a_day(reader: _Reader, match: re.Match[str]) -> bool:
 
 def _month_alone(reader: _Reader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
-    if not reader.capital(match, "month") and name in _AMBIGUOUS_IN_LOWER_CASE:
+    written = reader.asked or reader.capital(match, "month")
+    if not written and name in _AMBIGUOUS_IN_LOWER_CASE:
         return None
     tense = reader.tense(match)
-    if match["lead"] in {"since", "last"}:
+    if match["lead"] in {"since", "last", "this past"}:
         tense = Tense.PAST
     elif match["lead"] in {"by", "until", "till"} and tense is Tense.UNTOLD:
         tense = Tense.FUTURE
+    elif tense is Tense.UNTOLD:
+        tense = reader.untold
     return calendar.nearest_month(reader.today, calendar.month_number(name), tense)
 
 
@@ -367,6 +455,14 @@ def _year(reader: _Reader, match: re.Match[str]) -> When | None:
     if UNIT_AFTER_YEAR.match(reader.after(match)):
         return None
     return calendar.in_year(int(match["year"]))
+
+
+def _asked_month(reader: _Reader, match: re.Match[str]) -> When | None:
+    name = match["month"].rstrip(".")
+    # "Where may I park?": without a preposition, May is never taken for the month.
+    if name == "may" or (name in _AMBIGUOUS_IN_LOWER_CASE and not reader.capital(match, "month")):
+        return None
+    return calendar.nearest_month(reader.today, calendar.month_number(name), reader.tense(match))
 
 
 # A rule runs only where one of its needles stands: 16 patterns over a long turn add up.
@@ -388,4 +484,8 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
     ((" at ", "@"), TIMED_WEEKDAY, _timed_weekday),
     (calendar.MONTHS, MONTH_ALONE, _month_alone),
     (("19", "20"), YEAR, _year),
+)
+_ASKED_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
+    (calendar.MONTHS, ASKED_MONTH, _asked_month),
+    (("19", "20"), ASKED_YEAR, _year),
 )

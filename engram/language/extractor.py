@@ -11,10 +11,11 @@ from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
-from engram.language.found import Extraction, Found, FoundNegation, Masked, PatternFact, fold, plain
+from engram.language.found import Extraction, Found, FoundNegation, Masked, PatternFact
 from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
+from engram.language.text import fold, plain
 from engram.language.vocabulary import load
 from engram.settings import Settings
 

@@ -8,17 +8,10 @@ from typing import NamedTuple
 
 from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
+from engram.language.text import fold, plain
 
 # --- the text a pattern looks at, and what it reports
 
-# Typographic signs become their plain forms one for one, so that offsets hold.
-_PLAIN = str.maketrans(
-    {
-        "\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"',
-        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-",
-        "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\t": " ",
-    }
-)  # fmt: skip
 _MASK = "\ufffc"
 
 
@@ -29,19 +22,6 @@ class Found(NamedTuple):
     end: int
     value: str
     event_at: datetime | None = None
-
-
-def plain(text: str) -> str:
-    """``text`` with plain quotes, dashes and spaces, same length."""
-    return text if text.isascii() and "\t" not in text else text.translate(_PLAIN)
-
-
-def fold(text: str) -> str:
-    """``text`` in lower case, same length: a letter whose lower case is longer stays."""
-    low = text.lower()
-    if len(low) == len(text):
-        return low
-    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
 
 
 class Masked:

@@ -9,16 +9,11 @@ from functools import cache
 
 from engram.domain.memories import Category, MemoryKind, Slot
 from engram.domain.slots import held_predicate, is_functional
-from engram.language.text import is_past
+from engram.language.text import CLAUSE_END, SPOKEN_WORDS, is_past, plain, split_sentences
 from engram.language.vocabulary import load, words
 
 # --- whether a statement tells of something that happened or of something that holds
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;\n])\s+|\n")
-_CLAUSE_END = re.compile(
-    r"[,:()]|\s[-–—]\s|\b(?:and|but|because|so|then|which|that|while|though)\b"
-)
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 # How far before a past form its helping verb can stand ("is mostly called").
 _HELPERS = 2
 
@@ -83,7 +78,12 @@ def kind_of(
 
 def happened(text: str, words: KindWords) -> bool:
     """Whether the text says when something happened: once, and now past."""
-    return any(_tells_of_then(one, words) for one in _SENTENCE_END.split(text))
+    low = plain(text).casefold()
+    return any(
+        _tells_of_then(low[one.start : one.end], words)
+        for one in split_sentences(low, semicolons=True)
+        if "?" not in one.mark
+    )
 
 
 def tells_a_state(slot: Slot, words: KindWords) -> bool:
@@ -103,15 +103,14 @@ def _by_tags_and_verbs(said: Iterable[str], tags: frozenset[str], words: KindWor
     return MemoryKind.EPISODE
 
 
-def _tells_of_then(sentence: str, words: KindWords) -> bool:
-    low = sentence.replace("’", "'").casefold()
-    if sentence.rstrip().endswith("?") or words.marker.search(low) is None:
+def _tells_of_then(low: str, words: KindWords) -> bool:
+    if words.marker.search(low) is None:
         return False
     # What stands in the marker itself ("fall", "back") is no verb of the sentence.
     spoken = _words(words.marker.sub(" ", low))
     if words.possible.intersection(spoken) or words.habits.intersection(spoken):
         return False
-    marked = [clause for clause in _CLAUSE_END.split(low) if words.marker.search(clause)]
+    marked = [clause for clause in CLAUSE_END.split(low) if words.marker.search(clause)]
     beside = [_words(words.marker.sub(" ", clause)) for clause in marked]
     # "Yesterday, ..." stands alone: its verb is in the rest of the sentence.
     looked_at = [clause if len(clause) > 1 else spoken for clause in beside] or [spoken]
@@ -136,7 +135,7 @@ def _is_told_as_past(spoken: list[str], place: int, words: KindWords) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.replace("’", "'").casefold())
+    return SPOKEN_WORDS.findall(plain(text, dashes=False).casefold())
 
 
 # --- the vocabulary of kinds, from its data file

@@ -22,7 +22,6 @@ from engram.language.negation_grammar import (
     subject_ending,
     user,
     vocabulary,
-    without_quotes,
 )
 from engram.language.negation_rules import (
     Denial,
@@ -35,7 +34,7 @@ from engram.language.negation_rules import (
     shown_object,
     subject_of,
 )
-from engram.language.text import verb_lemma
+from engram.language.text import plain, verb_lemma, without_quotations
 
 # --- denials without a negated verb: endings, "no X", neither, nobody, contrasts
 
@@ -349,7 +348,7 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
         text: A turn of the user, verbatim; any Unicode.
         user_name: The user's own name: a sentence about them by name is about the user.
     """
-    clean = without_quotes(text)
+    clean = without_quotations(plain(text), only_speech=True)
     lowered = clean.lower()
     if not _CUE.search(lowered) or _JEST.search(lowered):
         return ()

@@ -8,22 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from engram.language.found import fold, plain
+from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
 from engram.language.vocabulary import load, words
 
 # --- sentences, clauses and words, as the negation rules see them
 
-_WORD = re.compile(r"[^\W_]+(?:[.+#&/'-]+[^\W_]+)*(?:\+\+|#|\+)?|[^\w\s]")
-_SENTENCE_END = re.compile(r"[.!?\u2026]+(?=[\s\"')\]]|\Z)|[;\n]")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:st|mr|mrs|ms|dr|prof|vs|e\.g|i\.e|etc|no|nr|approx|u\.s|u\.k)|\b\w)\Z"
-)
-_QUOTED = re.compile(r"\"[^\"\n]{1,600}\"")
-_SINGLE_QUOTED = re.compile(r"(?<!\w)'(?=[A-Za-z])[^\n\"]{1,300}?[.,!?\w]'(?!\w)")
-_MOST_SINGLE_QUOTES = 20
-_SPEECH = re.compile(r"\b(?:i|we|he|she|it|they|you|i'm|i've|my)\b", re.IGNORECASE)
-_HIDDEN = "\u00a4"
-BOUNDARIES = frozenset(',:;()-\u00a4"[]{}|*>')
+BOUNDARIES = frozenset(f',:;()-{QUOTED}"[]{{}}|*>')
 # Longer than any spoken sentence: a list, a log, or an attack.
 MOST_WORDS = 160
 MOST_SENTENCES = 400
@@ -64,45 +54,26 @@ class Sentence:
         return self.text[self.words[begin].start : self.words[end - 1].end]
 
 
-def without_quotes(text: str) -> str:
-    """``text`` in plain form, with quoted speech hidden; same length."""
-    clean = plain(text)
-    if '"' not in clean and "'" not in clean:
-        return clean
-    hidden = _QUOTED.sub(_hide_speech, clean)
-    # Each sign could open a quotation, so a text full of them is left as it is.
-    if hidden.count(" '") + hidden.startswith("'") <= _MOST_SINGLE_QUOTES:
-        hidden = _SINGLE_QUOTED.sub(_hide_speech, hidden)
-    return hidden
-
-
-def _hide_speech(match: re.Match[str]) -> str:
-    quoted = match.group()
-    return _HIDDEN * len(quoted) if _SPEECH.search(quoted) else quoted
-
-
 def sentences(text: str, worth: re.Pattern[str]) -> Iterator[Sentence]:
-    """The sentences of ``text`` that match ``worth`` and are not beyond measure."""
-    start = 0
+    """The sentences of ``text`` that match ``worth`` and are not beyond measure.
+
+    Args:
+        text: A turn, in plain form, without quoted speech.
+        worth: What a sentence must hold, in lower case, to be looked at.
+    """
     count = 0
-    ends = [*_SENTENCE_END.finditer(text), None]
-    for end in ends:
-        stop = end.start() if end else len(text)
-        sign = end.group() if end else ""
-        if sign == "." and _ABBREVIATION.search(text[max(start, stop - 8) : stop].lower()):
-            continue
-        piece = fold(text[start:stop])
-        if worth.search(piece):
+    for piece in split_sentences(text, semicolons=True):
+        low = fold(text[piece.start : piece.end])
+        if worth.search(low):
             count += 1
             if count > MOST_SENTENCES:
                 return
             words = tuple(
-                Word(match.group(), start + match.start(), start + match.end())
-                for match in _WORD.finditer(piece)
+                Word(match.group(), piece.start + match.start(), piece.start + match.end())
+                for match in WORDS_AND_SIGNS.finditer(low)
             )
             if len(words) <= MOST_WORDS:
-                yield Sentence(text, words, "?" in sign)
-        start = end.end() if end else stop
+                yield Sentence(text, words, "?" in piece.mark)
 
 
 # --- what a negated verb governs: where the object begins and ends, and what it is called

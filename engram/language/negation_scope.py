@@ -13,10 +13,16 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from engram.domain.memories import AnyMemory, Episode, Fact, FactCategory, NegationFact, Slot
-from engram.language.text import is_past, stem, verb_lemma
+from engram.language.text import (
+    WORDS_AND_SIGNS,
+    is_past,
+    plain,
+    split_sentences,
+    stem,
+    verb_lemma,
+)
 
-_WORD = re.compile(r"[^\W_]+(?:[.+#&/'\u2019-]+[^\W_]+)*(?:\+\+|#)?|[,;:!?.]")
-_SENTENCE = re.compile(r"[^.!?;\n]+(?:[.!?;](?=\S)[^.!?;\n]*)*[.!?;]*")
+_SIGNS_KEPT = frozenset(",;:!?")
 _FOR_ME = re.compile(r"\bno\b.*\bfor (?:me|us|my|our)\b", re.IGNORECASE)
 _PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
 
@@ -300,11 +306,11 @@ def _statements(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _stating(text: str) -> Iterator[tuple[str, ...]]:
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group().strip()
-        if not sentence or sentence.rstrip("\"')").endswith("?"):
+    said = plain(text)
+    for piece in split_sentences(said, semicolons=True):
+        if "?" in piece.mark:
             continue
-        words = _words(sentence)
+        words = _words(said[piece.start : piece.end])
         bygone = any(
             word == "used" and words[at + 1 : at + 2] == ("to",) for at, word in enumerate(words)
         )
@@ -336,8 +342,8 @@ def _equivalents(verb: str) -> frozenset[str]:
 def _words(text: str) -> tuple[str, ...]:
     return tuple(
         word.removesuffix("'s") if word not in {"he's", "she's", "it's"} else word
-        for word in _WORD.findall(text.casefold().replace("\u2019", "'"))
-        if word != "."
+        for word in WORDS_AND_SIGNS.findall(plain(text.casefold()))
+        if word[0].isalnum() or word in _SIGNS_KEPT
     )
 
 

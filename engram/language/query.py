@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from enum import StrEnum
 
-# --- the time that a question names: "in May 2023", "last week", "3 days ago", "on 5 July"
+from engram.language.dates import read
+from engram.language.found import Masked
+from engram.language.text import BARE_WORDS, SMALL_WORDS
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
-_MONTH = "|".join(sorted((m for m in _MONTHS if m != "may"), key=len, reverse=True))
-_DATE = re.compile(
-    rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?"
-    rf"\b(?P<month>{_MONTH}|(?<=\bin )may|(?<=\bof )may|(?<=\d )may|may(?=,? \d))\b\.?"
-    rf"(?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d))?"
-    rf"(?:,?\s+(?P<year>\d{{4}})\b)?",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"\b(?:in|during|since|of|year)\s+(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
-_AGO = re.compile(
-    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six)\s+"
-    r"(?P<unit>day|week|month|year)s?\s+ago\b",
-    re.IGNORECASE,
-)
-_NEAR = re.compile(
-    r"\b(?P<word>today|yesterday|(?P<which>this|last|past)\s+(?P<unit>week|month|year))\b",
-    re.IGNORECASE,
-)
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+# --- the time that a question names: "in May 2023", "last Tuesday", "3 days ago"
+
+# Nobody counts to the day: as much leeway as half of what was counted in.
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
@@ -49,97 +32,31 @@ class Period:
 def period_named(text: str, now: datetime) -> Period | None:
     """The first time that ``text`` names, seen from ``now``; None if it names none.
 
-    A month without a year is the last one that has begun.
+    Turns are read by the same grammar; a question that does not say which way it looks
+    looks back, so that a month without a year is the last one that has begun.
     """
-    return _near(text, now) or _ago(text, now) or _dated(text, now) or _of_year(text, now)
-
-
-def _near(text: str, now: datetime) -> Period | None:
-    found = _NEAR.search(text)
-    if found is None:
+    when = next((one.when for one in read(Masked(text), now, asked=True)), None)
+    if when is None:
         return None
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    if found["which"] is None:
-        begin = today if found["word"].lower() == "today" else today - timedelta(days=1)
-        return Period(begin, begin + timedelta(days=1))
-    unit, earlier = found["unit"].lower(), found["which"].lower() != "this"
-    if unit == "week":
-        begin = today - timedelta(days=today.weekday() + (7 if earlier else 0))
-        return Period(begin, begin + timedelta(days=7))
-    if unit == "month":
-        year, month = (now.year, now.month)
-        if earlier:
-            year, month = (year - 1, 12) if month == 1 else (year, month - 1)
-        return _month(year, month, now)
-    return _year(now.year - (1 if earlier else 0), now)
-
-
-def _ago(text: str, now: datetime) -> Period | None:
-    found = _AGO.search(text)
-    if found is None:
-        return None
-    word, unit = found["count"].lower(), found["unit"].lower()
-    days = (_COUNTS[word] if word in _COUNTS else int(word)) * _DAYS[unit]
-    # Nobody counts such times to the day: as much leeway as the unit is long.
-    leeway = timedelta(days=max(1.0, _DAYS[unit] / 2))
     try:
-        middle = now - timedelta(days=days)
+        begin = datetime.combine(when.day, time(), tzinfo=now.tzinfo)
+        end = datetime.combine(when.after(), time(), tzinfo=now.tzinfo)
+        if when.counted is None:
+            return Period(begin, end)
+        middle = now - (now.date() - when.day)
+        leeway = timedelta(days=max(1.0, _DAYS[when.counted] / 2))
         return Period(middle - leeway, middle + leeway)
-    except OverflowError:
+    except (ValueError, OverflowError):
+        # Beyond the calendar: then it is no time.
         return None
-
-
-def _dated(text: str, now: datetime) -> Period | None:
-    found = _DATE.search(text)
-    if found is None:
-        return None
-    month = _MONTHS[found["month"].lower()]
-    year = int(found["year"]) if found["year"] else now.year - (1 if month > now.month else 0)
-    day = found["day"] or found["day_after"]
-    if day is not None:
-        try:
-            begin = _midnight(year, month, int(day), now)
-            return Period(begin, begin + timedelta(days=1))
-        except (ValueError, OverflowError):
-            return None
-    return _month(year, month, now)
-
-
-def _of_year(text: str, now: datetime) -> Period | None:
-    found = _YEAR.search(text)
-    return None if found is None else _year(int(found["year"]), now)
-
-
-def _month(year: int, month: int, now: datetime) -> Period | None:
-    following = (year + 1, 1) if month == _MONTHS["december"] else (year, month + 1)
-    try:
-        return Period(_midnight(year, month, 1, now), _midnight(*following, 1, now))
-    except ValueError:
-        return None
-
-
-def _year(year: int, now: datetime) -> Period | None:
-    try:
-        return Period(_midnight(year, 1, 1, now), _midnight(year + 1, 1, 1, now))
-    except ValueError:
-        return None
-
-
-def _midnight(year: int, month: int, day: int, now: datetime) -> datetime:
-    return datetime(year, month, day, tzinfo=now.tzinfo)
 
 
 # --- what a question asks for: of whom, for what kind of thing, of which time
 #
 # Rules of English, none of them needed: what they do not see changes no order.
 
-_WORD = re.compile(r"[^\W_]+")
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself"})
-_NO_SUBJECT = frozenset(
-    "a an the is are was were do does did has have had what who where when which how why of in on "
-    "at to for with and or".split()
-)
 _USER, _ASSISTANT = "user", "assistant"
 _TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
@@ -176,14 +93,14 @@ class Analysis:
 
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
-    words = set(_WORD.findall(query.casefold()))
+    words = set(BARE_WORDS.findall(query.casefold()))
     if words & _FIRST_PERSON:
         words.add(_USER)
     if words & _SECOND_PERSON:
         words.add(_ASSISTANT)
     kinds = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER, Asked.NAME: _NAME}
     return Analysis(
-        subjects=frozenset(words - _NO_SUBJECT),
+        subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
     )

@@ -1,13 +1,129 @@
-"""English word forms and content words."""
+"""English text as every reader sees it: signs, quotations, sentences, words and their forms."""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
+
+# --- signs: typographic ones become plain ones, one for one, so that offsets hold
+
+_APOSTROPHES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'"}
+_ONLY_APOSTROPHES = str.maketrans(_APOSTROPHES)
+_PLAIN = str.maketrans(
+    _APOSTROPHES
+    | {
+        "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\t": " ",
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-",
+    }
+)  # fmt: skip
+
+
+def plain(text: str, *, dashes: bool = True) -> str:
+    """``text`` with plain apostrophes, quotes, dashes and spaces, same length.
+
+    Args:
+        text: Any text.
+        dashes: Whether dashes, quotes and spaces become plain too. Not where clauses are
+            read: "Rome\u2014and" breaks at its dash, "well-known" does not.
+    """
+    if text.isascii() and not (dashes and "\t" in text):
+        return text
+    return text.translate(_PLAIN if dashes else _ONLY_APOSTROPHES)
+
+
+def fold(text: str) -> str:
+    """``text`` in lower case, same length: a letter whose lower case is longer stays."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
+
+
+# --- quotations: words that the speaker passes on
+
+_DOUBLE_QUOTED = re.compile(r"[\"“”«„][^\"“”»]*[\"“”»]")
+_SINGLE_QUOTED = re.compile(r"(?<!\w)'(?=\w)[^'\n]*(?:(?<=\w)'(?=\w)[^'\n]*)*'(?!\w)")
+_SPEECH = re.compile(r"\b(?:i|we|he|she|it|they|you|i'm|i've|my)\b", re.IGNORECASE)
+
+
+def without_quotations(text: str, *, only_speech: bool = False) -> str:
+    """``text``, same length, with :data:`QUOTED` and blanks for whatever is quoted.
+
+    Args:
+        text: With plain apostrophes.
+        only_speech: Whether a quotation without a pronoun stays: what is called "Mongo"
+            can be denied, and is no less told by its marks.
+    """
+
+    def hidden(found: re.Match[str]) -> str:
+        words = found.group()
+        return words if only_speech and not _SPEECH.search(words) else QUOTED.center(len(words))
+
+    return _SINGLE_QUOTED.sub(hidden, _DOUBLE_QUOTED.sub(hidden, text))
+
+
+QUOTED = "\x00"
+"""Stands where a quotation stood."""
+
+# --- sentences and clauses
+
+SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|\Z)|[!?…]+|\.\.+|\n+")
+STATEMENT_END = re.compile(rf"{SENTENCE_END.pattern}|;")
+"""The same, and semicolons: where each statement is looked at by itself."""
+CLAUSE_END = re.compile(
+    rf"{STATEMENT_END.pattern}|[,:()]|\s-\s"
+    r"|\b(?:and|but|because|so|then|which|that|while|or|although|though)\b"
+)
+# A full stop after one of these ends nothing.
+_ABBREVIATED = re.compile(r"\b(?:[A-Z]|Dr|Mrs?|Ms|St|Prof|Jr|vs|approx|e\.g|i\.e|[Uu]\.[SsKk])\Z")
+_LONGEST_ABBREVIATION = 8
+
+
+class Piece(NamedTuple):
+    """A sentence's place in a text, and the mark that ends it."""
+
+    start: int
+    end: int
+    mark: str
+
+
+def split_sentences(text: str, *, semicolons: bool = False) -> Iterator[Piece]:
+    """Where the sentences of ``text`` stand, empty ones left out.
+
+    Args:
+        text: With plain signs.
+        semicolons: Whether they end a sentence. Where a sentence is understood from its
+            beginning on, they do not: "I moved to Rome; still at Fiat" has one subject.
+    """
+    start = 0
+    for found in (STATEMENT_END if semicolons else SENTENCE_END).finditer(text):
+        end, mark = found.start(), found.group()
+        if mark == "." and _ABBREVIATED.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+            continue
+        if end > start:
+            yield Piece(start, end, mark)
+        start = found.end()
+    if start < len(text):
+        yield Piece(start, len(text), "")
+
+
+# --- words
+
+_RUN = r"[^\W_]+"
+BARE_WORDS = re.compile(_RUN)
+"""Letters and digits only, "c" for "C++": for texts that need not be spelt alike."""
+SPOKEN_WORDS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+"""Words as they are said, "don't": for verbs, pronouns and the like."""
+_WHOLE = rf"{_RUN}(?:[.+#&/'-]+{_RUN})*[+#]*"
+WORDS_AND_SIGNS = re.compile(rf"{_WHOLE}|[^\w\s]")
+"""Whatever stands without a space, "C++", "R&D", "and/or", and each sign by itself."""
+
 
 # --- English word forms: from any form of a verb to its lemma, from any word to its stem
 
@@ -153,9 +269,18 @@ def stem(word: str) -> str:
         return str(_stemmer.stemWord(base))
 
 
+# --- small words: what every question and every statement has
+
+SMALL_WORDS = frozenset(
+    "a an the and or of in on at to for with from as is was are were be do does did has have had "
+    "what who where when which how why".split()
+)
+"""Articles, prepositions, helping verbs and question words: no subject and no object."""
+
 # --- content words: what a text is about, without what every text has
 
-_WORDS = re.compile(r"[^\W_]+(?:['’.+#-][^\W_]+)*[+#]*")
+# Two things with "/" or "&" between them are two topics.
+_TOPIC_WORDS = re.compile(rf"{_RUN}(?:[.+#'-]{_RUN})*[+#]*")
 _FUNCTION = """
 a about above after again against ago all almost along already also although always am among an
 and another any anybody anyone anything are around as at away back be because been before being
@@ -188,13 +313,13 @@ marry born
 _STOP = frozenset(f"{_FUNCTION} {_CHAT} {_LIGHT}".split())
 # Light in every form: "likes" says as little about a topic as "like".
 _LIGHT_STEMS = frozenset(stem(word) for word in _LIGHT.split())
-_CONTRACTED = re.compile(r"['’](?:s|re|ve|ll|d|m|t)\Z")
+_CONTRACTED = re.compile(r"'(?:s|re|ve|ll|d|m|t)\Z")
 _SHORTEST_TERM = 2
 
 
 def content_words(text: str) -> Counter[str]:
     """How often each content word occurs, as it is written but for case."""
-    words = (_bare(word) for word in _WORDS.findall(text.casefold()))
+    words = (_bare(word) for word in _TOPIC_WORDS.findall(plain(text.casefold(), dashes=False)))
     return Counter(word for word in words if _tells(word))
 
 

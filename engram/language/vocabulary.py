@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.memories import Category
 
-# --- word lists of the extraction of facts and negations
+# --- the one loader of ``data/*.toml``
 
 
 @cache
@@ -127,8 +127,7 @@ class Vocabulary(BaseModel):
 @cache
 def vocabulary() -> Vocabulary:
     """The word lists."""
-    text = files("engram.language").joinpath("data/words.toml").read_text(encoding="utf-8")
-    return Vocabulary.model_validate(tomllib.loads(text))
+    return Vocabulary.model_validate(load("words"))
 
 
 def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:
@@ -172,8 +171,7 @@ def word_groups(table: str, name: str) -> tuple[frozenset[str], ...]:
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, _Entry]]:
-    text = files("engram.language").joinpath("data/expressions.toml").read_text(encoding="utf-8")
-    return _TABLES.validate_python(tomllib.loads(text))
+    return _TABLES.validate_python(load("expressions"))
 
 
 def spaced(text: str) -> str:
@@ -287,8 +285,7 @@ class Wordings(_Data):
 @cache
 def wordings() -> Wordings:
     """The data file, checked."""
-    text = files("engram.language").joinpath("data/wordings.toml").read_text(encoding="utf-8")
-    return Wordings.model_validate(tomllib.loads(text))
+    return Wordings.model_validate(load("wordings"))
 
 
 @cache

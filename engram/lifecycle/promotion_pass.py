@@ -30,7 +30,7 @@ from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.decisions import end_session
-from engram.lifecycle.due import STAGES, DueWalk, ReviewedRepository, of_population, to_consider
+from engram.lifecycle.due import STAGES, DueWalk, of_population, review_stamp, to_consider
 from engram.lifecycle.promotion import Promotion, following, is_habit, promotable, promoted
 from engram.lifecycle.review import MOST_AT_ONCE, Reviewer, Steps
 from engram.lifecycle.table import Aspect
@@ -41,6 +41,7 @@ from engram.ports import (
     MaintenanceRepository,
     MemoryRepository,
     NewMemory,
+    Stamp,
 )
 from engram.storage.updates import NewWriteId, update_memories
 
@@ -101,11 +102,102 @@ _EPISODIC = (MemoryType.EPISODIC,)
 
 
 @dataclass(frozen=True, slots=True)
+class HabitMaker:
+    """Makes habits of knowledge. May run twice, and beside others.
+
+    Args:
+        repository: Where memories are kept; what is written is stamped by the rules given.
+        embedder: Gives habits their vectors.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    embedder: Embedder
+    new_write_id: NewWriteId
+
+    async def make(
+        self,
+        scope: Scope,
+        memories: Sequence[SemanticMemory],
+        rules: LifecycleRules,
+        now: datetime,
+        *,
+        forced: bool = False,
+        provenance: Provenance | None = None,
+    ) -> dict[str, str]:
+        """Store the habits that these become, read them back, then link their sources to them.
+
+        Args:
+            scope: Whose they are.
+            memories: Of them, those that can become a habit now.
+            rules: The thresholds.
+            now: For the composite confidence, and as the moment of promotion.
+            forced: Whether only what would make no sense stands in the way.
+            provenance: Which run does this.
+
+        Returns:
+            The habit's id by the source's, for those that were linked now.
+
+        Raises:
+            StorageUnavailable: a habit was not there when it was read back.
+        """
+
+        def promotion(memory: AnyMemory) -> Promotion | None:
+            if not isinstance(memory, SemanticMemory):
+                return None
+            if not promotable(memory, now, rules, forced=forced):
+                return None
+            return promoted(memory, now, rules, provenance)
+
+        made = {m.id: p for m in memories if (p := promotion(m)) is not None}
+        if not made:
+            return {}
+        stamp = review_stamp(rules)
+        await self._store(scope, [one.habit for one in made.values()], stamp)
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            one = promotion(memory)
+            return None if one is None else one.source
+
+        written = await update_memories(
+            self.repository,
+            scope,
+            made,
+            change,
+            new_write_id=self.new_write_id,
+            types=_SEMANTIC,
+            stamp=stamp,
+        )
+        return {key: made[key].habit.id for key in made if key in written.changed}
+
+    async def _store(self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp) -> None:
+        ids = [habit.id for habit in habits]
+        there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
+        missing = [habit for habit in habits if habit.id not in there]
+        if not missing:
+            return
+        vectors = await self.embedder.embed_documents([h.indexed_text for h in missing])
+        written = [h.model_copy(update={"write_id": self.new_write_id()}) for h in missing]
+        pairs = zip(written, vectors, strict=True)
+        await self.repository.insert(
+            scope, [NewMemory(habit, vector) for habit, vector in pairs], stamp=stamp
+        )
+        there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
+        lost = [memory_id for memory_id in ids if memory_id not in there]
+        if lost:
+            raise StorageUnavailable(
+                f"{len(lost)} of {len(ids)} habits were not there when read back.",
+                hint="Their sources are as before. Promoting again can succeed later.",
+                details={"ids": lost[:10]},
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Promoter:
     """Promotes memories. Every method may run twice, and beside others.
 
     Args:
-        repository: The store itself; what is written is stamped by the rules given.
+        repository: Where memories are kept; what is written is stamped by the rules given.
         embedder: Gives habits their vectors.
         new_write_id: Makes a fresh value for each write.
     """
@@ -175,55 +267,6 @@ class Promoter:
             if cursor is None:
                 return report
 
-    async def make_habits(
-        self,
-        scope: Scope,
-        memories: Sequence[SemanticMemory],
-        rules: LifecycleRules,
-        now: datetime,
-        *,
-        forced: bool = False,
-        provenance: Provenance | None = None,
-    ) -> dict[str, str]:
-        """Store the habits that these become, read them back, then link their sources to them.
-
-        Args:
-            scope: Whose they are.
-            memories: Of them, those that can become a habit now.
-            rules: The thresholds.
-            now: For the composite confidence, and as the moment of promotion.
-            forced: Whether only what would make no sense stands in the way.
-            provenance: Which run does this.
-
-        Returns:
-            The habit's id by the source's, for those that were linked now.
-
-        Raises:
-            StorageUnavailable: a habit was not there when it was read back.
-        """
-
-        def promotion(memory: AnyMemory) -> Promotion | None:
-            if not isinstance(memory, SemanticMemory):
-                return None
-            if not promotable(memory, now, rules, forced=forced):
-                return None
-            return promoted(memory, now, rules, provenance)
-
-        made = {m.id: p for m in memories if (p := promotion(m)) is not None}
-        if not made:
-            return {}
-        writing = ReviewedRepository(self.repository, rules)
-        await self._store(writing, scope, [one.habit for one in made.values()])
-
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            one = promotion(memory)
-            return None if one is None else one.source
-
-        written = await update_memories(
-            writing, scope, made, change, new_write_id=self.new_write_id, types=_SEMANTIC
-        )
-        return {key: made[key].habit.id for key in made if key in written.changed}
-
     async def _batch(
         self, request: WalkInput, position: WalkPosition
     ) -> tuple[PromotionReport, WalkPosition | None]:
@@ -262,9 +305,8 @@ class Promoter:
             made = {m.id: promoted(m, request.now, rules).habit.id for m in ready}
         else:
             provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
-            made = await self.make_habits(
-                request.scope, ready, rules, request.now, provenance=provenance
-            )
+            maker = HabitMaker(self.repository, self.embedder, self.new_write_id)
+            made = await maker.make(request.scope, ready, rules, request.now, provenance=provenance)
             # Words do not change: what tells no habit is not read again.
             others = [m for m in page.memories if not is_habit(m.content)]
             await self._update(request, others, _refused, _SEMANTIC)
@@ -338,35 +380,15 @@ class Promoter:
         if request.dry_run:
             return frozenset(memory.id for memory in memories if change(memory) is not None)
         written = await update_memories(
-            ReviewedRepository(self.repository, request.rules),
+            self.repository,
             request.scope,
             [memory.id for memory in memories],
             change,
             new_write_id=self.new_write_id,
             types=types,
+            stamp=review_stamp(request.rules),
         )
         return written.changed
-
-    async def _store(
-        self, writing: ReviewedRepository, scope: Scope, habits: Sequence[ProceduralMemory]
-    ) -> None:
-        ids = [habit.id for habit in habits]
-        there = await writing.get(scope, ids, _PROCEDURAL, fresh=True)
-        missing = [habit for habit in habits if habit.id not in there]
-        if not missing:
-            return
-        vectors = await self.embedder.embed_documents([h.indexed_text for h in missing])
-        written = [h.model_copy(update={"write_id": self.new_write_id()}) for h in missing]
-        pairs = zip(written, vectors, strict=True)
-        await writing.insert(scope, [NewMemory(habit, vector) for habit, vector in pairs])
-        there = await writing.get(scope, ids, _PROCEDURAL, fresh=True)
-        lost = [memory_id for memory_id in ids if memory_id not in there]
-        if lost:
-            raise StorageUnavailable(
-                f"{len(lost)} of {len(ids)} habits were not there when read back.",
-                hint="Their sources are as before. Promoting again can succeed later.",
-                details={"ids": lost[:10]},
-            )
 
 
 def _refused(memory: AnyMemory) -> AnyMemory | None:

@@ -20,7 +20,7 @@ from engram.contracts.lifecycle import (
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.lifecycle.decisions import Rulebook, Transition, rulebook
-from engram.lifecycle.due import DueWalk, ReviewedRepository
+from engram.lifecycle.due import DueWalk, review_stamp
 from engram.lifecycle.table import Aspect
 from engram.ports import MaintenanceRepository
 from engram.storage.updates import NewWriteId, update_memories
@@ -74,7 +74,7 @@ class Reviewer:
     """Does to memories what the rules say. Every method may run twice, and beside others.
 
     Args:
-        repository: The store itself; what is written is stamped by the rules given.
+        repository: Where memories are kept; what is written is stamped by the rules given.
         new_write_id: Makes a fresh value for each write.
     """
 
@@ -142,12 +142,13 @@ class Reviewer:
             changed = frozenset(steps.made)
         else:
             written = await update_memories(
-                ReviewedRepository(self.repository, request.rules),
+                self.repository,
                 scope,
                 [memory.id for memory in memories],
                 change,
                 new_write_id=self.new_write_id,
                 types=(memories[0].type,),
+                stamp=review_stamp(request.rules),
             )
             erased = await self._erase(scope, memories[0].type, erasable)
             changed = written.changed | erased

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.contracts.messages import Population
+from engram.domain.access import Access
 from engram.domain.memories import (
     STORED_TYPES,
     AnyMemory,
@@ -20,7 +21,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import HealthRules, LifecycleRules
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.lifecycle.audit import Diagnosis, Finding
 from engram.lifecycle.decisions import Rulebook, Transition, lifecycle_of, rulebook
 from engram.lifecycle.due import due_by, of_population, to_consider

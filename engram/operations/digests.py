@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engram.digests.names import name_key, names_in
 from engram.digests.profiles import USER_KEY
+from engram.domain.access import Access
 from engram.domain.digests import (
     BoxDetail,
     EntityKind,
@@ -22,7 +23,7 @@ from engram.domain.digests import (
     TopicDetail,
 )
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
-from engram.domain.scope import Access, Scope, check_identifier
+from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
 from engram.operations.registry import Handlers, Operation, Question
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not

@@ -10,16 +10,16 @@ from pydantic import Field
 
 from engram.contracts.lifecycle import Change, DecayReport, PromotionReport
 from engram.contracts.messages import Population
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, SemanticMemory
 from engram.domain.rules import LifecycleRules
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.domain.turns import EARLIEST_TIMESTAMP
 from engram.errors import InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
-from engram.lifecycle.due import underneath
 from engram.lifecycle.promotion import promotable, promoted
-from engram.lifecycle.promotion_pass import Promoter
+from engram.lifecycle.promotion_pass import HabitMaker
 from engram.operations.registry import Acted, ActOn, Handlers, Operation, Question, meant
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.context import Briefed, Briefing
@@ -215,8 +215,8 @@ class LifecycleHandlers:
             if promotable(memory, now, self._rules, forced=True):
                 habit_id = promoted(memory, now, self._rules).habit.id
             return Acted(memory=memory, habit_id=habit_id, dry_run=True)
-        promoter = Promoter(underneath(self._repository), self._embedder, self._new_write_id)
-        made = await promoter.make_habits(scope, [memory], self._rules, now, forced=True)
+        maker = HabitMaker(self._repository, self._embedder, self._new_write_id)
+        made = await maker.make(scope, [memory], self._rules, now, forced=True)
         after = await one_memory(self._repository, scope, asked.memory_id)
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
 

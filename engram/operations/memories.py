@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from engram.consolidation.verify import Verification, verify
 from engram.contracts.messages import UserUsage
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, DerivedMemory, MemoryType, Resolution, SemanticMemory
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.lifecycle.decisions import resolve
 from engram.operations.registry import AboutMemory, Handlers, Operation, Question

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from engram.contracts.lifecycle import Change
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnknownFailure
 from engram.ports import MemoryRepository
 from engram.storage.updates import one_memory

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from engram.contracts import names
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
-from engram.domain.scope import Access, Scope
+from engram.domain.access import Access
+from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.operations.registry import AboutMemory, Handlers, Operation, Question
 from engram.ports import Scrubber

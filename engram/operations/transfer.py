@@ -8,8 +8,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.contracts.importing import FinishImport, ImportBatch, ImportKind, ImportProgress
+from engram.domain.access import Access
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.operations.registry import Handlers, Operation, Question
 from engram.ports import Clock, Embedder, Equals, MemoryRepository, Not
 from engram.temporal.importing import ImportGateway

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.contracts.messages import Population
+from engram.domain.access import Access
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import content_hash, derived_id, episode_id
 from engram.domain.memories import (
@@ -21,7 +22,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import LifecycleRules
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.domain.turns import Turn, check_turn
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook

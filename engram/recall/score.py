@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import Analysis, holds_cue
+from engram.language.text import BARE_WORDS
 from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
 from engram.recall.search import Found, Question
@@ -28,7 +28,6 @@ from engram.recall.search import Found, Question
 #
 # Every part lies in 0 to 1. The sum is divided by what it could be at most.
 
-_WORD = re.compile(r"[^\W_]+")
 # With so many words a turn says as much as turns of a conversation do.
 _MANY_WORDS = 80
 # A conclusion names what it is about among its first words.
@@ -113,12 +112,12 @@ def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
         who = memory.speaker if memory.speaker is not None else memory.role
         return not subjects.isdisjoint(_words_of(who))
     begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
-    return not subjects.isdisjoint(_WORD.findall(begins)[:_SUBJECT_WORDS])
+    return not subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
 
 
 @lru_cache(maxsize=4096)
 def _words_of(name: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(name.casefold()))
+    return tuple(BARE_WORDS.findall(name.casefold()))
 
 
 def _substance(memory: AnyMemory) -> float:

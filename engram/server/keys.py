@@ -16,7 +16,8 @@ from typing import Final, Literal, TypeAlias
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engram.domain.scope import Access, Scope, check_identifier
+from engram.domain.access import Access
+from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidInput, KeyRefused, KeysUnusable
 from engram.ports import Clock
 from engram.system import FileLock

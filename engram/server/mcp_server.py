@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Scope as AsgiScope
 
 from engram.client.memory import MemoryStore
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.errors import AccessDenied, EngramError, MemoryNotFound, UnforeseenFailure
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, Memories, MemoryTools

@@ -16,8 +16,8 @@ from engram.client.engine import Keeper, MemoryStats, Receipt
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
+from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus
-from engram.domain.scope import Access
 from engram.domain.turns import Turn, context_block
 from engram.errors import InvalidQuery, InvalidTurn, MemoryClosed, OwnerUnavailable
 from engram.operations.digests import Profile

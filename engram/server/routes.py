@@ -19,9 +19,10 @@ from engram.client.engine import MemoryEngine, MemoryPage, MemoryStats, Receipt
 from engram.client.session_writer import TurnIntake
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.session import EncodeCall, SessionSummary
+from engram.domain.access import Access
 from engram.domain.buffer import RememberedTurn
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
-from engram.domain.scope import Access, Scope, check_identifier
+from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import EngramError, StorageUnavailable, TemporalNotSetUp, TemporalUnavailable
 from engram.operations.catalogue import OPERATIONS

@@ -18,7 +18,7 @@ from starlette.types import Scope as AsgiScope
 
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.errors import InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app

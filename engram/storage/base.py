@@ -20,6 +20,7 @@ from engram.ports import (
     Page,
     Replacement,
     SearchRequest,
+    Stamp,
 )
 from engram.storage.filters import EngineFilter, Translator
 from engram.storage.payload import (
@@ -88,86 +89,11 @@ class DecodedPayloads:
         return memory
 
 
-# --- the only reads that span users: who has such memories, and which values a field has
+# --- what both engines share: everything but the engine calls themselves
 
 MOST_VALUES: Final = 1000
-_AT_ONCE: Final = 64
-
-
-class EverybodysReads(ABC, Generic[EngineFilter]):
-    """The part of :class:`engram.ports.MaintenanceRepository` that other stores' parts build on."""
-
-    _filters: Translator[EngineFilter]
-
-    @abstractmethod
-    def _check_open(self) -> None:
-        """Refuse when the store was closed."""
-
-    @abstractmethod
-    async def _by_time(
-        self,
-        memory_type: MemoryType,
-        where: EngineFilter,
-        *,
-        field: str,
-        descending: bool,
-        limit: int,
-    ) -> list[Payload]:
-        """Payloads in order of an indexed time field, ties in any order."""
-
-    @abstractmethod
-    async def _delete(self, memory_type: MemoryType, where: EngineFilter) -> None:
-        """Remove what matches."""
-
-    @abstractmethod
-    async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
-        """Every value of an indexed keyword field."""
-
-    async def scopes(
-        self,
-        memory_type: MemoryType,
-        where: Filter,
-        *,
-        order_by: str,
-        limit: int,
-        skip: Collection[Scope] = (),
-    ) -> tuple[Scope, ...]:
-        """See :meth:`engram.ports.MaintenanceRepository.scopes`."""
-        self._check_open()
-        check_order(memory_type, order_by)
-        if limit < 1:
-            raise InvalidQuery(f"{limit} users were asked for.", allowed="1 or more")
-        found: dict[Scope, None] = {}
-        while len(found) < limit:
-            # Who was found is left out from then on, however much of theirs matches.
-            rest = self._filters.everybody(memory_type, where, without=[*skip, *found])
-            payloads = await self._by_time(
-                memory_type, rest, field=order_by, descending=False, limit=_AT_ONCE
-            )
-            if not payloads:
-                break
-            for payload in payloads:
-                scope = Scope(namespace=payload["namespace"], user_id=payload["user_id"])
-                found.setdefault(scope)
-        return tuple(found)[:limit]
-
-    async def values(self, memory_type: MemoryType, field: str) -> frozenset[str | None]:
-        """See :meth:`engram.ports.MaintenanceRepository.values`."""
-        self._check_open()
-        if field_kind(memory_type, field) is not FieldKind.KEYWORD:
-            raise InvalidQuery(
-                f"The values of the field {field!r} cannot be listed.", allowed="keyword fields"
-            )
-        return frozenset(await self._values(memory_type, field))
-
-    async def delete_unchanged(
-        self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
-    ) -> None:
-        """See :meth:`engram.ports.MaintenanceRepository.delete_unchanged`."""
-        self._check_open()
-        for memory_id, revision in revisions.items():
-            only = (HasId((memory_id,)), Equals("revision", revision))
-            await self._delete(memory_type, self._filters.within(scope, memory_type, only))
+_READ_AT_ONCE: Final = 64
+_USERS_AT_ONCE: Final = 64
 
 
 def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:
@@ -176,20 +102,24 @@ def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:
     return named | {None} if sum(counts.values()) < points else named
 
 
-# --- what both engines share: everything but the engine calls themselves
+class EngineRepository(ABC, Generic[EngineFilter]):
+    """:class:`engram.ports.MaintenanceRepository` in terms of a few engine calls.
 
-_READ_AT_ONCE: Final = 64
-
-
-class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
-    """:class:`engram.ports.MemoryRepository` in terms of a few engine calls."""
+    Args:
+        translator: Makes conditions the engine's.
+        dimensions: Length of the dense vectors.
+        stamp: Applied to every memory that is written.
+    """
 
     batch: ClassVar[int] = 64
     """Points per engine call."""
 
-    def __init__(self, translator: Translator[EngineFilter], *, dimensions: int) -> None:
+    def __init__(
+        self, translator: Translator[EngineFilter], *, dimensions: int, stamp: Stamp
+    ) -> None:
         self._filters = translator
         self._dimensions = dimensions
+        self._stamp = stamp
         self._closed = False
         self._decoded = DecodedPayloads()
 
@@ -249,19 +179,26 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
         """How many match, exactly."""
 
     @abstractmethod
+    async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
+        """Every value of an indexed keyword field."""
+
+    @abstractmethod
     async def _delete(self, memory_type: MemoryType, where: EngineFilter) -> None:
         """Remove what matches."""
 
     # --- the port -------------------------------------------------------------------
 
-    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+    async def insert(
+        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
+    ) -> None:
         """See :meth:`engram.ports.MemoryRepository.insert`."""
         self._check_open()
+        stamped = stamp or self._stamp
         # All are checked before the first is written, so that bad input leaves nothing.
         prepared: dict[MemoryType, list[NewPoint]] = {}
         async for new in breathing(memories, self.batch):
             check_vectors(new.vectors, self._dimensions)
-            point = NewPoint(new.memory.id, new.vectors, encode(scope, new.memory))
+            point = NewPoint(new.memory.id, new.vectors, encode(scope, stamped(new.memory)))
             prepared.setdefault(new.memory.type, []).append(point)
         for memory_type, points in prepared.items():
             for start in range(0, len(points), self.batch):
@@ -285,7 +222,9 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
                 found[memory.id] = memory
         return {memory_id: found[memory_id] for memory_id in wanted if memory_id in found}
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
         """See :meth:`engram.ports.MemoryRepository.replace`.
 
         Raises:
@@ -293,7 +232,8 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
                 nobody could tell whether it won.
         """
         self._check_open()
-        prepared = [(item, successor(scope, item)) for item in replacements]
+        stamped = stamp or self._stamp
+        prepared = [(item, successor(scope, item, stamped)) for item in replacements]
         won: set[str] = set()
         for memory_type, batch in unique_batches(prepared, self.batch):
             changes = [
@@ -405,6 +345,54 @@ class EngineRepository(EverybodysReads[EngineFilter], Generic[EngineFilter]):
             erased[memory_type] = await self._count(memory_type, everything)
             await self._delete(memory_type, everything)
         return erased
+
+    async def delete_unchanged(
+        self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]
+    ) -> None:
+        """See :meth:`engram.ports.MaintenanceRepository.delete_unchanged`."""
+        self._check_open()
+        for memory_id, revision in revisions.items():
+            only = (HasId((memory_id,)), Equals("revision", revision))
+            await self._delete(memory_type, self._filters.within(scope, memory_type, only))
+
+    # --- the reads across tenants -----------------------------------------------------
+
+    async def scopes(
+        self,
+        memory_type: MemoryType,
+        where: Filter,
+        *,
+        order_by: str,
+        limit: int,
+        skip: Collection[Scope] = (),
+    ) -> tuple[Scope, ...]:
+        """See :meth:`engram.ports.CrossTenantReads.scopes`."""
+        self._check_open()
+        check_order(memory_type, order_by)
+        if limit < 1:
+            raise InvalidQuery(f"{limit} users were asked for.", allowed="1 or more")
+        found: dict[Scope, None] = {}
+        while len(found) < limit:
+            # Who was found is left out from then on, however much of theirs matches.
+            rest = self._filters.across_tenants(memory_type, where, without=[*skip, *found])
+            payloads = await self._by_time(
+                memory_type, rest, field=order_by, descending=False, limit=_USERS_AT_ONCE
+            )
+            if not payloads:
+                break
+            for payload in payloads:
+                scope = Scope(namespace=payload["namespace"], user_id=payload["user_id"])
+                found.setdefault(scope)
+        return tuple(found)[:limit]
+
+    async def values(self, memory_type: MemoryType, field: str) -> frozenset[str | None]:
+        """See :meth:`engram.ports.CrossTenantReads.values`."""
+        self._check_open()
+        if field_kind(memory_type, field) is not FieldKind.KEYWORD:
+            raise InvalidQuery(
+                f"The values of the field {field!r} cannot be listed.", allowed="keyword fields"
+            )
+        return frozenset(await self._values(memory_type, field))
 
     # --- shared steps ---------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.ports import StoreInfo
+from engram.ports import Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
@@ -47,9 +47,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         path: Path,
         embedder_identity: str,
         dimensions: int,
+        stamp: Stamp = unstamped,
     ) -> None:
         """Use :meth:`open`."""
-        super().__init__(Translator(EdgeDialect()), dimensions=dimensions)
+        super().__init__(Translator(EdgeDialect()), dimensions=dimensions, stamp=stamp)
         self._store, self._shards = store, store.shards
         self._path = path
         self._embedder = embedder_identity
@@ -62,7 +63,13 @@ class EdgeRepository(EngineRepository[engine.Filter]):
 
     @classmethod
     async def open(
-        cls, path: Path, *, embedder_identity: str, dimensions: int, settings: Settings
+        cls,
+        path: Path,
+        *,
+        embedder_identity: str,
+        dimensions: int,
+        settings: Settings,
+        stamp: Stamp = unstamped,
     ) -> EdgeRepository:
         """Load the store in the folder ``path``, or make it.
 
@@ -71,6 +78,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             embedder_identity: Of the embedder whose vectors it keeps.
             dimensions: Length of the dense vectors.
             settings: For the collection prefix.
+            stamp: Applied to every memory that is written.
 
         Raises:
             SchemaMismatch: another schema version or another embedder wrote it.
@@ -83,7 +91,13 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             embedder=embedder_identity,
             dimensions=dimensions,
         )
-        return cls(store, path=path, embedder_identity=embedder_identity, dimensions=dimensions)
+        return cls(
+            store,
+            path=path,
+            embedder_identity=embedder_identity,
+            dimensions=dimensions,
+            stamp=stamp,
+        )
 
     @property
     def shards(self) -> dict[MemoryType, engine.EdgeShard]:

@@ -97,7 +97,7 @@ class Translator(Generic[EngineFilter]):
         conditions = [self.condition(memory_type, condition) for condition in (*where, *more)]
         return self._dialect.every([self.tenant(scope), *conditions])
 
-    def everybody(
+    def across_tenants(
         self, memory_type: MemoryType, where: Filter, *, without: Sequence[Scope]
     ) -> EngineFilter:
         """The conditions over all users but these; for reads that answer with scopes only."""

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, WrongVectorSize
-from engram.ports import Replacement, SearchRequest, SparseVector, TextVectors
+from engram.ports import Replacement, SearchRequest, SparseVector, Stamp, TextVectors
 from engram.storage.filters import EngineFilter
 from engram.storage.payload import encode, format_time, is_memory_id
 
@@ -202,8 +202,8 @@ class Overwrite(Generic[EngineFilter]):
     payload: Payload
 
 
-def successor(scope: Scope, item: Replacement) -> Payload:
-    """The payload of a replacement.
+def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:
+    """The payload of a replacement, stamped.
 
     Raises:
         InvalidInput: nobody could tell whether it won, or it cannot be stored.
@@ -214,7 +214,7 @@ def successor(scope: Scope, item: Replacement) -> Payload:
             allowed="successors made by engram.domain.memories.next_revision",
             details={"id": item.memory.id},
         )
-    return encode(scope, item.memory)
+    return encode(scope, stamp(item.memory))
 
 
 Prepared: TypeAlias = tuple[Replacement, Payload]

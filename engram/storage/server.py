@@ -15,7 +15,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
-from engram.ports import SparseVector, StoreInfo
+from engram.ports import SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, EngineRepository, found_values
 from engram.storage.filters import Range, Translator
@@ -339,9 +339,10 @@ class ServerRepository(EngineRepository[models.Filter]):
         embedder_identity: str,
         dimensions: int,
         owns_client: bool,
+        stamp: Stamp,
     ) -> None:
         """Use :meth:`open`."""
-        super().__init__(Translator(ServerDialect()), dimensions=dimensions)
+        super().__init__(Translator(ServerDialect()), dimensions=dimensions, stamp=stamp)
         self._client = client
         self._names = names
         self._engine: Literal["server", "local"] = engine
@@ -357,6 +358,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         dimensions: int,
         settings: Settings,
         owns_client: bool = True,
+        stamp: Stamp = unstamped,
     ) -> ServerRepository:
         """Check the store on the server, or make it.
 
@@ -367,6 +369,7 @@ class ServerRepository(EngineRepository[models.Filter]):
             dimensions: Length of the dense vectors.
             settings: For the collection prefix.
             owns_client: Whether closing the store closes the client.
+            stamp: Applied to every memory that is written.
 
         Raises:
             SchemaMismatch: another schema version or another embedder wrote it.
@@ -391,6 +394,7 @@ class ServerRepository(EngineRepository[models.Filter]):
             embedder_identity=embedder_identity,
             dimensions=dimensions,
             owns_client=owns_client,
+            stamp=stamp,
         )
 
     async def info(self) -> StoreInfo:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
-from engram.ports import Filter, MemoryRepository, Replacement
+from engram.ports import Filter, MemoryRepository, Replacement, Stamp
 from engram.storage.payload import is_memory_id
 
 # --- finding one memory of a user, or saying that there is none
@@ -133,6 +133,7 @@ async def update_memories(
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None = None,
     attempts: int = DEFAULT_ATTEMPTS,
+    stamp: Stamp | None = None,
 ) -> Updated:
     """Change memories so that no writer's change is lost, however many write at once.
 
@@ -146,6 +147,7 @@ async def update_memories(
         new_write_id: Makes a fresh value for each write.
         types: Where to look; everywhere when absent.
         attempts: How often a memory is tried at most.
+        stamp: In place of the repository's own.
 
     Raises:
         LostUpdate: others kept winning; what did win stays written.
@@ -155,7 +157,9 @@ async def update_memories(
     for start in range(0, len(wanted), _CHUNK):
         part = wanted[start : start + _CHUNK]
         done = done.plus(
-            await _update_chunk(repository, scope, part, change, new_write_id, types, attempts)
+            await _update_chunk(
+                repository, scope, part, change, new_write_id, types, attempts, stamp
+            )
         )
     return done
 
@@ -168,6 +172,7 @@ async def _update_chunk(
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None,
     attempts: int,
+    stamp: Stamp | None,
 ) -> Updated:
     done, waiting = Updated(), frozenset(ids)
     for _ in range(attempts):
@@ -181,7 +186,7 @@ async def _update_chunk(
                 continue
             successor = next_revision(memory, after, write_id=new_write_id())
             pending.append(Replacement(memory=successor, expected_revision=memory.revision))
-        won = await repository.replace(scope, pending) if pending else frozenset[str]()
+        won = await repository.replace(scope, pending, stamp=stamp) if pending else frozenset[str]()
         done = done.plus(Updated(won, frozenset(unchanged), waiting - found.keys()))
         waiting = frozenset(r.memory.id for r in pending) - won
         if not waiting:

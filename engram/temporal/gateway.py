@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -24,8 +24,6 @@ from temporalio.client import (
 )
 from temporalio.common import (
     QueryRejectCondition,
-    SearchAttributeKey,
-    SearchAttributePair,
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
@@ -33,6 +31,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ConsolidationReport,
@@ -60,13 +59,11 @@ from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
 from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
+from engram.temporal.passes import PassRunner
 from engram.temporal.retry import asked_again, patiently, typed
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
 
-_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-_SESSION = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
-_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 _AT_ONCE = 0.1
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -83,6 +80,7 @@ class WorkflowGateway:
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
         self._settings = settings
+        self._passes = PassRunner(client, settings)
 
     async def encode(self, scope: Scope, session_id: str, request: EncodeRequest) -> EncodeReply:
         """Have the session store turns, starting it if it does not run."""
@@ -96,7 +94,7 @@ class WorkflowGateway:
             workflow=names.SESSION_WORKFLOW,
             workflow_id=names.session_workflow_id(scope, session_id),
             state=state,
-            attributes={_USER: scope.tenant, _SESSION: session_id, _STAGE: "session"},
+            described_by=attributes("session", user=scope.tenant, session=session_id),
             summary=f"session {session_id} of {scope.tenant}",
             patience=self._settings.encode_timeout,
         )
@@ -146,7 +144,13 @@ class WorkflowGateway:
         return [turn for turn in turns if include_test or not turn.is_test]
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
-        """Signal the user's consolidation, starting it if it does not run."""
+        """Signal the user's consolidation, starting it if it does not run.
+
+        Where a session ended, the promotion of what it leaves lively is asked for as well.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
         variant = variant_of(request.population, dry_run=False)
         try:
             await self._client.start_workflow(
@@ -157,11 +161,12 @@ class WorkflowGateway:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
                 start_signal_args=[request],
-                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "consolidation"}),
+                search_attributes=attributes("consolidation", user=scope.tenant),
                 static_summary=f"consolidation{variant} of {scope.tenant}",
             )
         except (RPCError, TemporalError) as error:
             raise typed(error) from error
+        await self._passes.session_ended(scope, request)
 
     async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
         """Run a pass that begins after this call, and wait for its report."""
@@ -173,7 +178,7 @@ class WorkflowGateway:
             workflow=names.CONSOLIDATION_WORKFLOW,
             workflow_id=names.consolidation_workflow_id(scope, variant),
             state=self._consolidation(scope, request),
-            attributes={_USER: scope.tenant, _STAGE: "consolidation"},
+            described_by=attributes("consolidation", user=scope.tenant),
             summary=f"consolidation{variant} of {scope.tenant}",
             patience=None,
         )
@@ -194,7 +199,7 @@ class WorkflowGateway:
                 task_queue=self._settings.store_queue,
                 result_type=ForgetReceipt,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "forgetting"}),
+                search_attributes=attributes("forgetting", user=scope.tenant),
                 static_summary=f"forget {memory_id}",
             )
             return receipt
@@ -213,7 +218,7 @@ class WorkflowGateway:
                 task_queue=self._settings.store_queue,
                 result_type=ErasureReceipt,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=_attributes({_USER: scope.tenant, _STAGE: "erasure"}),
+                search_attributes=attributes("erasure", user=scope.tenant),
                 static_summary=f"erase {scope.tenant}",
             )
             return receipt
@@ -250,7 +255,7 @@ class WorkflowGateway:
         workflow: str,
         workflow_id: str,
         state: BaseModel,
-        attributes: Mapping[SearchAttributeKey[str], str],
+        described_by: TypedSearchAttributes,
         summary: str,
         patience: timedelta | None,
     ) -> Reply:
@@ -261,7 +266,7 @@ class WorkflowGateway:
                 id=workflow_id,
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=_attributes(attributes),
+                search_attributes=described_by,
                 static_summary=summary,
             )
             try:
@@ -277,10 +282,6 @@ class WorkflowGateway:
             return answer
 
         return await patiently(attempt, workflow_id, patience)
-
-
-def _attributes(values: Mapping[SearchAttributeKey[str], str]) -> TypedSearchAttributes:
-    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])
 
 
 def session_policy(settings: Settings) -> SessionPolicy:

@@ -8,16 +8,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from temporalio.client import Client, WithStartWorkflowOperation
-from temporalio.common import (
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.importing import (
     BeginImport,
     FinishImport,
@@ -32,8 +28,6 @@ from engram.errors import ImportOutOfStep, TemporalNotSetUp
 from engram.settings import Settings
 from engram.temporal.retry import asked_again, patiently, typed
 
-_USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-_STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
 _PATIENCE: Final = timedelta(hours=1)
 
@@ -82,12 +76,7 @@ class ImportGateway:
                 id=workflow_id,
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=TypedSearchAttributes(
-                    [
-                        SearchAttributePair(_USER, scope.tenant),
-                        SearchAttributePair(_STAGE, "import"),
-                    ]
-                ),
+                search_attributes=attributes("import", user=scope.tenant),
                 static_summary=f"import for {scope.tenant}",
             )
             try:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import Client
 from temporalio.common import (
-    SearchAttributeKey,
-    SearchAttributePair,
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
@@ -18,6 +15,7 @@ from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.consolidation import CLOSING_REASONS, Failure
 from engram.contracts.lifecycle import (
     DecayReport,
@@ -36,9 +34,6 @@ from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
 from engram.temporal.retry import patiently, typed
-
-_USER = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 
 Report = TypeVar("Report", bound=BaseModel)
 
@@ -84,7 +79,11 @@ class PassRunner:
         )
         workflow_id = names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
         report = await self._run(
-            names.DECAY_WORKFLOW, state, workflow_id, DecayReport, _attributes(scope, "decay")
+            names.DECAY_WORKFLOW,
+            state,
+            workflow_id,
+            DecayReport,
+            attributes("decay", user=scope.tenant),
         )
         _check(report.failures)
         return report
@@ -114,7 +113,7 @@ class PassRunner:
             state,
             workflow_id,
             PromotionReport,
-            _attributes(scope, "promotion"),
+            attributes("promotion", user=scope.tenant),
         )
         _check(report.failures)
         return report
@@ -137,7 +136,7 @@ class PassRunner:
             maintenance_state(self._settings, kind, population=population, dry_run=dry_run),
             names.maintenance_workflow_id(kind.value, variant),
             MaintenanceReport,
-            {_STAGE: "maintenance"},
+            attributes("maintenance"),
         )
 
     async def session_ended(self, scope: Scope, request: ConsolidationRequest) -> None:
@@ -164,7 +163,7 @@ class PassRunner:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.SESSION_ENDED_SIGNAL,
                 start_signal_args=[request.session_id],
-                search_attributes=_typed_attributes(_attributes(scope, "promotion")),
+                search_attributes=attributes("promotion", user=scope.tenant),
                 static_summary=f"session end of {scope.tenant}",
             )
         except (RPCError, TemporalError) as error:
@@ -176,7 +175,7 @@ class PassRunner:
         state: BaseModel,
         workflow_id: str,
         result: type[Report],
-        attributes: Mapping[SearchAttributeKey[str], str],
+        described_by: TypedSearchAttributes,
     ) -> Report:
         async def attempt() -> Report:
             while True:
@@ -188,7 +187,7 @@ class PassRunner:
                         task_queue=self._settings.store_queue,
                         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                         result_type=result,
-                        search_attributes=_typed_attributes(attributes),
+                        search_attributes=described_by,
                         static_summary=workflow_id,
                     )
                 except WorkflowAlreadyStartedError:
@@ -222,14 +221,6 @@ def maintenance_state(
         population=population,
         dry_run=dry_run,
     )
-
-
-def _attributes(scope: Scope, stage: str) -> dict[SearchAttributeKey[str], str]:
-    return {_USER: scope.tenant, _STAGE: stage}
-
-
-def _typed_attributes(values: Mapping[SearchAttributeKey[str], str]) -> TypedSearchAttributes:
-    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])
 
 
 def _check(failures: tuple[Failure, ...]) -> None:

@@ -27,18 +27,17 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.lifecycle import PassKind
 from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
 from engram.settings import Settings
 from engram.temporal.passes import maintenance_state
 from engram.temporal.retry import asked_again, typed
 
-_STAGE = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 _RECENT: Final = 5
 _PATIENCE: Final = timedelta(minutes=5)
 
@@ -236,9 +235,7 @@ class Schedules:
                 # Temporal appends the time of each run.
                 id=names.maintenance_workflow_id(kind.value),
                 task_queue=settings.store_queue,
-                typed_search_attributes=TypedSearchAttributes(
-                    [SearchAttributePair(_STAGE, "maintenance")]
-                ),
+                typed_search_attributes=attributes("maintenance"),
                 static_summary=f"{kind.value} of all users",
             ),
             spec=ScheduleSpec(

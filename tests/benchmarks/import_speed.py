@@ -28,7 +28,7 @@ from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory
 from tests.support.edge_stores import borrowed_store
 
@@ -115,8 +115,7 @@ async def bare_work() -> tuple[float, float]:
     scope = Scope.of("default", "bare")
     await embedder.embed_documents(["Load the model."])
     extractor.extract("My mail is ada@example.org, I was born on 3 May 1990.", "user", None, _BEGAN)
-    async with borrowed_store() as store:
-        repository = ReviewedRepository(store, settings.lifecycle_rules)
+    async with borrowed_store(review_stamp(settings.lifecycle_rules)) as repository:
         turns = list(talk(_BARE_TURNS))
         began, busy = time.perf_counter(), time.process_time()
         for start in range(0, len(turns), _BATCH):

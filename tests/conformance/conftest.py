@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.ports import MemoryRepository
+from engram.ports import MaintenanceRepository
 from tests.support.engines import ENGINES, Store, make_store
 from tests.support.folders import quick_folder
 
@@ -28,7 +28,7 @@ async def store(request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[S
 
 
 @pytest.fixture
-async def repository(store: Store) -> AsyncIterator[MemoryRepository]:
+async def repository(store: Store) -> AsyncIterator[MaintenanceRepository]:
     """An open, empty store."""
     opened = await store.empty()
     yield opened

@@ -34,6 +34,7 @@ from engram.ports import (
     Replacement,
     SearchRequest,
     SparseVector,
+    Stamp,
     TextVectors,
 )
 from engram.storage.payload import SCHEMA_VERSION, TENANT, indexed_fields
@@ -379,6 +380,28 @@ async def test_a_store_opened_again_holds_the_same(store: Store) -> None:
     expected = [changed.memory, *memories[1:-1]]
     assert await all_of(repository, ADA) == {memory.id: memory for memory in expected}
     assert len(await repository.search(ADA, SearchRequest(vectors(), STORED_TYPES, 9))) == 5
+    await repository.close()
+
+
+async def test_everything_written_bears_the_stamp(store: Store) -> None:
+    """The store's stamp is on what is inserted and replaced; a call's own takes its place."""
+
+    def marked(mark: str) -> Stamp:
+        return lambda memory: memory.model_copy(update={"policy_fingerprint": mark})
+
+    repository = await store.open(stamp=marked("own"))
+    first, second = episode(ADA, "first"), episode(ADA, "second")
+    await repository.insert(ADA, [new(first)])
+    await repository.insert(ADA, [new(second)], stamp=marked("given"))
+
+    async def marks() -> list[str | None]:
+        found = await repository.get(ADA, [first.id, second.id])
+        return [memory.policy_fingerprint for memory in found.values()]
+
+    assert await marks() == ["own", "given"]
+    await repository.replace(ADA, [successor(first, "w1")], stamp=marked("given"))
+    await repository.replace(ADA, [successor(second, "w1")])
+    assert await marks() == ["given", "own"]
     await repository.close()
 
 

@@ -20,9 +20,10 @@ from engram.client.engine import MemoryEngine
 from engram.client.http import AttachedEngine, remote_engine
 from engram.consolidation.verify import Verification
 from engram.contracts.session import AcceptedTurn, EncodeCall
+from engram.domain.access import Access
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
-from engram.domain.scope import Access, Scope
+from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.embedded.open import own_or_attach
 from engram.errors import (

@@ -26,7 +26,7 @@ from engram.cli.serving import serve_api
 from engram.client import connect
 from engram.client import connect as connecting
 from engram.client.connect import open_server_repository
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidSettings, StorageUnavailable, TemporalUnavailable
 from engram.server.keys import KeyFile, new_key

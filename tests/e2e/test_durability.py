@@ -26,7 +26,7 @@ from engram.domain.scope import Scope
 from engram.embedded.open import run
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
-from engram.ports import MemoryRepository, NewMemory, Replacement
+from engram.ports import MaintenanceRepository, MemoryRepository, NewMemory, Replacement, Stamp
 from engram.system import new_id, system_clock
 from engram.workflows.worker import running_workers
 from tests.support import numbered_turns
@@ -60,19 +60,23 @@ class Outage:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def insert(self, scope: Scope, memories: Iterable[NewMemory]) -> None:
+    async def insert(
+        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
+    ) -> None:
         """Store, or fail."""
         given = tuple(memories)
         if not self.down or self._answers_lost:
-            await self._inner.insert(scope, given)
+            await self._inner.insert(scope, given, stamp=stamp)
         self._fail("insert")
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
         """Replace, or fail."""
         given = tuple(replacements)
         won: frozenset[str] = frozenset()
         if not self.down or self._answers_lost:
-            won = await self._inner.replace(scope, given)
+            won = await self._inner.replace(scope, given, stamp=stamp)
         self._fail("replace")
         return won
 
@@ -97,7 +101,7 @@ class Outage:
 
 @asynccontextmanager
 async def memory_over(
-    client: Client, repository: MemoryRepository, settings: Settings
+    client: Client, repository: MaintenanceRepository, settings: Settings
 ) -> AsyncIterator[MemoryStore]:
     """One user's memory over a store of the test's own, with workers beside it."""
     embedder = make_embedder(settings.embedder)

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
 from engram.server.middleware import OPEN_PATHS
 from engram.server.routes import OFFERS, GuardedRoute, takes

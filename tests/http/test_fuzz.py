@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from tests.support.live_engram import LiveEngram, live_engram
 from tests.support.malformed_requests import MalformedRequest, MalformedRequests
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.errors import EngramError, InvalidInput, InvalidScope, KeysUnusable
 from engram.server.keys import PREFIX, KeyFile
 from engram.system import new_secret

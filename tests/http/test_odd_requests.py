@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from tests.support.live_engram import LiveEngram, live_engram
 
 BASE = "/v1/namespaces/default/users/ada"

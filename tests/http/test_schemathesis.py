@@ -23,7 +23,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.generation import GenerationMode
 from schemathesis.schemas import APIOperation
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
 from engram.server.routes import OFFERS, USER
 from tests.support.live_engram import LiveEngram, live_engram

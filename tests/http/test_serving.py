@@ -21,7 +21,7 @@ from structlog.typing import EventDict
 
 import engram
 from engram.client.http import remote_engine
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.errors import (
     AccessDenied,
     EngramError,

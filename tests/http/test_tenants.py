@@ -22,7 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 import engram
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
-from engram.domain.scope import Access, Scope
+from engram.domain.access import Access
+from engram.domain.scope import Scope
 from engram.system import new_id, system_clock
 from tests.support.live_engram import LiveEngram, live_engram
 from tests.support.tenants import Tenant, use_http, use_mcp, use_shell, use_store

@@ -24,9 +24,9 @@ from temporalio.worker import (
 )
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivities,
-    ConsolidationStoreActivities,
-    DigestActivities,
+    ConsolidationModelActivitiesImpl,
+    ConsolidationStoreActivitiesImpl,
+    DigestActivitiesImpl,
 )
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.agents.extraction import ExtractionAgent
@@ -230,10 +230,10 @@ async def consolidating(
     """Workers on both queues, for a user of their own."""
     faults = faults or Faults()
     embedder = make_embedder("wordllama")
-    storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
-    digesting = DigestActivities(Digests(repository, embedder, lambda: uuid4().hex))
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, lambda: uuid4().hex)
+    digesting = DigestActivitiesImpl(Digests(repository, embedder, lambda: uuid4().hex))
     model = model or RulesModel()
-    thinking = ConsolidationModelActivities(
+    thinking = ConsolidationModelActivitiesImpl(
         repository, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
     interceptors: Sequence[Interceptor] = [TypedErrorInterceptor(), faults]

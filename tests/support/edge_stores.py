@@ -17,6 +17,7 @@ from pathlib import Path
 from qdrant_edge import Filter, UpdateOperation
 
 from engram.embedding.embedder import make_embedder
+from engram.ports import Stamp, unstamped
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.edge_files import OpenStore, open_store
@@ -60,7 +61,7 @@ class _Shelf:
 _shelf = _Shelf()
 
 
-def borrow(embedder: str, dimensions: int) -> EdgeRepository:
+def borrow(embedder: str, dimensions: int, stamp: Stamp = unstamped) -> EdgeRepository:
     """An empty store on the real engine, which goes back when it is closed."""
     store = _shelf.borrow(embedder, dimensions)
     # The repository is new each time: its locks belong to the loop that they first wait on.
@@ -69,14 +70,15 @@ def borrow(embedder: str, dimensions: int) -> EdgeRepository:
         path=next(iter(store.folders.values())).parent,
         embedder_identity=embedder,
         dimensions=dimensions,
+        stamp=stamp,
     )
 
 
 @asynccontextmanager
-async def borrowed_store() -> AsyncIterator[EdgeRepository]:
+async def borrowed_store(stamp: Stamp = unstamped) -> AsyncIterator[EdgeRepository]:
     """An empty store with the offline embedder's dimensions, for the length of a block."""
     embedder = make_embedder("wordllama")
-    repository = borrow(embedder.identity, await embedder.dimensions())
+    repository = borrow(embedder.identity, await embedder.dimensions(), stamp)
     try:
         yield repository
     finally:

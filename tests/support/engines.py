@@ -26,7 +26,14 @@ from engram.domain.memories import (
     Slot,
 )
 from engram.domain.scope import Scope
-from engram.ports import MemoryRepository, NewMemory, SparseVector, TextVectors
+from engram.ports import (
+    MaintenanceRepository,
+    NewMemory,
+    SparseVector,
+    Stamp,
+    TextVectors,
+    unstamped,
+)
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import collection_names
@@ -51,11 +58,15 @@ class Store(ABC):
 
     @abstractmethod
     async def open(
-        self, *, embedder: str = EMBEDDER, dimensions: int = DIMENSIONS
-    ) -> MemoryRepository:
+        self,
+        *,
+        embedder: str = EMBEDDER,
+        dimensions: int = DIMENSIONS,
+        stamp: Stamp = unstamped,
+    ) -> MaintenanceRepository:
         """Open it; close what was opened before first."""
 
-    async def empty(self) -> MemoryRepository:
+    async def empty(self) -> MaintenanceRepository:
         """Open and empty, for who does not care about its files."""
         return await self.open()
 
@@ -82,17 +93,22 @@ class EdgeStore(Store):
         self.opened: EdgeRepository | None = None
 
     async def open(
-        self, *, embedder: str = EMBEDDER, dimensions: int = DIMENSIONS
-    ) -> MemoryRepository:
+        self,
+        *,
+        embedder: str = EMBEDDER,
+        dimensions: int = DIMENSIONS,
+        stamp: Stamp = unstamped,
+    ) -> MaintenanceRepository:
         self.opened = await EdgeRepository.open(
             self.path,
             embedder_identity=embedder,
             dimensions=dimensions,
             settings=Settings.load(),
+            stamp=stamp,
         )
         return self.opened
 
-    async def empty(self) -> MemoryRepository:
+    async def empty(self) -> MaintenanceRepository:
         self.opened = borrow(EMBEDDER, DIMENSIONS)
         return self.opened
 
@@ -117,14 +133,19 @@ class ServerStore(Store):
         self.names = collection_names(settings.collection_prefix)
 
     async def open(
-        self, *, embedder: str = EMBEDDER, dimensions: int = DIMENSIONS
-    ) -> MemoryRepository:
+        self,
+        *,
+        embedder: str = EMBEDDER,
+        dimensions: int = DIMENSIONS,
+        stamp: Stamp = unstamped,
+    ) -> MaintenanceRepository:
         return await ServerRepository.open(
             self.client,
             embedder_identity=embedder,
             dimensions=dimensions,
             settings=self.settings,
             owns_client=False,
+            stamp=stamp,
         )
 
     async def set_schema_version(self, version: int) -> None:

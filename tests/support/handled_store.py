@@ -18,11 +18,11 @@ from engram.contracts.messages import Population
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.lifecycle.promotion_pass import Promoter
 from engram.lifecycle.review import Reviewer
 from engram.operations.registry import Answer, Asked, Handlers, Operation
-from engram.ports import NewMemory
+from engram.ports import NewMemory, unstamped
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
@@ -90,10 +90,9 @@ class HandledStore:
         """Store memories."""
         embedder = make_embedder("wordllama")
         vectors = await embedder.embed_documents([m.indexed_text for m in memories])
-        writing = ReviewedRepository(self.store, self.settings.lifecycle_rules)
-        target = writing if stamped else self.store
+        stamp = review_stamp(self.settings.lifecycle_rules) if stamped else unstamped
         pairs = zip(memories, vectors, strict=True)
-        await target.insert(ADA, [NewMemory(m, vector) for m, vector in pairs])
+        await self.store.insert(ADA, [NewMemory(m, vector) for m, vector in pairs], stamp=stamp)
 
     async def now_is(self, memory: AnyMemory) -> AnyMemory:
         """A memory as it is stored now."""

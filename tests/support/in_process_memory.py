@@ -13,8 +13,8 @@ from pydantic_ai.models import Model
 from temporalio.testing import ActivityEnvironment
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivities,
-    ConsolidationStoreActivities,
+    ConsolidationModelActivitiesImpl,
+    ConsolidationStoreActivitiesImpl,
 )
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -63,8 +63,8 @@ class InProcessMemory:
         self.recaller = Recaller(
             repository, embedder, self.settings.confidence_weights, self.settings, covers
         )
-        self.storing = ConsolidationStoreActivities(repository, embedder, lambda: uuid4().hex)
-        self.thinking = ConsolidationModelActivities(
+        self.storing = ConsolidationStoreActivitiesImpl(repository, embedder, lambda: uuid4().hex)
+        self.thinking = ConsolidationModelActivitiesImpl(
             repository, embedder, ExtractionAgent(model), LinkingAgent(model)
         )
         self.policy = ConsolidationPolicy.fixed_by(self.settings)

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.server.keys import ApiKey, KeyFile, new_key
 from tests.support.clock import NOW
 

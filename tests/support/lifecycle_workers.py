@@ -13,9 +13,9 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
-from engram.activities.lifecycle import LifecycleActivities
+from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
@@ -23,8 +23,8 @@ from engram.domain.identity import derived_id, episode_id, normalise
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.lifecycle.due import ReviewedRepository
-from engram.ports import MemoryRepository, NewMemory
+from engram.lifecycle.due import review_stamp
+from engram.ports import NewMemory, Stamp
 from engram.settings import Settings
 from engram.temporal.passes import PassRunner
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
@@ -85,17 +85,19 @@ class LifecycleUser:
     requests: Requests
 
     @property
-    def repository(self) -> MemoryRepository:
-        """The store, stamping what is written."""
-        return ReviewedRepository(self.store, self.settings.lifecycle_rules)
+    def stamp(self) -> Stamp:
+        """What the store would stamp memories with under this user's settings."""
+        return review_stamp(self.settings.lifecycle_rules)
 
     async def keep(self, *memories: AnyMemory, scope: Scope | None = None) -> None:
         """Store memories as the write path would."""
         embedder = make_embedder("wordllama")
         vectors = await embedder.embed_documents([m.indexed_text for m in memories])
         pairs = zip(memories, vectors, strict=True)
-        await self.repository.insert(
-            scope or self.scope, [NewMemory(memory, vector) for memory, vector in pairs]
+        await self.store.insert(
+            scope or self.scope,
+            [NewMemory(memory, vector) for memory, vector in pairs],
+            stamp=self.stamp,
         )
 
     async def now(self, memory: AnyMemory) -> AnyMemory:
@@ -130,8 +132,8 @@ async def lifecycle_workers(
     async def request(scope: Scope, asked: ConsolidationRequest) -> None:
         await requests(scope, asked)
 
-    acting = LifecycleActivities(wrap(store), make_embedder("wordllama"), lambda: uuid4().hex)
-    asking = SessionActivities(None, request)  # type: ignore[arg-type]  # these tests store no turns
+    acting = LifecycleActivitiesImpl(wrap(store), make_embedder("wordllama"), lambda: uuid4().hex)
+    asking = SessionActivitiesImpl(None, request)  # type: ignore[arg-type]  # these tests store no turns
     clients = [client, *[await _again(client) for _ in range(workers - 1)]]
     running = [
         Worker(

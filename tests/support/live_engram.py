@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from engram.client.engine import MemoryEngine
-from engram.domain.scope import Access
+from engram.domain.access import Access
 from engram.embedded.open import run
 from engram.server.keys import KeyFile, new_key
 from engram.server.run import mcp_mounted, public_app, serve_publicly

@@ -19,7 +19,7 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import confirm, protect
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
@@ -48,7 +48,7 @@ class Year:
     """What happens to the user, done to the real parts and told to the plain account."""
 
     environment: WorkflowEnvironment
-    edge: EdgeRepository
+    store: EdgeRepository
     settings: Settings
     dice: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - a script
     lives: dict[str, ReferenceLife] = field(default_factory=dict)
@@ -57,7 +57,6 @@ class Year:
 
     def __post_init__(self) -> None:
         self.rules = self.settings.lifecycle_rules
-        self.store = ReviewedRepository(self.edge, self.rules)
         self.gateway = WorkflowGateway(self.environment.client, self.settings)
         self.passes = PassRunner(self.environment.client, self.settings)
         self.log = AccessLog(
@@ -89,7 +88,7 @@ class Year:
         ours = [change for change in report.changes if change.memory_id in self.lives]
         self.left += sum(change.rule in LEAVING for change in ours)
         # Nothing is erased by time: there are never fewer points than before.
-        counts = [await self.edge.count(SCOPE, kind) for kind in MemoryType]
+        counts = [await self.store.count(SCOPE, kind) for kind in MemoryType]
         assert sum(counts) >= self.points
         self.points = sum(counts)
 
@@ -109,7 +108,7 @@ class Year:
             reply = await self.gateway.encode(SCOPE, f"w{number}", request)
             await self.gateway.end_session(SCOPE, f"w{number}")
         for turn in reply.outcomes[0].turns:
-            stored = (await self.edge.get(SCOPE, [turn.episode_id]))[turn.episode_id]
+            stored = (await self.store.get(SCOPE, [turn.episode_id]))[turn.episode_id]
             self.lives[turn.episode_id] = ReferenceLife("episodic", stored.created_at)
 
     async def learn(self, number: int, now: datetime) -> None:
@@ -127,7 +126,7 @@ class Year:
         """Some of what answers is recalled."""
         answering = [key for key, life in self.lives.items() if life.status == "active"]
         chosen = self.dice.sample(answering, min(3, len(answering)))
-        found = await self.edge.get(SCOPE, chosen)
+        found = await self.store.get(SCOPE, chosen)
         self.log.note(SCOPE, list(found.values()), now)
         await self.log.flush()
         for key in chosen:
@@ -153,15 +152,15 @@ async def new_year() -> AsyncIterator[Year]:
     """A user, everything that works for them, and a server that skips time."""
     settings = worker_settings()
     async with (
-        borrowed_store() as edge,
+        borrowed_store(review_stamp(settings.lifecycle_rules)) as store,
         time_skipping(ATTRIBUTES) as environment,
         running_workers(
             environment.client,
-            ReviewedRepository(edge, settings.lifecycle_rules),
+            store,
             make_embedder("wordllama"),
             RulesModel(),
             settings,
             new_write_id=fresh,
         ),
     ):
-        yield Year(environment, edge, settings)
+        yield Year(environment, store, settings)

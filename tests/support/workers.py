@@ -18,7 +18,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.consolidation.turns import TurnStore
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
@@ -77,7 +77,9 @@ async def session_worker(
     in_sandbox: bool = True,
 ) -> AsyncIterator[Worker]:
     """A worker of the session workflow over a store."""
-    activities = SessionActivities(wrap(turn_store(repository, settings)), requests or Requests())
+    activities = SessionActivitiesImpl(
+        wrap(turn_store(repository, settings)), requests or Requests()
+    )
     async with Worker(
         client,
         task_queue=settings.store_queue,

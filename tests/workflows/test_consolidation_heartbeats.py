@@ -12,8 +12,8 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivities,
-    ConsolidationStoreActivities,
+    ConsolidationModelActivitiesImpl,
+    ConsolidationStoreActivitiesImpl,
 )
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -106,8 +106,8 @@ async def test_an_activity_that_waits_for_the_store_keeps_beating(
 
     slow: Any = SlowStore(store, go)
     embedder, model = make_embedder("wordllama"), RulesModel()
-    storing = ConsolidationStoreActivities(slow, embedder, lambda: "w")
-    thinking = ConsolidationModelActivities(
+    storing = ConsolidationStoreActivitiesImpl(slow, embedder, lambda: "w")
+    thinking = ConsolidationModelActivitiesImpl(
         slow, embedder, ExtractionAgent(model), LinkingAgent(model)
     )
     owner = storing if hasattr(storing, name) else thinking

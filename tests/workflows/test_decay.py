@@ -18,7 +18,7 @@ from engram.contracts.messages import Population
 from engram.domain.memories import MemoryStatus, MemoryType
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import fingerprint
-from engram.lifecycle.due import due_users
+from engram.lifecycle.due import due_users, review_stamp
 from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
@@ -43,8 +43,8 @@ def settings() -> Settings:
 
 @pytest.fixture
 async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
+    """A fresh store that stamps by the usual rules."""
+    async with borrowed_store(review_stamp(worker_settings().lifecycle_rules)) as opened:
         yield opened
 
 
@@ -208,7 +208,7 @@ async def test_two_passes_at_once_and_recalls_lose_nothing(
         rules = settings.lifecycle_rules
         logs = [
             AccessLog(
-                lives.repository,
+                store,
                 rules,
                 instance_id=f"process-{n}",
                 new_write_id=lambda: uuid4().hex,

@@ -12,9 +12,9 @@ import pytest
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from engram.activities.importing import ImportActivities
+from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
-from engram.activities.session import SessionActivities
+from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
 from engram.contracts.importing import (
     FinishImport,
@@ -136,11 +136,11 @@ async def importing(
         importer = TurnImporter(
             repository, embedder, HerePreparer(embedder, extractor), new_write_id
         )
-        activities = ImportActivities(
+        activities = ImportActivitiesImpl(
             Failing(importer, failures) if failures else importer,  # type: ignore[arg-type]  # stands in for it
             MemoryRestorer(repository, embedder, new_write_id),
         )
-        sessions = SessionActivities(turn_store(repository, settings), asked)
+        sessions = SessionActivitiesImpl(turn_store(repository, settings), asked)
         async with Worker(
             client,
             task_queue=settings.store_queue,

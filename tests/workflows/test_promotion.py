@@ -23,7 +23,7 @@ from engram.domain.memories import (
     Tier,
     Vitals,
 )
-from engram.lifecycle.due import due_users
+from engram.lifecycle.due import due_users, review_stamp
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
@@ -53,8 +53,8 @@ def energetic() -> Settings:
 
 @pytest.fixture
 async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
+    """A fresh store that stamps by the usual rules."""
+    async with borrowed_store(review_stamp(worker_settings().lifecycle_rules)) as opened:
         yield opened
 
 
@@ -151,7 +151,7 @@ async def test_a_habit_ends_with_its_source_and_returns_with_it(lives: Lifecycle
             return memory.model_copy(update={"status": status})
 
         await update_memories(
-            lives.repository, lives.scope, [ready.id], change, new_write_id=lambda: status.value
+            lives.store, lives.scope, [ready.id], change, new_write_id=lambda: status.value
         )
 
     await source_is(MemoryStatus.SUPERSEDED)
@@ -246,11 +246,9 @@ async def test_retiring_knowledge_ends_its_habit_at_once(lives: LifecycleUser) -
         return memory.model_copy(update={"status": MemoryStatus.SUPERSEDED})
 
     await update_memories(
-        lives.repository, lives.scope, [ready.id], change, new_write_id=lambda: "retired"
+        lives.store, lives.scope, [ready.id], change, new_write_id=lambda: "retired"
     )
     for expected in (frozenset({habit_id}), frozenset[str]()):
-        followed = await follow_sources(
-            lives.repository, lives.scope, [ready.id], lambda: "followed"
-        )
+        followed = await follow_sources(lives.store, lives.scope, [ready.id], lambda: "followed")
         assert followed == expected
     assert [habit.status for habit in await habits(lives)] == [MemoryStatus.SUPERSEDED]

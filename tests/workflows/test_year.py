@@ -12,13 +12,13 @@ async def test_a_year_ends_as_a_plain_account_says() -> None:
     async with new_year() as year:
         for number in range(WEEKS):
             await year.week(number)
-        stored = await year.edge.get(SCOPE, year.lives)
+        stored = await year.store.get(SCOPE, year.lives)
         told = {key: (life.status, life.state, life.accesses) for key, life in year.lives.items()}
         assert {
             key: (memory.status.value, lifecycle_of(memory).value, memory.access_count)
             for key, memory in stored.items()
         } == told
-        assert await year.edge.count(SCOPE, MemoryType.EPISODIC) == sum(
+        assert await year.store.count(SCOPE, MemoryType.EPISODIC) == sum(
             life.kind == "episodic" for life in year.lives.values()
         )
         lived = [state for life in year.lives.values() for state in life.steps]

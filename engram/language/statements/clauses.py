@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 
+from engram.language.text import QUOTED, SPOKEN_WORDS, plain, split_sentences, without_quotations
 from engram.language.vocabulary import alternatives, vocabulary
 
 # --- from a turn to the sentences that state something, each with its place in the turn
 
-QUOTED = "\x00"
 # Each turn is read for statements, people, notes and promises, one after the other.
 _TURNS_KEPT = 8
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`]*`", re.DOTALL)
-_DOUBLE_QUOTED = re.compile(r"[\"“”«„][^\"“”»]*[\"“”»]")
-_SINGLE_QUOTED = re.compile(r"(?<!\w)['‘](?=\w)[^'‘’\n]*(?:(?<=\w)['’](?=\w)[^'‘’\n]*)*['’](?!\w)")
 # Tried once per word: 32 KB without a space, such as an encoded file, cost no time.
 _LINK = re.compile(r"(?<!\S)\S+(?:://|@)\S+")
 # From here on a turn passes for something else than what its speaker says.
@@ -27,11 +25,6 @@ _FRAME = re.compile(
     r"[ \t]*:|\brole\"?[ \t]*[:=]|^[ \t]*#{2,}[ \t]*(?:context|system|memor)"
     r"|\[\{\"|\{\"|^[ \t]*\|.*\|[ \t]*$",
     re.I | re.M,
-)
-# A full stop ends a sentence only before a space, and not after an initial or a title.
-_SENTENCE_END = re.compile(
-    r"(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bProf)(?<!\bJr)"
-    r"(?:[.](?=\s|$)|[!?…]+|\.\.+|\n+)"
 )
 # "I live in Boise and my pipes froze, what now?": the statement before a question.
 _ASKING = re.compile(
@@ -68,32 +61,26 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def _sentences(text: str) -> Iterator[Sentence]:
-    plain = masked(text)
-    if _fiction().search(plain):
+    own = masked(text)
+    if _fiction().search(own):
         return
-    start = 0
-    for end in [*_SENTENCE_END.finditer(plain), None]:
-        mark = end.group() if end else ""
-        stop = end.start() if end else len(plain)
-        said = plain[start:stop]
-        began = start + len(said) - len(said.lstrip())
-        start = end.end() if end else len(plain)
+    for piece in split_sentences(own):
+        said = own[piece.start : piece.end]
         sentence = said.strip()
-        if "?" in mark:
+        if "?" in piece.mark:
             sentence = _before_the_question(sentence)
         if sentence and states(sentence):
-            yield Sentence(sentence, began)
+            yield Sentence(sentence, piece.start + len(said) - len(said.lstrip()))
 
 
 @lru_cache(maxsize=_TURNS_KEPT)
 def masked(text: str) -> str:
     """The turn's own words, as long as the turn: what is quoted, code or a frame is blank."""
-    plain = text.replace("’", "'")
-    frame = _FRAME.search(plain)
+    own = plain(text, dashes=False)
+    frame = _FRAME.search(own)
     if frame:
-        plain = plain[: frame.start()]
-    plain = _LINK.sub(_blank, _CODE.sub(_blank, plain))
-    return _SINGLE_QUOTED.sub(_quoted, _DOUBLE_QUOTED.sub(_quoted, plain))
+        own = own[: frame.start()]
+    return without_quotations(_LINK.sub(_blank, _CODE.sub(_blank, own)))
 
 
 def own_words(sentence: str) -> bool:
@@ -125,10 +112,6 @@ def _blank(found: re.Match[str]) -> str:
     words = found.group()
     kept = words[-1] if words[-1] in ".!?," else " "
     return " " * (len(words) - 1) + kept
-
-
-def _quoted(found: re.Match[str]) -> str:
-    return QUOTED.center(len(found.group()))
 
 
 @cache
@@ -250,7 +233,7 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
 
 def _is_reported(before: str) -> bool:
     """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
-    words = re.findall(r"[\w']+", before.casefold())
+    words = SPOKEN_WORDS.findall(before.casefold())
     speakers = {"i", "i've", "i'd", "i'll", "we", "you"}
     return bool(
         words and words[-1] in vocabulary().reporting and not speakers.intersection(words)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +14,14 @@ from engram.language.statements.clauses import Clause, Sentence, clauses, masked
 from engram.language.statements.predicates import Stated
 from engram.language.statements.reading import in_clause
 from engram.language.text import is_past, verb_lemma
-from engram.language.vocabulary import alternatives, expression, expression_text, spaced, vocabulary
+from engram.language.vocabulary import (
+    alternatives,
+    expression,
+    expression_text,
+    load,
+    spaced,
+    vocabulary,
+)
 
 # --- who the people around the speaker are, and what is plainly said of them
 
@@ -258,8 +263,7 @@ def _joined(note: Note, sentence: Sentence) -> Note:
 
 @cache
 def _kinds() -> tuple[_Kind, ...]:
-    text = files("engram.language").joinpath("data/notes.toml").read_text(encoding="utf-8")
-    data = [Kind.model_validate(entry) for entry in tomllib.loads(text)["notes"]]
+    data = [Kind.model_validate(entry) for entry in load("notes")["notes"]]
     return tuple(
         _Kind(
             data=one,

@@ -9,12 +9,11 @@ from typing import Final
 
 from engram.domain.memories import Resolution
 from engram.language.statements.clauses import Sentence, sentences
-from engram.language.text import is_past, stem, verb_lemma
+from engram.language.text import SPOKEN_WORDS, is_past, plain, stem, verb_lemma
 from engram.language.vocabulary import expression, word_groups
 
 # --- which promises of a conversation were kept or called off later in it
 
-_WORD = re.compile(r"[^\W\d_][\w'-]*")
 _SHORTEST: Final = 3
 # Of the words of a promise that somebody who speaks of its end says again.
 _SHARED: Final = 0.5
@@ -107,7 +106,7 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
 def _did(text: str, promise: str) -> str | None:
     """Its own verb in the past, or one as good: "Sent off Paolo's reference"."""
     verb = _verb(promise)
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
     said = [word for word in words[:2] if word not in {"i", "we"}]
     if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
         return verb
@@ -139,7 +138,7 @@ def _stems(text: str) -> frozenset[str]:
     empty = expression("commitments", "empty")
     return frozenset(
         stem(word.lower().removesuffix("'s"))
-        for word in _WORD.findall(text)
+        for word in SPOKEN_WORDS.findall(text)
         if len(word) >= _SHORTEST and not empty.fullmatch(word)
     )
 
@@ -164,9 +163,9 @@ def confirmed(asked: str, answer: str) -> str | None:
         asked: What was said before: "So you moved to Oslo?"
         answer: What the user said to it: "Yes, exactly."
     """
-    if not expression(_TABLE, "yes").match(answer.replace("’", "'")):
+    if not expression(_TABLE, "yes").match(plain(answer, dashes=False)):
         return None
-    claims = list(expression(_TABLE, "claim").finditer(asked.replace("’", "'")))
+    claims = list(expression(_TABLE, "claim").finditer(plain(asked, dashes=False)))
     if len(claims) != 1:
         return None
     claim = claims[0].group("claim")

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
-from engram.agents.rules_model import began, extract, link
+from engram.agents.rules_model import extract, link
 from engram.domain.memories import Category, Slot
+from engram.language.dates import began
 from engram.language.statements.clauses import clauses, sentences
 from engram.language.statements.patterns import candidates, inside, patterns, readings
 from engram.language.statements.reading import statements
@@ -235,6 +236,12 @@ def test_what_is_not_stated_is_not_remembered(text: str) -> None:
         ("I moved two years ago.", datetime(2023, 6, 1, tzinfo=UTC)),
         ("I moved three weeks ago.", datetime(2025, 5, 30, 18, tzinfo=UTC)),
         ("I moved last year.", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("Hal and I split up in March.", datetime(2025, 3, 1, tzinfo=UTC)),
+        ("I quit Ocado last Friday.", datetime(2025, 6, 13, 18, tzinfo=UTC)),
+        ("I moved fourteen days ago.", datetime(2025, 6, 6, 18, tzinfo=UTC)),
+        ("I lived in Lille until 2015.", datetime(2015, 1, 1, tzinfo=UTC)),
+        ("I promised we'd ship on Wednesday.", None),
+        ("My band is called Last Tuesday.", None),
         ("I moved in 2040.", None),
         ("I may move.", None),
     ],

@@ -31,7 +31,8 @@ ENGRAM = [sys.executable, "-m", "engram.cli"]
 HEAVY = {
     *("temporalio", "qdrant_client", "qdrant_edge", "pydantic_ai", "pydantic_settings"),
     *("fastapi", "structlog", "httpx", "numpy", "wordllama", "asyncio"),
-    *("engram.settings", "engram.domain.memories", "engram.client", "engram.embedded"),
+    *("engram.settings", "engram.domain.memories", "engram.domain.scope", "engram.client"),
+    "engram.embedded",
 }
 
 

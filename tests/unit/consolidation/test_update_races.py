@@ -12,8 +12,8 @@ import pytest
 from engram.domain.memories import AnyMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
-from engram.ports import MemoryRepository, Replacement
-from engram.storage.updates import Change, Updated, update_memories
+from engram.ports import MemoryRepository, Replacement, Stamp
+from engram.storage.updates import DEFAULT_ATTEMPTS, Change, Updated, update_memories
 from tests.support.reconciliation import SCOPE, said
 
 
@@ -51,7 +51,9 @@ class Shelf:
         self.asked.append((frozenset(wanted), types, fresh))
         return {key: memory for key, memory in self.kept.items() if key in wanted}
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
         """Write those whose revision is still the expected one, after who is faster."""
         self.scopes.add(scope)
         pending = list(replacements)
@@ -102,9 +104,9 @@ async def update(
 ) -> Updated:
     """Change these, with the usual number of attempts where none is given."""
     repository = cast("MemoryRepository", store)
-    given = {} if attempts is None else {"attempts": attempts}
+    most = DEFAULT_ATTEMPTS if attempts is None else attempts
     return await update_memories(
-        repository, SCOPE, ids, change, new_write_id=write_ids(), types=types, **given
+        repository, SCOPE, ids, change, new_write_id=write_ids(), types=types, attempts=most
     )
 
 

@@ -91,7 +91,7 @@ async def test_always_losing_ends_in_a_typed_error(repository: MemoryRepository)
         def __getattr__(self, name: str) -> object:
             return getattr(repository, name)
 
-        async def replace(self, *arguments: object) -> frozenset[str]:
+        async def replace(self, *arguments: object, **options: object) -> frozenset[str]:
             """Lose."""
             return frozenset()
 

@@ -18,8 +18,8 @@ from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.lifecycle.accesses import MOST_TOGETHER, AccessLog, Recalls, accessed
 from engram.lifecycle.decisions import fingerprint, review_at
-from engram.lifecycle.due import ReviewedRepository
-from engram.ports import MemoryRepository, NewMemory, Replacement
+from engram.lifecycle.due import review_stamp
+from engram.ports import MemoryRepository, NewMemory, Replacement, Stamp
 from engram.storage.updates import update_memories
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import (
@@ -48,7 +48,7 @@ def fresh() -> str:
 def edge() -> Iterator[MemoryRepository]:
     """One real store for all tests here; opening one takes longer than they do."""
     with asyncio.Runner() as runner:
-        opening = borrowed_store()
+        opening = borrowed_store(review_stamp(RULES))
         yield runner.run(opening.__aenter__())
         runner.run(opening.__aexit__(None, None, None))
 
@@ -57,7 +57,7 @@ def edge() -> Iterator[MemoryRepository]:
 async def repository(edge: MemoryRepository) -> MemoryRepository:
     """The store, empty, stamping what is written."""
     await edge.erase(ADA)
-    return ReviewedRepository(edge, RULES)
+    return edge
 
 
 async def store(repository: MemoryRepository, *memories: AnyMemory) -> None:
@@ -78,16 +78,21 @@ def log_of(repository: MemoryRepository, instance: str = "one", **more: Any) -> 
     return AccessLog(repository, RULES, instance_id=instance, new_write_id=fresh, **values)
 
 
-class Failing(ReviewedRepository):
+class Failing:
     """Writes, and then says that it could not, so often."""
 
     def __init__(self, inner: MemoryRepository, failures: int) -> None:
-        super().__init__(inner, RULES)
+        self._inner = inner
         self.failures = failures
         self.written = asyncio.Event()
 
-    async def replace(self, scope: Scope, replacements: Iterable[Replacement]) -> frozenset[str]:
-        won = await super().replace(scope, replacements)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def replace(
+        self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+    ) -> frozenset[str]:
+        won = await self._inner.replace(scope, replacements, stamp=stamp)
         if self.failures:
             self.failures -= 1
             raise StorageUnavailable("The answer was lost.")

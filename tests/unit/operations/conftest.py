@@ -11,7 +11,7 @@ import pytest
 
 from engram.embedding.embedder import make_embedder
 from engram.language.negation_scope import covers
-from engram.lifecycle.due import ReviewedRepository
+from engram.lifecycle.due import review_stamp
 from engram.operations.admin import InspectionHandlers
 from engram.operations.lifecycle import LifecycleHandlers
 from engram.operations.registry import Handlers
@@ -27,26 +27,25 @@ from tests.support.stores import worker_settings
 async def handled() -> AsyncIterator[HandledStore]:
     """A fresh store under the default rules."""
     settings = worker_settings()
-    async with borrowed_store() as store:
+    rules = settings.lifecycle_rules
+    async with borrowed_store(review_stamp(rules)) as store:
         numbers = itertools.count()
 
         def write_id() -> str:
             return f"write-{next(numbers)}"
 
-        rules = settings.lifecycle_rules
-        reviewed = ReviewedRepository(store, rules)
         embedder, handlers = make_embedder("wordllama"), Handlers()
         passes: Any = DirectPasses(store, settings, write_id)
-        briefing = Briefing(reviewed, rules, covers, settings.briefing_candidates)
+        briefing = Briefing(store, rules, covers, settings.briefing_candidates)
 
         def clock() -> datetime:
             return NOW
 
-        LifecycleHandlers(reviewed, embedder, passes, briefing, rules, clock, write_id).register(
+        LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id).register(
             handlers
         )
-        InspectionHandlers(reviewed, rules, settings.health, clock, write_id).register(handlers)
+        InspectionHandlers(store, rules, settings.health, clock, write_id).register(handlers)
         TrialHandlers(
-            reviewed, embedder, passes, rules, clock, write_id, settings.max_turn_bytes
+            store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes
         ).register(handlers)
         yield HandledStore(store, settings, handlers)

@@ -44,6 +44,12 @@ ASKED_AT = datetime(2024, 5, 15, 12, tzinfo=UTC)  # a Wednesday
         ("Who called last week?", (2024, 5, 6), (2024, 5, 13)),
         ("What was new last month?", (2024, 4, 1), (2024, 5, 1)),
         ("What was new last year?", (2023, 1, 1), (2024, 1, 1)),
+        ("Whom did I meet last Thursday?", (2024, 5, 9), (2024, 5, 10)),
+        ("What did we eat the day before yesterday?", (2024, 5, 13), (2024, 5, 14)),
+        ("Who called in the past month?", (2024, 4, 1), (2024, 5, 1)),
+        ("How was the March trip?", (2024, 3, 1), (2024, 4, 1)),
+        ("What happened on 2024-01-06?", (2024, 1, 6), (2024, 1, 7)),
+        ("What will I do in June?", (2024, 6, 1), (2024, 7, 1)),
     ],
 )
 def test_a_question_names_a_time(
@@ -73,6 +79,9 @@ def test_some_days_ago_leaves_leeway() -> None:
     assert period is not None
     assert period.holds(datetime(2024, 5, 12, 12, tzinfo=UTC))
     assert not period.holds(datetime(2024, 5, 15, tzinfo=UTC))
+    spelt = period_named("What did I buy fourteen days ago?", ASKED_AT)
+    assert spelt is not None
+    assert spelt.holds(datetime(2024, 5, 1, 12, tzinfo=UTC))
 
 
 def test_a_question_is_understood() -> None:

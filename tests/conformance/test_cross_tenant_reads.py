@@ -28,22 +28,15 @@ async def _reviewed(repository: MemoryRepository, scope: Scope, *hours: int) -> 
     await repository.insert(scope, map(new, memories))
 
 
-@pytest.fixture
-def everybody(repository: MemoryRepository) -> MaintenanceRepository:
-    """The store, as passes over everybody see it."""
-    assert isinstance(repository, MaintenanceRepository)
-    return repository
-
-
-async def test_scopes_come_in_order_of_their_first_match(everybody: MaintenanceRepository) -> None:
+async def test_scopes_come_in_order_of_their_first_match(repository: MaintenanceRepository) -> None:
     """However many memories of one user match, each user is named once, the earliest first."""
-    await _reviewed(everybody, ADA, *range(10, 150))
-    await _reviewed(everybody, BOB, 5, 200)
-    await _reviewed(everybody, CAROL, 7, 300)
+    await _reviewed(repository, ADA, *range(10, 150))
+    await _reviewed(repository, BOB, 5, 200)
+    await _reviewed(repository, CAROL, 7, 300)
     due = (Between("review_at", at_most=T0 + timedelta(hours=160)),)
 
     async def users(limit: int = 10, skip: tuple[Scope, ...] = ()) -> tuple[Scope, ...]:
-        return await everybody.scopes(
+        return await repository.scopes(
             MemoryType.EPISODIC, due, order_by="review_at", limit=limit, skip=skip
         )
 
@@ -53,54 +46,54 @@ async def test_scopes_come_in_order_of_their_first_match(everybody: MaintenanceR
     assert await users(skip=(ADA, BOB, CAROL)) == ()
 
 
-async def test_scopes_can_be_of_one_namespace(everybody: MaintenanceRepository) -> None:
+async def test_scopes_can_be_of_one_namespace(repository: MaintenanceRepository) -> None:
     """The namespace is a field that conditions can name."""
-    await _reviewed(everybody, ADA, 1)
-    await _reviewed(everybody, CAROL, 2)
+    await _reviewed(repository, ADA, 1)
+    await _reviewed(repository, CAROL, 2)
     where = (Equals("namespace", "other"),)
-    assert await everybody.scopes(MemoryType.EPISODIC, where, order_by="review_at", limit=5) == (
+    assert await repository.scopes(MemoryType.EPISODIC, where, order_by="review_at", limit=5) == (
         CAROL,
     )
 
 
-async def test_scopes_refuse_what_has_no_index(everybody: MaintenanceRepository) -> None:
+async def test_scopes_refuse_what_has_no_index(repository: MaintenanceRepository) -> None:
     """The rules of listings hold without a scope too."""
     with pytest.raises(UnindexedField):
-        await everybody.scopes(MemoryType.EPISODIC, (), order_by="created_at", limit=5)
+        await repository.scopes(MemoryType.EPISODIC, (), order_by="created_at", limit=5)
     with pytest.raises(InvalidQuery):
-        await everybody.scopes(MemoryType.EPISODIC, (), order_by="review_at", limit=0)
+        await repository.scopes(MemoryType.EPISODIC, (), order_by="review_at", limit=0)
 
 
 async def test_values_span_users_and_tell_of_memories_without_one(
-    everybody: MaintenanceRepository,
+    repository: MaintenanceRepository,
 ) -> None:
     """Which rules memories were judged by is known without reading them."""
-    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == frozenset()
-    await _reviewed(everybody, ADA, 1, 2)
-    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == {"one"}
+    assert await repository.values(MemoryType.EPISODIC, "policy_fingerprint") == frozenset()
+    await _reviewed(repository, ADA, 1, 2)
+    assert await repository.values(MemoryType.EPISODIC, "policy_fingerprint") == {"one"}
     other = episode(BOB, "other", policy_fingerprint="two")
-    await everybody.insert(BOB, map(new, [other, episode(BOB, "none")]))
-    assert await everybody.values(MemoryType.EPISODIC, "policy_fingerprint") == {
+    await repository.insert(BOB, map(new, [other, episode(BOB, "none")]))
+    assert await repository.values(MemoryType.EPISODIC, "policy_fingerprint") == {
         "one",
         "two",
         None,
     }
 
 
-async def test_values_are_of_indexed_keywords_only(everybody: MaintenanceRepository) -> None:
+async def test_values_are_of_indexed_keywords_only(repository: MaintenanceRepository) -> None:
     """A time or an unknown field is refused."""
     with pytest.raises(InvalidQuery):
-        await everybody.values(MemoryType.EPISODIC, "review_at")
+        await repository.values(MemoryType.EPISODIC, "review_at")
     with pytest.raises(UnindexedField):
-        await everybody.values(MemoryType.EPISODIC, "content")
+        await repository.values(MemoryType.EPISODIC, "content")
 
 
-async def test_deleting_spares_what_changed_since(everybody: MaintenanceRepository) -> None:
+async def test_deleting_spares_what_changed_since(repository: MaintenanceRepository) -> None:
     """A memory that was written after the decision to remove it stays; other users' always do."""
     kept, gone = episode(ADA, "kept", revision=3), episode(ADA, "gone", revision=3)
-    await everybody.insert(ADA, map(new, [kept, gone]))
+    await repository.insert(ADA, map(new, [kept, gone]))
     revisions = {kept.id: 2, gone.id: 3}
-    await everybody.delete_unchanged(BOB, MemoryType.EPISODIC, revisions)
-    assert await everybody.count(ADA, MemoryType.EPISODIC) == 2
-    await everybody.delete_unchanged(ADA, MemoryType.EPISODIC, revisions)
-    assert set(await everybody.get(ADA, revisions)) == {kept.id}
+    await repository.delete_unchanged(BOB, MemoryType.EPISODIC, revisions)
+    assert await repository.count(ADA, MemoryType.EPISODIC) == 2
+    await repository.delete_unchanged(ADA, MemoryType.EPISODIC, revisions)
+    assert set(await repository.get(ADA, revisions)) == {kept.id}

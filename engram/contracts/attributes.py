@@ -1,0 +1,29 @@
+"""Search attributes of workflows: the keys, and the values that a workflow starts with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from engram.contracts import names
+
+USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+SESSION: Final = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
+STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+
+
+def attributes(
+    stage: str, *, user: str | None = None, session: str | None = None
+) -> TypedSearchAttributes:
+    """Search attributes of a workflow that starts.
+
+    Args:
+        stage: What the workflow does, such as ``consolidation``.
+        user: Tenant of the user it works for; None for a pass over all users.
+        session: Conversation session it belongs to, if it does.
+    """
+    given = ((USER, user), (SESSION, session), (STAGE, stage))
+    return TypedSearchAttributes(
+        [SearchAttributePair(key, value) for key, value in given if value is not None]
+    )

@@ -1,0 +1,64 @@
+"""Signs, quotations, sentences and words: what every reader of language goes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram.language.text import (
+    QUOTED,
+    WORDS_AND_SIGNS,
+    plain,
+    split_sentences,
+    without_quotations,
+)
+
+
+def told(text: str, *, semicolons: bool = False) -> list[str]:
+    """The sentences, without the marks that end them."""
+    pieces = split_sentences(text, semicolons=semicolons)
+    return [text[one.start : one.end].strip() for one in pieces]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Ask Dr. Reed. She knows.", ["Ask Dr. Reed", "She knows"]),
+        ("I finished my master's. I rest.", ["I finished my master's", "I rest"]),
+        ("He said it (twice.) I left.", ["He said it (twice", "I left"]),
+        ("Take 20 ms. Then stop!Now", ["Take 20 ms", "Then stop", "Now"]),
+        ("See e.g. Rome\nI went", ["See e.g. Rome", "I went"]),
+        ("I use Node.js 1.5...daily", ["I use Node.js 1.5", "daily"]),
+    ],
+)
+def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
+    """Not after a title or an initial, and together with the bracket that closes them."""
+    assert told(text) == sentences
+
+
+def test_a_semicolon_ends_a_statement_only_where_it_is_asked_for() -> None:
+    """Negations look at each half by itself, statements need the subject of the first."""
+    text = "I moved to Rome; still at Fiat."
+    assert told(text) == ["I moved to Rome; still at Fiat"]
+    assert told(text, semicolons=True) == ["I moved to Rome", "still at Fiat"]
+
+
+def test_quotations_are_hidden_in_their_own_length() -> None:
+    """Apostrophes open none; a quoted name stays where only speech is hidden."""
+    text = "I don't use 'Mongo', and he said \"I love it\"."
+    assert QUOTED not in without_quotations("I don't, it's the users' choice")
+    hidden = without_quotations(text)
+    assert (len(hidden), hidden.count(QUOTED)) == (len(text), 2)
+    assert "'Mongo'" in without_quotations(text, only_speech=True)
+    assert "love" not in without_quotations(text, only_speech=True)
+
+
+def test_signs_become_plain_in_place() -> None:
+    """One for one; dashes stay where clauses are read by them."""
+    assert plain("I’m “in”\u00a0Rome—now") == 'I\'m "in" Rome-now'
+    assert plain("I’m in Rome—now", dashes=False) == "I'm in Rome—now"
+
+
+def test_a_word_is_what_stands_without_a_space() -> None:
+    """Technical names are one word, other signs words by themselves."""
+    found = WORDS_AND_SIGNS.findall("c++, r&d (and/or node.js)")
+    assert found == ["c++", ",", "r&d", "(", "and/or", "node.js", ")"]
