@@ -1,10 +1,20 @@
-"""The real clock and the real randomness, handed in where a program is put together."""
+"""What the operating system gives: the real clock, the real randomness, locks on files."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
+
+from engram.errors import EmbeddedPartMissing
+
+if sys.platform != "win32":
+    import fcntl
+
+# --- clock and randomness, handed in where a program is put together
 
 
 def system_clock() -> datetime:
@@ -20,3 +30,59 @@ def new_id() -> str:
 def new_secret() -> bytes:
     """256 random bits that nobody can guess."""
     return secrets.token_bytes(32)
+
+
+# --- locks that end with their holder
+
+
+class FileLock:
+    """An exclusive lock on a file, held by an open descriptor.
+
+    The lock is the kernel's (``flock``): it ends with the process that holds it, however
+    that process ends, so nothing is ever locked by the dead.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._descriptor is not None
+
+    def try_acquire(self, *, wait: bool = False) -> bool:
+        """Take the lock if nobody has it; also True when this object has it already.
+
+        Args:
+            wait: Until whoever has it lets go of it; blocks the thread.
+
+        Raises:
+            EmbeddedPartMissing: this platform has no such locks.
+            OSError: the file cannot be opened.
+        """
+        if sys.platform == "win32":
+            raise EmbeddedPartMissing(
+                "The embedded mode does not run on Windows.",
+                allowed="Linux and macOS",
+                hint="Use engram.connect() with a Temporal and a Qdrant server.",
+            )
+        if self._descriptor is not None:
+            return True
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Let go of it; nothing happens when it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

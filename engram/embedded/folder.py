@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engram.errors import DataFolderInUse, DataFolderUnusable, EmbeddedPartMissing, PortInUse
+from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
+from engram.system import FileLock
 
 # --- small JSON files that say which processes work on a data folder
 
@@ -76,62 +76,10 @@ def read_record(path: Path) -> dict[str, Any] | None:
 
 
 # --- the data folder of the embedded mode: its layout, and the lock that gives it one owner
-#
-# The lock is the kernel's (``flock``): it ends with the process that holds it,
-# however that process ends, so a folder is never locked by the dead.
-
-if sys.platform != "win32":
-    import fcntl
 
 # The kernel's limit for the path of a Unix socket is 104 bytes on macOS, 108 on Linux,
 # the closing NUL included.
 _SOCKET_PATH_BYTES = 100
-
-
-class FileLock:
-    """An exclusive lock on a file, held by an open descriptor."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
-
-    @property
-    def held(self) -> bool:
-        """Whether this object holds the lock."""
-        return self._descriptor is not None
-
-    def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; also True when this object has it already.
-
-        Raises:
-            EmbeddedPartMissing: this platform has no such locks.
-            OSError: the file cannot be opened.
-        """
-        if sys.platform == "win32":
-            raise EmbeddedPartMissing(
-                "The embedded mode does not run on Windows.",
-                allowed="Linux and macOS",
-                hint="Use engram.connect() with a Temporal and a Qdrant server.",
-            )
-        if self._descriptor is not None:
-            return True
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        except OSError:
-            os.close(descriptor)
-            raise
-        self._descriptor = descriptor
-        return True
-
-    def release(self) -> None:
-        """Let go of it; nothing happens when it is not held."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 @dataclass(frozen=True, slots=True)

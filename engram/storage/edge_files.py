@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import DataFolderInUse, SchemaMismatch, StorageError
@@ -26,6 +25,7 @@ from engram.storage.payload import (
     identity_record,
     indexed_fields,
 )
+from engram.system import FileLock
 
 # --- putting a rebuilt folder in the place of another, whatever moment the process dies at
 #
@@ -132,7 +132,7 @@ class OpenStore:
 
     shards: dict[MemoryType, engine.EdgeShard]
     folders: Mapping[MemoryType, Path]
-    lock: IO[bytes]
+    lock: FileLock
     config: engine.EdgeConfig
 
     def counts(self) -> dict[MemoryType, int]:
@@ -168,7 +168,7 @@ class OpenStore:
         """Let go of everything."""
         for shard in self.shards.values():
             shard.close()
-        self.lock.close()
+        self.lock.release()
 
 
 def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> OpenStore:
@@ -193,17 +193,14 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
     return store
 
 
-def _take_lock(file: Path) -> IO[bytes]:
-    lock = file.open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
+def _take_lock(file: Path) -> FileLock:
+    lock = FileLock(file)
+    if not lock.try_acquire():
         raise DataFolderInUse(
             f"The store at {file.parent} is open already.",
             hint="Close the process that has it open, or use another data folder "
             "(ENGRAM_DATA_DIR).",
-        ) from error
+        )
     return lock
 
 

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engram.embedded.folder import DataFolder, FileLock, find_by_marker
+from engram.embedded.folder import DataFolder, find_by_marker
 from engram.embedded.server import marker
 from engram.settings import Settings
+from engram.system import FileLock
 
 QUIET = Settings.load(temporal_ui=False)
 

@@ -15,7 +15,6 @@ from engram.client.http import AttachedEngine
 from engram.embedded.folder import (
     LOOPBACK,
     DataFolder,
-    FileLock,
     ServerRecord,
     read_record,
     require_free,
@@ -23,6 +22,7 @@ from engram.embedded.folder import (
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, PortInUse, SchemaMismatch
 from engram.storage.payload import check_identity
+from engram.system import FileLock
 
 # --- whether the settings can be used, and the models that they name
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, conversations, text_of
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
 _ROLES: Final = frozenset({"user", "assistant"})
@@ -20,8 +20,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
     Raises:
         UnreadableSource: the file is no JSON; the conversation is named by its number.
     """
-    for number, conversation in enumerate(elements(stream, "conversation"), start=1):
-        yield from _conversation(conversation, f"conversation {number}")
+    return conversations(stream, _conversation)
 
 
 def _conversation(given: Any, place: str) -> Iterator[Found]:
@@ -29,7 +28,7 @@ def _conversation(given: Any, place: str) -> Iterator[Found]:
     if not isinstance(mapping, dict):
         yield LeftOut("a conversation without messages", place)
         return
-    session = _text(given, "conversation_id") or _text(given, "id")
+    session = text_of(given, "conversation_id") or text_of(given, "id")
     began = _moment(given.get("create_time"))
     shown = _branch(mapping, given.get("current_node"))
     for number, node_id in enumerate(shown, start=1):
@@ -90,7 +89,7 @@ def _message(node: Any, session: str, place: str, began: datetime | None) -> Ite
         content=words,
         role=_role(message),
         timestamp=_moment(message.get("create_time")) or began,
-        message_id=_text(message, "id"),
+        message_id=text_of(message, "id"),
     )
 
 
@@ -143,11 +142,6 @@ def _role(message: Mapping[str, Any]) -> str:
 def _word(value: Any) -> str:
     """A name of the format itself; whatever else stands there is not repeated."""
     return value if isinstance(value, str) and _WORD.match(value) else "unknown"
-
-
-def _text(given: Mapping[str, Any], name: str) -> str | None:
-    value = given.get(name)
-    return value if isinstance(value, str) and value else None
 
 
 def _moment(seconds: Any) -> datetime | None:

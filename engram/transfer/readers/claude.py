@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
+from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, conversations, text_of
 
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _BLOCKS: Final = frozenset({"thinking", "tool_use", "tool_result", "token_budget", "flag"})
@@ -18,8 +18,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
     Raises:
         UnreadableSource: the file is no JSON; the conversation is named by its number.
     """
-    for number, conversation in enumerate(elements(stream, "conversation"), start=1):
-        yield from _conversation(conversation, f"conversation {number}")
+    return conversations(stream, _conversation)
 
 
 def _conversation(given: Any, place: str) -> Iterator[Found]:
@@ -27,7 +26,7 @@ def _conversation(given: Any, place: str) -> Iterator[Found]:
     if not isinstance(messages, list):
         yield LeftOut("a conversation without messages", place)
         return
-    session = _text(given, "uuid") or place
+    session = text_of(given, "uuid") or place
     shown = _shown(messages, given.get("current_leaf_message_uuid"))
     for number, message in enumerate(messages, start=1):
         where = f"{place}, message {number}"
@@ -74,7 +73,7 @@ def _message(message: Mapping[str, Any], session: str, place: str) -> Iterator[F
         content=words,
         role=role,
         timestamp=_moment(message.get("created_at")),
-        message_id=_text(message, "uuid"),
+        message_id=text_of(message, "uuid"),
     )
 
 
@@ -93,12 +92,7 @@ def _words(message: Mapping[str, Any]) -> tuple[str, list[str]]:
         found = message.get(name)
         other += ["a picture or file"] * (len(found) if isinstance(found, list) else 0)
     said = "\n\n".join(one for one in words if one.strip())
-    return said or _text(message, "text") or "", other
-
-
-def _text(given: Mapping[str, Any], name: str) -> str | None:
-    value = given.get(name)
-    return value if isinstance(value, str) and value else None
+    return said or text_of(message, "text") or "", other
 
 
 def _moment(text: Any) -> datetime | None:

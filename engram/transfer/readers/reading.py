@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -183,3 +183,24 @@ class _Text:
         self._text = self._text[self._at :] + new
         self._at = 0
         return not self._ended
+
+
+# --- what data exports of chat programs have in common: an array of conversations
+
+
+def conversations(
+    stream: BinaryIO, turns: Callable[[Any, str], Iterator[Found]]
+) -> Iterator[Found]:
+    """What ``turns`` finds in each conversation, given where it stands, in order.
+
+    Raises:
+        UnreadableSource: the file is no JSON; the conversation is named by its number.
+    """
+    for number, conversation in enumerate(elements(stream, "conversation"), start=1):
+        yield from turns(conversation, f"conversation {number}")
+
+
+def text_of(given: Mapping[str, Any], name: str) -> str | None:
+    """A text that is there and not empty."""
+    value = given.get(name)
+    return value if isinstance(value, str) and value else None

@@ -18,10 +18,11 @@ import pytest
 
 from engram.cli.doctor import commands, installation, local
 from engram.cli.doctor.installation import CheckContext, Result, State
-from engram.embedded.folder import DataFolder, FileLock, ServerRecord
+from engram.embedded.folder import DataFolder, ServerRecord
 from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
 from engram.storage.payload import identity_record
+from engram.system import FileLock
 from tests.support.cli import engram
 from tests.support.doctor_results import around, says
 from tests.support.ports import free_port

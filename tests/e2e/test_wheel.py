@@ -1,0 +1,112 @@
+"""What an installed Engram puts on a user's machine, and that it runs beside other packages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import ROOT
+
+# Every Temporal project has a module of this name, and so do other distributions.
+_OTHER = '"""Somebody else\'s workflows."""\n'
+_WRONG = 'raise SystemExit("the workflows.py of the current folder was imported")\n'
+_PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "other-workflows"
+version = "1"
+
+[tool.hatch.build.targets.wheel]
+packages = ["workflows"]
+"""
+
+
+def built(project: Path, into: Path) -> Path:
+    """The wheel of a project, made without network."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=60)
+    (wheel,) = into.glob("*.whl")
+    return wheel
+
+
+def installed(folder: Path, *wheels: Path) -> Path:
+    """The scripts of a new environment with these wheels, and else with what runs the tests."""
+    venv.create(folder, symlinks=True)
+    uv = os.environ.get("UV") or shutil.which("uv")
+    assert uv is not None, "the tests run under uv"
+    python = folder / "bin" / "python"
+    subprocess.run(
+        [
+            uv,
+            "pip",
+            "install",
+            "--offline",
+            "--no-deps",
+            "--python",
+            str(python),
+            *map(str, wheels),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    (packages,) = folder.glob("lib/python*/site-packages")
+    # After the environment's own: what is found there is the wheel, not the checkout.
+    (packages / "beside.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
+    return python.parent
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a command prints in a folder, with nothing of this process's environment."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_wheel_runs_beside_other_packages_called_workflows(tmp_path: Path) -> None:
+    """It installs `engram` alone; a package and a file called workflows change nothing."""
+    wheel = built(ROOT, tmp_path / "engram")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"engram"}
+    assert {"engram/workflows/session.py", "engram/activities/session.py"} <= set(names)
+
+    other = tmp_path / "other"
+    (other / "workflows").mkdir(parents=True)
+    (other / "workflows" / "__init__.py").write_text(_OTHER, "utf-8")
+    (other / "pyproject.toml").write_text(_PROJECT, "utf-8")
+    scripts = installed(tmp_path / "venv", wheel, built(other, tmp_path / "others"))
+
+    here = tmp_path / "here"
+    here.mkdir()
+    found = run([str(scripts / "python"), "-c", "import engram; print(engram.__file__)"], here)
+    assert Path(found.strip()).is_relative_to(tmp_path / "venv")
+    found = run([str(scripts / "python"), "-c", "import workflows; print(workflows.__doc__)"], here)
+    assert found.strip() == "Somebody else's workflows."
+
+    (here / "workflows.py").write_text(_WRONG, "utf-8")
+    assert run([str(scripts / "engram"), "--version"], here).startswith("engram ")
+    # This way the current folder comes first among those that are searched.
+    printed = run([str(scripts / "python"), "-m", "engram.cli", "demo"], here)
+    assert "Lisbon" in printed
