@@ -348,9 +348,12 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
         text: A turn of the user, verbatim; any Unicode.
         user_name: The user's own name: a sentence about them by name is about the user.
     """
-    clean = without_quotations(plain(text), only_speech=True)
-    lowered = clean.lower()
-    if not _CUE.search(lowered) or _JEST.search(lowered):
+    clean = plain(text)
+    # Most turns deny nothing: what is quoted in them need not be looked for.
+    if not _CUE.search(clean.lower()):
+        return ()
+    clean = without_quotations(clean, only_speech=True)
+    if _JEST.search(clean.lower()):
         return ()
     found: dict[tuple[str, str], FoundNegation] = {}
     for sentence in sentences(clean, _CUE):

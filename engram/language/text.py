@@ -47,7 +47,8 @@ def fold(text: str) -> str:
 
 # --- quotations: words that the speaker passes on
 
-_DOUBLE_QUOTED = re.compile(r"[\"“”«„][^\"“”»]*[\"“”»]")
+_DOUBLE_MARKS = '"“”«„'
+_DOUBLE_QUOTED = re.compile(rf"[{_DOUBLE_MARKS}][^\"“”»]*[\"“”»]")
 _SINGLE_QUOTED = re.compile(r"(?<!\w)'(?=\w)[^'\n]*(?:(?<=\w)'(?=\w)[^'\n]*)*'(?!\w)")
 _SPEECH = re.compile(r"\b(?:i|we|he|she|it|they|you|i'm|i've|my)\b", re.IGNORECASE)
 
@@ -65,7 +66,9 @@ def without_quotations(text: str, *, only_speech: bool = False) -> str:
         words = found.group()
         return words if only_speech and not _SPEECH.search(words) else QUOTED.center(len(words))
 
-    return _SINGLE_QUOTED.sub(hidden, _DOUBLE_QUOTED.sub(hidden, text))
+    if any(mark in text for mark in _DOUBLE_MARKS):
+        text = _DOUBLE_QUOTED.sub(hidden, text)
+    return _SINGLE_QUOTED.sub(hidden, text) if "'" in text else text
 
 
 QUOTED = "\x00"
@@ -73,8 +76,13 @@ QUOTED = "\x00"
 
 # --- sentences and clauses
 
-SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|\Z)|[!?…]+|\.\.+|\n+")
-STATEMENT_END = re.compile(rf"{SENTENCE_END.pattern}|;")
+# Begins with the marks themselves: so the engine leaps from one to the next.
+_ENDED = (
+    r"(?:(?<=[\n;])\n*|(?<=[!?…])[.!?…]*[\"')\]]*"
+    r"|(?<=\.)(?:[.!?…]+[\"')\]]*|[\"')\]]*(?=\s|\Z)))"
+)
+SENTENCE_END = re.compile(rf"[.!?…\n]{_ENDED}")
+STATEMENT_END = re.compile(rf"[.!?…\n;]{_ENDED}")
 """The same, and semicolons: where each statement is looked at by itself."""
 CLAUSE_END = re.compile(
     rf"{STATEMENT_END.pattern}|[,:()]|\s-\s"
