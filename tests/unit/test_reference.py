@@ -20,7 +20,7 @@ def _exported() -> Iterator[tuple[str, Callable[..., Any]]]:
     for name in engram.__all__:
         if inspect.isfunction(member := getattr(engram, name)):
             yield name, member
-    owners = [MemoryStore, *(c for c in vars(ports).values() if inspect.isclass(c))]
+    owners: list[type] = [MemoryStore, *(c for c in vars(ports).values() if inspect.isclass(c))]
     for owner in owners:
         for name, member in inspect.getmembers(owner, inspect.isfunction):
             if not name.startswith("_") and member.__module__.startswith("engram"):
