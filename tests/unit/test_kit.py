@@ -120,11 +120,12 @@ def test_every_task_exists() -> None:
 
 
 def test_ci_runs_what_the_readme_says() -> None:
-    """CI tests a checkout with the README's second command, word for word, then lints."""
+    """CI tests a checkout with the README's second command, word for word, then lints and builds."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", read("README.md"), re.MULTILINE | re.DOTALL)
     assert steps(ROOT / ".github" / "workflows" / "ci.yml") == [
         blocks[1].strip(),
         "uv run poe lint",
+        "uv run poe docs",
     ]
 
 
