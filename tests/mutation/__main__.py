@@ -57,7 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     WORK.mkdir(exist_ok=True)
     targets = [t for t in TARGETS if not asked.modules or t.module.endswith(tuple(asked.modules))]
-    mutants = [m for t in targets for m in mutants_of(t.module, t.path.read_text("utf-8"))]
+    mutants = [
+        mutant
+        for target in targets
+        for mutant in mutants_of(target.module, target.path.read_text("utf-8"))
+        if mutant.where.partition(".")[0] not in target.left_out
+    ]
     names = [mutant.key for mutant in mutants]
     if asked.fifth is not None:
         today = fifth_of(datetime.now(UTC).date())
