@@ -238,3 +238,10 @@ def test_the_explanation_goes_by_the_weights_that_count() -> None:
     assert confidence(contradictions=1).explain(NOW, weights) == (
         "0.90: extracted (0.90 base), 1 supporting episode, last confirmed today, 1 contradiction"
     )
+
+
+def test_each_weight_says_what_it_means() -> None:
+    """The page of the settings reads the meaning of a weight at its field."""
+    meanings = [field.description for field in ConfidenceWeights.model_fields.values()]
+    assert len(set(meanings)) == 5
+    assert None not in meanings
