@@ -9,10 +9,12 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.folders import quick_folder
 from tests.support.programs import ROOT
 
 # Every Temporal project has a module of this name, and so do other distributions.
@@ -82,9 +84,16 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture
+def here() -> Iterator[Path]:
+    """A folder with a name short enough for a socket in a folder in it."""
+    with quick_folder() as folder:
+        yield folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_the_wheel_runs_beside_other_packages_called_workflows(tmp_path: Path) -> None:
+def test_the_wheel_runs_beside_other_packages_called_workflows(tmp_path: Path, here: Path) -> None:
     """It installs `engram` alone; a package and a file called workflows change nothing."""
     wheel = built(ROOT, tmp_path / "engram")
     names = zipfile.ZipFile(wheel).namelist()
@@ -98,8 +107,6 @@ def test_the_wheel_runs_beside_other_packages_called_workflows(tmp_path: Path) -
     (other / "pyproject.toml").write_text(_PROJECT, "utf-8")
     scripts = installed(tmp_path / "venv", wheel, built(other, tmp_path / "others"))
 
-    here = tmp_path / "here"
-    here.mkdir()
     found = run([str(scripts / "python"), "-c", "import engram; print(engram.__file__)"], here)
     assert Path(found.strip()).is_relative_to(tmp_path / "venv")
     found = run([str(scripts / "python"), "-c", "import workflows; print(workflows.__doc__)"], here)

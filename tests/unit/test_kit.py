@@ -120,7 +120,7 @@ def test_every_task_exists() -> None:
 
 
 def test_ci_runs_what_the_readme_says() -> None:
-    """CI tests a checkout with the README's second command, word for word, then lints and builds."""
+    """CI tests a checkout with the README's second command, word for word, then lint and docs."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", read("README.md"), re.MULTILINE | re.DOTALL)
     assert steps(ROOT / ".github" / "workflows" / "ci.yml") == [
         blocks[1].strip(),
