@@ -179,7 +179,8 @@ async def test_the_whole_process(
         assert len(servers_of(folder)) == 1
     assert await until(lambda: not servers_of(folder), 10)
     report.say(capsys, turns)
-    assert report.share_inside() >= 0.3
+    # Of one kill or two it says nothing.
+    assert len(report.kills) < 3 or report.share_inside() >= 0.3
 
 
 async def test_only_its_server(
@@ -215,7 +216,8 @@ async def test_only_its_server(
         ):
             turns = await finish(memory, trace, client, program)
     report.say(capsys, turns)
-    assert report.share_inside() >= 0.3
+    # Of one kill or two it says nothing.
+    assert len(report.kills) < 3 or report.share_inside() >= 0.3
 
 
 class Clients:
@@ -330,4 +332,5 @@ async def test_only_its_worker(
             async with reading(socket, settings) as memory:
                 turns = await finish(memory, trace, client, program)
     report.say(capsys, turns)
-    assert report.share_inside() >= 0.3
+    # Of one kill or two it says nothing.
+    assert len(report.kills) < 3 or report.share_inside() >= 0.3
