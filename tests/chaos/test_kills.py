@@ -44,8 +44,8 @@ from tests.support.programs import (
     until,
 )
 
-ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "3")) // 3)
-"""Of each of the three tests."""
+ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "9")) // 3)
+"""Of each of the three tests; of one kill alone it is luck whether it is inside something."""
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))
 SESSIONS = 4
 # Far more than it takes: a machine may be busy.
@@ -179,8 +179,7 @@ async def test_the_whole_process(
         assert len(servers_of(folder)) == 1
     assert await until(lambda: not servers_of(folder), 10)
     report.say(capsys, turns)
-    # Of one kill or two it says nothing.
-    assert len(report.kills) < 3 or report.share_inside() >= 0.3
+    assert report.share_inside() >= 0.3
 
 
 async def test_only_its_server(
@@ -216,8 +215,7 @@ async def test_only_its_server(
         ):
             turns = await finish(memory, trace, client, program)
     report.say(capsys, turns)
-    # Of one kill or two it says nothing.
-    assert len(report.kills) < 3 or report.share_inside() >= 0.3
+    assert report.share_inside() >= 0.3
 
 
 class Clients:
@@ -332,5 +330,4 @@ async def test_only_its_worker(
             async with reading(socket, settings) as memory:
                 turns = await finish(memory, trace, client, program)
     report.say(capsys, turns)
-    # Of one kill or two it says nothing.
-    assert len(report.kills) < 3 or report.share_inside() >= 0.3
+    assert report.share_inside() >= 0.3
