@@ -27,7 +27,7 @@ from engram.domain.rules import HealthRules
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.links import MAX_LINKS, linked
 from engram.lifecycle.policies import Energy
-from engram.lifecycle.promotion import is_habit
+from engram.lifecycle.promotion import habits_of, is_habit
 
 # --- what can be wrong with stored memories, and what mends it: pure, no words quoted
 
@@ -303,8 +303,6 @@ def _turned(memory: DerivedMemory) -> bool:
 
 # --- whether a user's memories live as they should: the four ways in which they may not
 
-_PROMOTED = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
-
 
 class Ailment(StrEnum):
     """The ways in which memories may not live as they should."""
@@ -388,7 +386,7 @@ class Census:
             self._risen += memory.vitals.tier in {Tier.SHORT_TERM, Tier.LONG_TERM}
         if not isinstance(memory, SemanticMemory) or not is_habit(memory.content):
             return
-        promoted = any(link.kind in _PROMOTED for link in memory.links)
+        promoted = bool(habits_of(memory))
         self._promoted += promoted
         wanted = self._book.rules.promotion
         earned = memory.selectivity >= wanted.selectivity

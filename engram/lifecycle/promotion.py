@@ -90,7 +90,7 @@ def promotable(
         f"active (is {memory.status})": memory.status is MemoryStatus.ACTIVE,
         f"a statement (is a {memory.form})": memory.form is MemoryForm.STATEMENT,
         "not disputed": not is_disputed(memory),
-        "not promoted already": not _promoted(memory),
+        "not promoted already": not habits_of(memory),
     }
     earned = {
         "a behavioural pattern": is_habit(memory.content),
@@ -104,6 +104,12 @@ def promotable(
     }
     asked = state if forced else {**state, **earned}
     return Promotability(tuple(name for name, holds in asked.items() if not holds))
+
+
+def habits_of(memory: SemanticMemory) -> tuple[str, ...]:
+    """The ids of the habits that a piece of knowledge became; none if it was not promoted."""
+    kinds = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
+    return tuple(link.target_id for link in memory.links if link.kind in kinds)
 
 
 def promoted(
@@ -193,8 +199,3 @@ def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemo
         }
     )
     return after if after != habit else None
-
-
-def _promoted(memory: SemanticMemory) -> bool:
-    kinds = {LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
-    return any(link.kind in kinds for link in memory.links)

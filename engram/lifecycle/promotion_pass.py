@@ -18,7 +18,6 @@ from engram.contracts.lifecycle import (
 )
 from engram.domain.memories import (
     AnyMemory,
-    LinkKind,
     MemoryStatus,
     MemoryType,
     ProceduralMemory,
@@ -31,7 +30,14 @@ from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.decisions import end_session
 from engram.lifecycle.due import STAGES, DueScan, of_population, review_stamp, to_consider
-from engram.lifecycle.promotion import Promotion, following, is_habit, promotable, promoted
+from engram.lifecycle.promotion import (
+    Promotion,
+    following,
+    habits_of,
+    is_habit,
+    promotable,
+    promoted,
+)
 from engram.lifecycle.review import MOST_AT_ONCE, Reviewer, Steps
 from engram.lifecycle.table import Aspect
 from engram.ports import (
@@ -46,8 +52,6 @@ from engram.ports import (
 from engram.storage.updates import NewWriteId, update_memories
 
 # --- habits hold as long as the knowledge they came from does
-
-_BECAME = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
 
 
 async def follow_sources(
@@ -68,8 +72,7 @@ async def follow_sources(
     origins: dict[str, SemanticMemory] = {}
     for source in found.values():
         if isinstance(source, SemanticMemory):
-            became = (link.target_id for link in source.links if link.kind in _BECAME)
-            origins.update((habit_id, source) for habit_id in became)
+            origins.update((habit_id, source) for habit_id in habits_of(source))
     if not origins:
         return frozenset()
 

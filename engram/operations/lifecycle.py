@@ -19,7 +19,7 @@ from engram.domain.turns import EARLIEST_TIMESTAMP
 from engram.errors import InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
-from engram.lifecycle.promotion import promotable, promoted
+from engram.lifecycle.promotion import habits_of, promotable, promoted
 from engram.lifecycle.promotion_pass import HabitMaker
 from engram.operations.registry import (
     Acted,
@@ -183,7 +183,7 @@ class LifecycleHandlers:
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             changed = action.decide(memory, now, self._rules)
-            if not changed.transitions and _same(memory, changed.memory):
+            if not changed.transitions and changed.memory == memory:
                 return None
             steps[memory.id] = changed.transitions
             return changed.memory
@@ -252,10 +252,7 @@ class LifecycleHandlers:
 
 def habit_of(memory: AnyMemory) -> str | None:
     """The habit that a piece of knowledge became, if it did."""
-    if not isinstance(memory, SemanticMemory):
-        return None
-    kinds = {"promoted_to", "crystallized_into"}
-    return next((link.target_id for link in memory.links if link.kind.value in kinds), None)
+    return next(iter(habits_of(memory)), None) if isinstance(memory, SemanticMemory) else None
 
 
 def _check_moment(at: datetime) -> None:
@@ -264,10 +261,6 @@ def _check_moment(at: datetime) -> None:
         raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
     if not EARLIEST_TIMESTAMP <= at <= _LATEST:
         raise InvalidQuery("The moment is out of range.", allowed="the years 1900 to 2999")
-
-
-def _same(before: AnyMemory, after: AnyMemory) -> bool:
-    return before == after
 
 
 def _changes(memory: AnyMemory, transitions: tuple[Transition, ...]) -> tuple[Change, ...]:

@@ -185,41 +185,46 @@ class WorkflowGateway:
 
     async def forget(self, scope: Scope, memory_id: str) -> ForgetReceipt:
         """Forget one memory, or wait for the run that does."""
-        workflow_id = names.forgetting_workflow_id(scope, memory_id)
-
-        async def attempt() -> ForgetReceipt:
-            receipt: ForgetReceipt = await self._client.execute_workflow(
-                names.FORGETTING_WORKFLOW,
-                ForgetInput(
-                    scope=scope,
-                    memory_id=memory_id,
-                    digests=self._settings.digests,
-                ),
-                id=workflow_id,
-                task_queue=self._settings.store_queue,
-                result_type=ForgetReceipt,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=attributes("forgetting", user=scope.tenant),
-                static_summary=f"forget {memory_id}",
-            )
-            return receipt
-
-        return await retry_until_answered(attempt, workflow_id, None)
+        return await self._run_or_join(
+            names.FORGETTING_WORKFLOW,
+            ForgetInput(scope=scope, memory_id=memory_id, digests=self._settings.digests),
+            ForgetReceipt,
+            workflow_id=names.forgetting_workflow_id(scope, memory_id),
+            described_by=attributes("forgetting", user=scope.tenant),
+            summary=f"forget {memory_id}",
+        )
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Erase everything of a user, or wait for the erasure that runs."""
-        workflow_id = names.erasure_workflow_id(scope)
+        return await self._run_or_join(
+            names.ERASURE_WORKFLOW,
+            ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+            ErasureReceipt,
+            workflow_id=names.erasure_workflow_id(scope),
+            described_by=attributes("erasure", user=scope.tenant),
+            summary=f"erase {scope.tenant}",
+        )
 
-        async def attempt() -> ErasureReceipt:
-            receipt: ErasureReceipt = await self._client.execute_workflow(
-                names.ERASURE_WORKFLOW,
-                ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+    async def _run_or_join(
+        self,
+        workflow: str,
+        request: BaseModel,
+        result: type[Reply],
+        *,
+        workflow_id: str,
+        described_by: TypedSearchAttributes,
+        summary: str,
+    ) -> Reply:
+        async def attempt() -> Reply:
+            receipt: Reply = await self._client.execute_workflow(
+                workflow,
+                request,
                 id=workflow_id,
                 task_queue=self._settings.store_queue,
-                result_type=ErasureReceipt,
+                result_type=result,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=attributes("erasure", user=scope.tenant),
-                static_summary=f"erase {scope.tenant}",
+                search_attributes=described_by,
+                static_summary=summary,
             )
             return receipt
 
