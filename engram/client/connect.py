@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 import structlog
 
@@ -72,13 +71,9 @@ async def connect(
     """One user's memory that runs elsewhere: behind an HTTP API, or on servers.
 
     With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API
-    key; nothing else is needed here, and the server decides about everything but
-    the clock. Without one, through Temporal and Qdrant, where `engram worker` does
-    the work: the worker decides about language models, and a client needs only the
-    embedder, which must be the one the store was made with.
-
-    Addresses, keys and TLS come from settings (environment ``ENGRAM_...``) unless
-    given here.
+    key; the server decides about everything but the clock. Without one, through
+    Temporal and Qdrant, where `engram worker` does the work: the worker decides about
+    language models, and a client needs only the embedder that the store was made with.
 
     Args:
         url: Of an HTTP API: ``https://memory.example.org``.
@@ -87,7 +82,8 @@ async def connect(
         api_key: Of the HTTP API; ``settings.api_key`` (``ENGRAM_API_KEY``) when absent.
         qdrant_url: Overrides ``settings.qdrant_url``.
         temporal_address: Overrides ``settings.temporal_address``.
-        settings: Everything tunable; from the environment when absent.
+        settings: Addresses, keys, TLS and everything tunable; from the environment
+            (``ENGRAM_...``) when absent.
         embedder: Overrides ``settings.embedder``.
         confidence_weights: Overrides those of the settings.
         clock: The present, for tests and replays of old conversations.
@@ -105,26 +101,36 @@ async def connect(
         SchemaMismatch: the store belongs to another schema version or embedder.
     """
     configure_default_logging()
-    base = settings or Settings.load()
-    given = {"qdrant_url": qdrant_url, "temporal_address": temporal_address}
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    active = _overridden(settings, qdrant_url, temporal_address, confidence_weights)
     # Whoever names servers means servers.
-    address = url or (None if chosen else base.url)
-    if confidence_weights is not None:
-        chosen["confidence_weights"] = confidence_weights
-    active = base.model_copy(update=chosen)
-    scope = Scope.of(namespace or active.namespace, user_id)
-    now = clock or system_clock
+    address = url or (None if qdrant_url or temporal_address else active.url)
+    scope, now = Scope.of(namespace or active.namespace, user_id), clock or system_clock
+    if address and (embedder is not None or confidence_weights is not None):
+        _log.warning("the server decides about embedder and weights")
     async with AsyncExitStack() as stack:
         if address:
-            if embedder is not None or confidence_weights is not None:
-                _log.warning("the server decides about embedder and weights")
             engine: MemoryEngine = await _remote_engine(stack, address, api_key, active)
         else:
             engine = await connected_engine(stack, active, embedder=embedder, clock=now)
         store = MemoryStore(engine, scope, active, now, new_id)
         stack.callback(store.close)
         yield store
+
+
+def _overridden(
+    settings: Settings | None,
+    qdrant_url: str | None,
+    temporal_address: str | None,
+    weights: ConfidenceWeights | None,
+) -> Settings:
+    given = {
+        "qdrant_url": qdrant_url,
+        "temporal_address": temporal_address,
+        "confidence_weights": weights,
+    }
+    return (settings or Settings.load()).model_copy(
+        update={name: value for name, value in given.items() if value is not None}
+    )
 
 
 async def _remote_engine(

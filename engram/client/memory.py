@@ -247,7 +247,6 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
-        self._check_open()
         request = RecallRequest.of(
             query,
             settings=self._settings,

@@ -44,7 +44,11 @@ URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 def settings(
     temporal_address: str, temporal_namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> Settings:
-    """Settings of a cluster that nobody else uses."""
+    """Settings of a cluster and of an application that nobody else uses.
+
+    Runs are named after namespace and user: of two tests with the same, the second would
+    join what the first left, whose worker has ended.
+    """
     unique = uuid4().hex[:8]
     if URL is None:
         # One stand-in for all connections of the test, as one server would be.
@@ -61,6 +65,7 @@ def settings(
         temporal_address=temporal_address,
         temporal_namespace=temporal_namespace,
         qdrant_url=URL or "http://127.0.0.1:6333",
+        namespace=f"n{unique}",
         collection_prefix=f"t{unique}",
         store_queue=f"store-{unique}",
         model_queue=f"model-{unique}",
