@@ -57,6 +57,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile modules once for all processes, also where the environment forbids to keep that.
+
+    Containers often set PYTHONDONTWRITEBYTECODE. Each of some hundred processes would then
+    compile everything again; what they compile is kept apart from the sources instead.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and config.cache is not None:
+        kept = str(config.cache.mkdir("compiled"))
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
+        sys.dont_write_bytecode = False
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the property tests, so that they can be run by themselves at full size."""

@@ -24,7 +24,6 @@ def section(printed: str, headline: str) -> list[str]:
     return lines[start:end]
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.long
 def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
     """Facts, conclusions, a link, a negation, as-of answers, a source, and the run's URL."""
@@ -41,7 +40,6 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(150)
 def test_the_demo_reads_back_what_it_was_told(tmp_path: Path) -> None:
     """With other names, cities and wording the answers are the others': nothing is canned."""
     script = json.loads(OTHER.read_text("utf-8"))

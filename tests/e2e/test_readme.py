@@ -42,7 +42,6 @@ def test_the_two_commands_come_first() -> None:
     ]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.long
 def test_the_example_runs(tmp_path: Path) -> None:
     """The Python example, word for word, prints the new city with its source."""
@@ -60,7 +59,6 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert "I moved to Lisbon" in first
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.long
 def test_the_shell_commands_run(tmp_path: Path) -> None:
     """Each line of the shell block succeeds, in order, beside `engram up`."""

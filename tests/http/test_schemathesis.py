@@ -50,7 +50,7 @@ SAID = (
 )
 
 # What runs is started once, in one process.
-pytestmark = [pytest.mark.timeout(max(120, 10 * TIMES)), pytest.mark.xdist_group("schemathesis")]
+pytestmark = [pytest.mark.timeout(max(600, 10 * TIMES)), pytest.mark.xdist_group("schemathesis")]
 
 
 @dataclass

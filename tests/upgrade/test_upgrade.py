@@ -26,7 +26,7 @@ LEFT_BEHIND = Path(__file__).parents[1] / "data" / "upgrade"
 # Far more than it takes: a machine may be busy.
 PATIENCE = 60.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 @asynccontextmanager

@@ -48,7 +48,6 @@ async def wrong_about(memory: InProcessMemory, one: Correction, scope: Scope) ->
     return wrong
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.long
 async def test_the_new_value_stands_above_the_old_one_in_every_correction(
     repository: EdgeRepository,
