@@ -6,10 +6,12 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from importlib.metadata import version
 
 from pydantic_ai.models import Model
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.common import WorkerDeploymentVersion
+from temporalio.worker import Worker, WorkerDeploymentConfig
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from engram.activities.consolidation import (
@@ -136,6 +138,7 @@ async def running_workers(
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor()],
                 graceful_shutdown_timeout=_GRACE,
+                deployment_config=_deployment(),
             )
         )
         model_worker = await stack.enter_async_context(
@@ -146,9 +149,16 @@ async def running_workers(
                 interceptors=[TypedErrorInterceptor()],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
                 graceful_shutdown_timeout=_GRACE,
+                deployment_config=_deployment(),
             )
         )
         yield store_worker, model_worker
+
+
+def _deployment() -> WorkerDeploymentConfig:
+    """What a worker says of its code; the SDK would hash all loaded modules to have something."""
+    release = WorkerDeploymentVersion(deployment_name="engram", build_id=version("engram-memory"))
+    return WorkerDeploymentConfig(version=release, use_worker_versioning=False)
 
 
 def _let_late_cancellations_pass() -> None:

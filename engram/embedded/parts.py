@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
@@ -82,7 +86,7 @@ async def start_parts(
         scrubber=scrubber,
     )
     stack.push_async_callback(engine.close)
-    await stack.enter_async_context(_serving(engine, folder, settings))
+    await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
 
 
@@ -135,13 +139,87 @@ async def _flushing(repository: MemoryRepository, settings: Settings) -> AsyncIt
             await flushing
 
 
-@asynccontextmanager
-async def _serving(
-    engine: MemoryEngine, folder: DataFolder, settings: Settings
-) -> AsyncIterator[None]:
-    """Answer processes that attach."""
-    with needs_extra("embedded"):
-        from engram.server.run import serve_on_socket  # noqa: PLC0415 - an optional part
+# --- answering processes that attach
 
-    async with serve_on_socket(engine, folder.socket, settings=settings):
-        yield
+_WAITING = 128
+
+
+@asynccontextmanager
+async def serve_on_socket(
+    engine: MemoryEngine, path: Path, *, settings: Settings | None = None
+) -> AsyncIterator[None]:
+    """Answer other processes of this user while the block runs.
+
+    What answers is loaded when the first of them asks: most programs stay alone in their
+    folder, and it would be a quarter of what they start. The caller owns the data folder,
+    so a socket that lies there is a dead one's. Requests that still run at the end get a
+    few seconds.
+
+    Args:
+        engine: What answers.
+        path: The socket, mode 0600.
+        settings: Limits on what is accepted; from the environment when absent.
+
+    Raises:
+        OSError: the socket cannot be made.
+        EmbeddedPartMissing: a package of the extra ``embedded`` is missing.
+    """
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            with needs_extra("embedded"):
+                raise ModuleNotFoundError(name=package)
+    leaving = asyncio.Event()
+    with _listening(path) as listener:
+        serving = asyncio.create_task(_answer_when_asked(engine, listener, settings, leaving))
+        try:
+            yield
+        finally:
+            leaving.set()
+            await serving
+
+
+async def _answer_when_asked(
+    engine: MemoryEngine,
+    listener: socket.socket,
+    settings: Settings | None,
+    leaving: asyncio.Event,
+) -> None:
+    try:
+        if not await _is_asked(listener, leaving):
+            return
+        run = await asyncio.to_thread(import_module, "engram.server.run")
+        async with run.serve_owner(engine, listener, settings=settings):
+            await leaving.wait()
+    except Exception:
+        _log.exception("other processes can no longer attach")
+        raise
+
+
+async def _is_asked(listener: socket.socket, leaving: asyncio.Event) -> bool:
+    """Wait until somebody connects; False if the owner leaves before."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(listener, asked.set)
+    waiting = [asyncio.create_task(event.wait()) for event in (asked, leaving)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(listener)
+        for task in waiting:
+            task.cancel()
+    return asked.is_set()
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        try:
+            # Before anybody listens: until then a connection is refused.
+            path.chmod(0o600)
+            listener.listen(_WAITING)
+            listener.setblocking(False)
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)

@@ -6,13 +6,15 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from functools import cache
 from importlib.metadata import version
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from fastapi import Depends, FastAPI, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, create_model
+from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
 from engram.domain.access import Access
@@ -118,9 +120,17 @@ PLACES: Final[dict[str, Any]] = {
 
 def add_routes(app: FastAPI) -> None:
     """Offer everything that is asked of one user's memory."""
+    app.router.routes.extend(_routes())
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    # What differs between applications lies in their state; building the routes takes longer
+    # than all else about an application.
+    router = APIRouter(route_class=GuardedRoute)
     for operation in OPERATIONS:
         name = operation.name.replace("-", "_")
-        app.add_api_route(
+        router.add_api_route(
             address_of(operation),
             _route(operation),
             methods=[operation.http.method],
@@ -132,6 +142,7 @@ def add_routes(app: FastAPI) -> None:
             response_model=operation.answer,
             openapi_extra=takes(operation.access),
         )
+    return tuple(router.routes)
 
 
 def address_of(operation: Operation[Any, Any]) -> str:

@@ -7,7 +7,6 @@ import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from pathlib import Path
 
 import structlog
 import uvicorn
@@ -80,26 +79,24 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serve_on_socket(
-    engine: MemoryEngine, path: Path, *, settings: Settings | None = None
+async def serve_owner(
+    engine: MemoryEngine, listener: socket.socket, *, settings: Settings | None = None
 ) -> AsyncIterator[None]:
     """Answer other processes of this user while the block runs.
 
-    The caller owns the data folder, so a socket that lies there is a dead one's.
     Requests that still run at the end get a few seconds.
 
     Args:
         engine: What answers.
-        path: The socket, mode 0600.
+        listener: A socket that only this user can connect to.
         settings: Limits on what is accepted; from the environment when absent.
-
-    Raises:
-        OSError: the socket cannot be made.
     """
-    app = create_app(lambda: engine, admission=OwnerOnly(), settings=settings)
-    with _bound(path) as listener:
-        async with _answering(app, listener):
-            yield
+    # In a thread: the caller's loop has a memory to run meanwhile.
+    app = await asyncio.to_thread(
+        create_app, lambda: engine, admission=OwnerOnly(), settings=settings
+    )
+    async with _answering(app, listener):
+        yield
 
 
 @contextmanager
@@ -242,17 +239,3 @@ def _no_address(host: str) -> InvalidSettings:
         f"ENGRAM_HTTP_HOST is {host}, which is no address of this machine.",
         allowed="127.0.0.1, 0.0.0.0 for all addresses, or one that this machine has",
     )
-
-
-@contextmanager
-def _bound(path: Path) -> Iterator[socket.socket]:
-    path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
-        try:
-            # Before anybody listens: until then a connection is refused.
-            path.chmod(0o600)
-            listener.setblocking(False)
-            yield listener
-        finally:
-            path.unlink(missing_ok=True)

@@ -26,6 +26,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedded.folder import DataFolder
 from engram.embedded.open import own_or_attach
+from engram.embedded.parts import serve_on_socket
 from engram.errors import (
     ConflictingMessage,
     DataFolderInUse,
@@ -67,7 +68,7 @@ from engram.recall.request import RecallRequest
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, new_key
 from engram.server.middleware import OwnerOnly
-from engram.server.run import public_app, serve_on_socket, serve_publicly
+from engram.server.run import public_app, serve_publicly
 from engram.settings import Settings
 from engram.system import new_secret, system_clock
 from tests.support.fake_engine import MOMENT, FakeEngine

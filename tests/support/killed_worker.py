@@ -14,8 +14,8 @@ from pathlib import Path
 
 from engram.agents.models import make_model
 from engram.client.local import direct_engine
+from engram.embedded.parts import serve_on_socket
 from engram.embedding.embedder import make_embedder
-from engram.server.run import serve_on_socket
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.system import new_id, system_clock
