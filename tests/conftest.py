@@ -98,7 +98,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Tests mostly wait for servers: more of them at once than there are cores."""
-    return 1 + len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
+    return 2 + len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
 
 
 @pytest.fixture(autouse=True)
