@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
+import structlog
 from pydantic import ValidationError
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
@@ -38,7 +39,7 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
 from engram.language.dates import start_date_of
-from engram.language.statements.clauses import Sentence
+from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -70,6 +71,10 @@ _NO_NAMES = frozenset(
      "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
 _SINCE = re.compile(r"\bsince\b", re.I)
+# Not checked where it is made, but by :func:`_fits`: what one turn makes too long for a
+# statement ends that statement, and not the batch.
+_PROPOSED: Final = StatedKnowledge.model_construct
+_log = structlog.get_logger("engram.agents")
 
 
 def from_statement(
@@ -80,7 +85,7 @@ def from_statement(
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
     entities = _NAME.findall(thing.phrase)
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
         quotes=_quotes(turn, stated.sentence),
@@ -115,7 +120,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
     content = " ".join(retold(part, who) for part in note.clause.split(BETWEEN))
     if note.category is Category.CORRECTION:
         content = f"{who} corrected: {content[:1].lower()}{content[1:]}"
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=content,
         quotes=_quotes(turn, note.sentence),
@@ -135,7 +140,7 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     who = _who(turn)
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
-    yield StatedKnowledge(
+    yield _PROPOSED(
         sources=[turn.alias],
         content=f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
@@ -172,7 +177,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
 def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
     """That something was done as promised, whichever turn promised it."""
     done = in_third_person(what)
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=f"{_who(turn)} kept their promise to {done}.",
         quotes=_quotes(turn, where),
@@ -195,7 +200,7 @@ def _who(turn: TurnView) -> str:
 
 def _quotes(turn: TurnView, where: Sentence) -> list[str]:
     """The words of the turn, as they stand there."""
-    words = turn.content[where.start : where.start + len(where.text)].strip()
+    words = verbatim(turn.content, where)
     return [words[:_LONGEST_QUOTE].strip()] if words else []
 
 
@@ -223,11 +228,21 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if before is not None and before.role == "assistant":
                 found += _confirmed(before, own)
         before = turn
-    kept_ones = found[:MAX_STATEMENTS]
-    return ExtractionAnswer(
-        reasoning=f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule.",
-        statements=kept_ones,
-    )
+    fitting = [one for one in found if _fits(one)]
+    kept_ones = fitting[:MAX_STATEMENTS]
+    reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
+    if dropped := len(found) - len(fitting):
+        _log.info("statements left out: longer than one may be", count=dropped)
+        reasoning = f"{reasoning} Left out, because too long: {dropped}."
+    return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
+
+
+def _fits(stated: StatedKnowledge) -> bool:
+    try:
+        StatedKnowledge.model_validate(stated.model_dump())
+    except ValidationError:
+        return False
+    return True
 
 
 def _speaks_for_itself(turn: TurnView) -> bool:
