@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Final
 
@@ -35,9 +39,12 @@ from engram.agents.requests import (
     TurnView,
     read_prompt,
 )
+from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
+from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
@@ -396,7 +403,7 @@ class RulesModel(Model):
         _, parameters = self.prepare_request(model_settings, model_request_parameters)
         if not parameters.output_tools:
             raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
-        answer = _answer(_prompt(messages))
+        answer = await _answered(_prompt(messages))
         call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
         return ModelResponse(parts=[call], model_name=self.model_name, usage=RequestUsage())
 
@@ -409,6 +416,63 @@ def _prompt(messages: list[ModelMessage]) -> str:
             if isinstance(part, UserPromptPart) and isinstance(part.content, str):
                 return part.content
     raise UnexpectedModelBehavior("The rules were given no request.")
+
+
+# Which process reads what is too long to be read here.
+_ASIDE: ContextVar[ProcessAside | None] = ContextVar("rules_aside", default=None)
+# Up to here a thread does: a batch of ordinary turns is no reason to start a process.
+_READ_IN_A_THREAD: Final = 4 * READ_HERE
+
+
+@contextmanager
+def reading_aside(aside: ProcessAside | None) -> Iterator[None]:
+    """Within it, the rules read long requests in that process."""
+    before = _ASIDE.set(aside)
+    try:
+        yield
+    finally:
+        _ASIDE.reset(before)
+
+
+async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
+    """The answer, wherever it is worked out.
+
+    Raises:
+        ModelRejected: the rules gave up on it, and would again; less of it may do.
+    """
+    aside = _ASIDE.get()
+    try:
+        if len(prompt) <= READ_HERE:
+            return _answer(prompt)
+        if aside is None or len(prompt) <= _READ_IN_A_THREAD:
+            return await asyncio.to_thread(_answer, prompt)
+        found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
+    except UnexpectedModelBehavior:
+        raise
+    except CallTookTooLong:
+        raise _given_up(TOO_COSTLY) from None
+    except CallFailed as error:
+        raise _given_up(FAILED, kind=error.kind) from None
+    except Exception as error:  # noqa: BLE001 - rules answer alike to the same request, always
+        raise _given_up(FAILED, kind=type(error).__name__) from None
+    return found
+
+
+def _given_up(why: str, *, kind: str | None = None) -> ModelRejected:
+    _log.warning("the language rules gave up on a request", why=why, kind=kind)
+    return ModelRejected(
+        "The language rules gave up on these turns.",
+        hint="They are read again one by one; the worker's log says why.",
+        details={"refused": "request", "why": why},
+    )
+
+
+def load() -> None:
+    """Compile what the rules consist of, by reading a little of each kind."""
+    said = datetime(2000, 1, 1, tzinfo=UTC)
+    text = "I live in Oslo, and I like tea. My sister Ann works there. I'm sorry, I meant Rome."
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=said, content=text)
+    extract(ExtractionRequest(turns=(turn,)))
 
 
 def _answer(prompt: str) -> ExtractionAnswer | LinkingAnswer:

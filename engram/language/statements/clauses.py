@@ -53,7 +53,7 @@ _DECLARES = re.compile(r"(?:[\w ]{1,30}:\s*)?(?:i|i'm|i've|my|we|we're|we've|our
 # no more of them where somebody talks. What is longer is a list or a paste, and a pattern that
 # looks back and forth within a sentence never has more than this before it.
 _MOST_SENTENCES = 400
-_LONGEST = 500
+LONGEST_SENTENCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ def _sentences(text: str) -> Iterator[Sentence]:
 
 def _within_reason(sentence: str) -> str:
     """As much of it as is read, up to the end of a word."""
-    if len(sentence) <= _LONGEST:
+    if len(sentence) <= LONGEST_SENTENCE:
         return sentence
-    return sentence[:_LONGEST].rpartition(" ")[0].rstrip() or sentence[:_LONGEST]
+    return sentence[:LONGEST_SENTENCE].rpartition(" ")[0].rstrip() or sentence[:LONGEST_SENTENCE]
 
 
 def masked(text: str) -> str:
