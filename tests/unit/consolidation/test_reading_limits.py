@@ -88,7 +88,7 @@ async def kept(
     (outcome,) = await store.store(request)
     page = await repository.scroll(request.scope, MemoryType.EPISODIC)
     episodes = sorted((m for m in page.memories if isinstance(m, Episode)), key=lambda e: e.id)
-    by_id = {e.id: e.unread and e.unread.rules for e in episodes}
+    by_id = {e.id: e.unread.rules if e.unread else None for e in episodes}
     return outcome, [by_id[turn.episode_id] for turn in outcome.turns]
 
 

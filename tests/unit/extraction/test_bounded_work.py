@@ -96,7 +96,8 @@ def growth(one: Read, *, whole: bool, chance: random.Random, tries: int) -> list
     def read(text: str) -> object:
         if whole:
             return sum(1 for _ in one.pattern.finditer(text))
-        return in_sentences(one.pattern, text)
+        in_sentences(one.pattern, text)
+        return None
 
     for _ in range(tries):
         pump = chance.choice((chance.choice(own), drawn(chance, 100).pumps[0]))
