@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations
 from typing import Final
 
@@ -441,6 +442,9 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
         ModelRejected: the rules gave up on it, and would again; less of it may do.
     """
     aside = _ASIDE.get()
+    if not load.cache_info().currsize:
+        # Compiling takes seconds, once in the life of a process.
+        await asyncio.to_thread(load)
     try:
         if len(prompt) <= READ_HERE:
             return _answer(prompt)
@@ -467,6 +471,7 @@ def _given_up(why: str, *, kind: str | None = None) -> ModelRejected:
     )
 
 
+@cache
 def load() -> None:
     """Compile what the rules consist of, by reading a little of each kind."""
     said = datetime(2000, 1, 1, tzinfo=UTC)
