@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 import structlog
 from temporalio import activity
@@ -51,6 +53,7 @@ from engram.domain.memories import (
     MemoryType,
     Provenance,
     SemanticMemory,
+    Unread,
 )
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
@@ -114,8 +117,8 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
                 limit=min(_PAGE, most - len(episodes)),
                 cursor=cursor,
             )
-            found = (m for m in page.memories if isinstance(m, Episode))
-            episodes += [episode for episode in found if episode.id not in skip]
+            found = (m for m in page.memories if isinstance(m, Episode) and m.id not in skip)
+            episodes += [e for e in found if request.asked or not _waits(e, request.now)]
             cursor = page.cursor
             if cursor is None:
                 break
@@ -143,7 +146,8 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
                 instructions_version=request.use.instructions_version,
             ),
         )
-        return reconcile(request.statements, known, circumstances, quoted)
+        # Compares each with each, and looks for words to keep: not while others wait.
+        return await asyncio.to_thread(reconcile, request.statements, known, circumstances, quoted)
 
     @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
     async def write_plan(self, request: PlanInput) -> PlanOutput:
@@ -159,7 +163,10 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
 
     @activity.defn(name=names.MARK_CONSOLIDATED_ACTIVITY)
     async def mark_consolidated(self, request: MarkConsolidatedInput) -> MarkConsolidatedOutput:
-        """Note on episodes that they were consolidated; an attempt that is repeated counts all."""
+        """Note on episodes that they were consolidated, or that reading them was refused.
+
+        An attempt that is repeated counts all.
+        """
         before: set[str] = set()
 
         def change(memory: AnyMemory) -> AnyMemory | None:
@@ -170,7 +177,10 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
                 if memory.consolidated_at == request.now:
                     before.add(memory.id)
                 return None
-            return memory.model_copy(update={"consolidated_at": request.now})
+            after = _refused(memory, request) if request.refused else _read(memory, request.now)
+            if after is None:
+                before.add(memory.id)
+            return after
 
         async with heartbeating():
             updated = await update_memories(
@@ -182,6 +192,42 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
                 types=_EPISODIC,
             )
         return MarkConsolidatedOutput(marked=len(updated.changed | before))
+
+
+# After the first refusal, and twice as long after each further one; then only when asked.
+_FIRST_WAIT = timedelta(hours=1)
+_MOST_REFUSALS = 10
+
+
+def _waits(episode: Episode, now: datetime) -> bool:
+    """Whether a turn that was refused is left out for now."""
+    unread = episode.unread
+    if unread is None or not unread.refusals:
+        return False
+    return unread.until is None or now < unread.until
+
+
+def _read(episode: Episode, now: datetime) -> Episode:
+    rules = None if episode.unread is None else episode.unread.rules
+    unread = None if rules is None else Unread(rules=rules)
+    return episode.model_copy(update={"consolidated_at": now, "unread": unread})
+
+
+def _refused(episode: Episode, request: MarkConsolidatedInput) -> Episode | None:
+    """The turn with one more refusal; None where an earlier attempt of this call noted it."""
+    unread = episode.unread or Unread()
+    if unread.at == request.now:
+        return None
+    refusals = unread.refusals + 1
+    wait: int = 2 ** (refusals - 1)
+    again = refusals < _MOST_REFUSALS
+    counted = {
+        "refusals": refusals,
+        "because": request.refused,
+        "at": request.now,
+        "until": request.now + _FIRST_WAIT * wait if again else None,
+    }
+    return episode.model_copy(update={"unread": unread.model_copy(update=counted)})
 
 
 class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):

@@ -63,15 +63,26 @@ _log = structlog.get_logger("engram.activities")
 _OF_THE_ASKER = (InvalidInput, MemoryNotFound, ConflictingMessage)
 
 
-def to_application_error(error: EngramError) -> ApplicationError:
-    """The Temporal failure for a typed error: its code as type, its data as details."""
+# An input that raises raises again; three times tell that from what passes.
+_MOST_UNFORESEEN = 3
+
+
+def to_application_error(error: EngramError, *, attempt: int = 1) -> ApplicationError:
+    """The Temporal failure for a typed error: its code as type, its data as details.
+
+    Args:
+        error: What went wrong.
+        attempt: The number of the attempt that it ended, from 1; what nobody has foreseen is
+            tried three times.
+    """
+    hopeless = isinstance(error, UnforeseenFailure) and attempt >= _MOST_UNFORESEEN
     wait = error.retry_after if isinstance(error, ModelUnavailable) else None
     benign = isinstance(error, _OF_THE_ASKER)
     return ApplicationError(
         str(error),
         error.as_dict(),
         type=error.code,
-        non_retryable=not error.retryable,
+        non_retryable=hopeless or not error.retryable,
         next_retry_delay=timedelta(seconds=wait) if wait is not None else None,
         category=ApplicationErrorCategory.BENIGN
         if benign
@@ -104,11 +115,13 @@ class _TypedErrors(ActivityInboundInterceptor):
         except EngramError as error:
             # Without its cause: an engine's own message can quote what was stored, and
             # Temporal keeps every message of the chain.
-            raise to_application_error(error) from None
+            raise to_application_error(error, attempt=activity.info().attempt) from None
         except (ApplicationError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - translated, logged and raised again
-            raise to_application_error(unforeseen(error, activity.info().activity_type)) from None
+            info = activity.info()
+            failure = unforeseen(error, info.activity_type)
+            raise to_application_error(failure, attempt=info.attempt) from None
 
 
 # --- what a step asked of models, carried from attempt to attempt so that failed ones count

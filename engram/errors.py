@@ -292,7 +292,7 @@ class MemoryClosed(EngramError):
 
 
 class UnforeseenFailure(EngramError):
-    """Something failed in a way nobody has typed; it is retried, because it may be passing."""
+    """Something failed in a way nobody has typed; it is tried three times: it may pass."""
 
     code = "unforeseen"
     retryable = True

@@ -139,7 +139,9 @@ class ConsolidationWorkflow:
         self._state = with_endings(self._state, served, CLOSING_REASONS)
         self._enter("consolidating")
         reasons = ", ".join(dict.fromkeys(request.reason for request in served)) or "started"
-        work = ConsolidationPass(self._state, reasons, self._describe, self._must_stop)
+        work = ConsolidationPass(
+            self._state, reasons, self._describe, self._must_stop, asked=bool(self._waiters)
+        )
         report = await work.run(linking=linking)
         failure = work.stopped_by
         self._state = work.state.model_copy(

@@ -294,6 +294,8 @@ _LINK_CHUNK = 20
 _MOST_UNLINKED = 400
 # A marker that runs of before the first release have in their histories; it goes with the next.
 _IN_SPITE_OF_MODELS = "digests-in-spite-of-models"
+# Runs of before only remember for themselves which turns they left out.
+_REFUSED_WAIT = "refused-turns-wait"
 
 
 class ConsolidationPass:
@@ -304,6 +306,7 @@ class ConsolidationPass:
         reason: Why it runs, for the Temporal UI.
         describe: Told what is being done.
         must_stop: Whether the pass has to end before its next batch.
+        asked: Whether somebody waits for it.
 
     Attributes:
         state: As the pass leaves it.
@@ -317,7 +320,10 @@ class ConsolidationPass:
         reason: str,
         describe: Callable[[str], None],
         must_stop: Callable[[], bool],
+        *,
+        asked: bool,
     ) -> None:
+        self._asked = asked
         self.state = state
         self.stopped_by: Failure | None = None
         self.ended_early = False
@@ -359,7 +365,7 @@ class ConsolidationPass:
     async def _consolidate(self) -> None:
         more = True
         while more:
-            due = await self._calls.select_due(self.state.refused, self._reason)
+            due = await self._calls.select_due(self.state.refused, self._reason, asked=self._asked)
             for number, batch in enumerate(due.batches, start=1):
                 if self._must_stop():
                     self.ended_early = True
@@ -383,7 +389,7 @@ class ConsolidationPass:
             try:
                 further = await self._read(part)
             except ActivityError as error:
-                further = self._refused(part, self._going_on_after(error))
+                further = await self._refused(part, self._going_on_after(error))
             waiting = [*further, *waiting]
         self._refusals.batches += not frozenset(self.state.refused).isdisjoint(batch.episode_ids)
 
@@ -415,7 +421,7 @@ class ConsolidationPass:
         self._touched(self.state.undigested.after_reading(batch.episode_ids))
         return ()
 
-    def _refused(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
+    async def _refused(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
         """What to ask for instead: the halves of a refused batch; else it is left out."""
         if parts := self._refusals.halve(batch, failure):
             return parts
@@ -424,6 +430,8 @@ class ConsolidationPass:
         self.state = self.state.model_copy(update={"refused": refused})
         self._count(ConsolidationReport(refused=count, failures=(failure,), remaining=True))
         workflow.logger.warning("%d turns left out: %s", count, failure.code)
+        if workflow.patched(_REFUSED_WAIT):
+            await self._calls.mark_refused(batch, failure.code)
         return ()
 
     def _going_on_after(self, error: ActivityError) -> Failure:

@@ -100,7 +100,9 @@ def after_outage(number: int) -> timedelta | None:
 # A marker that runs of before the first release have in their histories; it goes with the next.
 _OUTLIVES = "consolidation-outlives-failures"
 _ASK_MODELS = frozenset({names.EXTRACT_ACTIVITY, names.LINK_ACTIVITY})
-_OF_THE_MODEL = frozenset({ModelRejected.code, ModelAnswerUnusable.code})
+_OF_WHAT_WAS_READ = frozenset(
+    {ModelRejected.code, ModelAnswerUnusable.code, UnforeseenFailure.code}
+)
 # What is wrong with the whole store is wrong for every batch.
 _OF_THE_STORE = frozenset(
     kind.code for kind in (StorageError, SchemaMismatch, WrongVectorSize, UnindexedField)
@@ -134,8 +136,8 @@ def asks_models(error: ActivityError) -> bool:
 
 
 def is_of_the_model(failure: Failure) -> bool:
-    """Whether the model turned down what it was asked: asking for less may succeed."""
-    return failure.code in _OF_THE_MODEL and is_of_the_batch(failure)
+    """Whether what was read is what failed, or turned the model off: less of it may succeed."""
+    return failure.code in _OF_WHAT_WAS_READ and is_of_the_batch(failure)
 
 
 def is_of_the_batch(failure: Failure) -> bool:
@@ -316,8 +318,10 @@ class ActivityCalls:
     policy: ConsolidationPolicy
     population: Population = Population.REAL
 
-    async def select_due(self, skip: tuple[str, ...], reason: str) -> SelectDueOutput:
-        """Which episodes are due, without those to skip."""
+    async def select_due(
+        self, skip: tuple[str, ...], reason: str, *, asked: bool
+    ) -> SelectDueOutput:
+        """Which episodes are due, without those to skip; refused ones too if somebody asks."""
         return await self._store(
             ConsolidationStoreActivities.select_due,
             SelectDueInput(
@@ -326,6 +330,7 @@ class ActivityCalls:
                 policy=self.policy,
                 population=self.population,
                 skip=skip,
+                asked=asked,
             ),
             f"which turns are due ({reason})",
         )
@@ -390,6 +395,19 @@ class ActivityCalls:
                 scope=self.scope, now=workflow.now(), episode_ids=batch.episode_ids
             ),
             f"{len(batch.episode_ids)} turns are consolidated",
+        )
+
+    async def mark_refused(self, batch: EpisodeBatch, because: str) -> MarkConsolidatedOutput:
+        """Note that a batch was left out, so that it is not read again with each pass."""
+        return await self._store(
+            ConsolidationStoreActivities.mark_consolidated,
+            MarkConsolidatedInput(
+                scope=self.scope,
+                now=workflow.now(),
+                episode_ids=batch.episode_ids,
+                refused=because,
+            ),
+            f"{len(batch.episode_ids)} turns are left out: {because}",
         )
 
     async def link(

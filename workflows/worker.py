@@ -26,7 +26,10 @@ from engram.activities.runtime import TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
+from engram.agents.rules_model import load as load_rules
+from engram.aside import ProcessAside
 from engram.consolidation.forgetting import Forgetter
+from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
 from engram.digests.stage import Digests
 from engram.language.extractor import Extractor
@@ -91,8 +94,9 @@ async def running_workers(
     ``model_requests_per_second`` allows over all workers together.
     """
     _let_late_cancellations_pass()
+    aside = ProcessAside(SECONDS, load=load_rules)
     sessions = SessionActivitiesImpl(
-        TurnStore(repository, embedder, Extractor(settings), new_write_id),
+        TurnStore(repository, embedder, Extractor(settings), new_write_id, aside),
         WorkflowGateway(client, settings).request_consolidation,
     )
     erasing = ErasureActivitiesImpl(client, repository)
@@ -101,9 +105,10 @@ async def running_workers(
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
     digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
     thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+        repository, embedder, ExtractionAgent(model, aside), LinkingAgent(model)
     )
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         importing = ImportActivitiesImpl(
             TurnImporter(repository, embedder, preparer, new_write_id),

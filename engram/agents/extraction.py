@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from engram.agents.requests import (
     TurnView,
     as_prompt,
 )
+from engram.agents.rules_model import reading_aside
+from engram.aside import ProcessAside
 from engram.consolidation.keep import holds_artifacts
 from engram.consolidation.verify import holds
 from engram.contracts.consolidation import ExtractOutput
@@ -208,10 +211,12 @@ class ExtractionAgent:
 
     Args:
         model: Any Pydantic AI model; see :func:`engram.agents.models.make_model`.
+        aside: Where rules read long turns, should they be the model.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, aside: ProcessAside | None = None) -> None:
         self._model = model
+        self._aside = aside
         self._agent: Agent[_Turns, ExtractionAnswer] = Agent(
             metered(model),
             name="engram-extraction",
@@ -240,14 +245,19 @@ class ExtractionAgent:
         request = ExtractionRequest(
             turns=tuple(_view(a, e) for a, e in shown.items()), guidance=tuple(guidance)
         )
-        with provider_errors():
+        with provider_errors(), reading_aside(self._aside):
             result = await self._agent.run(as_prompt(request), deps=_Turns(shown))
-        return read(result.output, shown, kind_words()).model_copy(
-            update={
-                "use": model_use(self._model, INSTRUCTIONS_VERSION, result.usage),
-                "verbatim": tuple(e.id for e in episodes if holds_artifacts(e)),
-            }
-        )
+        # Looking each quotation up takes its time, too.
+        output, verbatim = await asyncio.to_thread(_checked, result.output, shown, episodes)
+        use = model_use(self._model, INSTRUCTIONS_VERSION, result.usage)
+        return output.model_copy(update={"use": use, "verbatim": verbatim})
+
+
+def _checked(
+    answer: ExtractionAnswer, shown: Mapping[str, Episode], episodes: Sequence[Episode]
+) -> tuple[ExtractOutput, tuple[str, ...]]:
+    verbatim = tuple(e.id for e in episodes if holds_artifacts(e))
+    return read(answer, shown, kind_words()), verbatim
 
 
 async def _true_references_only(

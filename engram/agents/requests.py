@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from engram.consolidation.decisions import Relation
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution, Slot
 from engram.domain.plan import MAX_QUOTES, MAX_STATEMENT_CHARACTERS, MAX_TAGS
+from engram.domain.turns import MAX_NAME_CHARACTERS
 
 # --- what an agent is asked: typed, and handed over as one JSON document
 #
@@ -96,7 +97,6 @@ def read_prompt(prompt: str) -> ExtractionRequest | LinkingRequest:
 MAX_STATEMENTS = 120
 MAX_LINKS = 200
 MAX_DECISIONS = 60
-_SHORT = 200
 _REASON = 300
 
 
@@ -125,13 +125,19 @@ class StatedKnowledge(_Answer):
     )
     category: Category = Category.FACT
     subject: str | None = Field(
-        default=None, max_length=_SHORT, description='"user", or the name of whom it is about.'
+        default=None,
+        max_length=MAX_NAME_CHARACTERS,
+        description='"user", or the name of whom it is about.',
     )
     predicate: str | None = Field(
-        default=None, max_length=_SHORT, description="The relation, in few words: lives in, uses."
+        default=None,
+        max_length=MAX_NAME_CHARACTERS,
+        description="The relation, in few words: lives in, uses.",
     )
     object: str | None = Field(
-        default=None, max_length=_SHORT, description="What the relation holds, without articles."
+        default=None,
+        max_length=MAX_NAME_CHARACTERS,
+        description="What the relation holds, without articles.",
     )
     holds: bool = Field(
         default=True, description="False if the turns say that this is no longer, or not, so."

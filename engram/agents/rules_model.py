@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations
 from typing import Final
 
+import structlog
 from pydantic import ValidationError
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
@@ -34,11 +40,14 @@ from engram.agents.requests import (
     TurnView,
     read_prompt,
 )
+from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
+from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
-from engram.language.statements.clauses import Sentence
+from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -70,6 +79,10 @@ _NO_NAMES = frozenset(
      "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
 _SINCE = re.compile(r"\bsince\b", re.I)
+# Not checked where it is made, but by :func:`_fits`: what one turn makes too long for a
+# statement ends that statement, and not the batch.
+_PROPOSED: Final = StatedKnowledge.model_construct
+_log = structlog.get_logger("engram.agents")
 
 
 def from_statement(
@@ -80,7 +93,7 @@ def from_statement(
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
     entities = _NAME.findall(thing.phrase)
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
         quotes=_quotes(turn, stated.sentence),
@@ -115,7 +128,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
     content = " ".join(retold(part, who) for part in note.clause.split(BETWEEN))
     if note.category is Category.CORRECTION:
         content = f"{who} corrected: {content[:1].lower()}{content[1:]}"
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=content,
         quotes=_quotes(turn, note.sentence),
@@ -135,7 +148,7 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     who = _who(turn)
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
-    yield StatedKnowledge(
+    yield _PROPOSED(
         sources=[turn.alias],
         content=f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
@@ -172,7 +185,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
 def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
     """That something was done as promised, whichever turn promised it."""
     done = in_third_person(what)
-    return StatedKnowledge(
+    return _PROPOSED(
         sources=[turn.alias],
         content=f"{_who(turn)} kept their promise to {done}.",
         quotes=_quotes(turn, where),
@@ -195,7 +208,7 @@ def _who(turn: TurnView) -> str:
 
 def _quotes(turn: TurnView, where: Sentence) -> list[str]:
     """The words of the turn, as they stand there."""
-    words = turn.content[where.start : where.start + len(where.text)].strip()
+    words = verbatim(turn.content, where)
     return [words[:_LONGEST_QUOTE].strip()] if words else []
 
 
@@ -223,11 +236,21 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if before is not None and before.role == "assistant":
                 found += _confirmed(before, own)
         before = turn
-    kept_ones = found[:MAX_STATEMENTS]
-    return ExtractionAnswer(
-        reasoning=f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule.",
-        statements=kept_ones,
-    )
+    fitting = [one for one in found if _fits(one)]
+    kept_ones = fitting[:MAX_STATEMENTS]
+    reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
+    if dropped := len(found) - len(fitting):
+        _log.info("statements left out: longer than one may be", count=dropped)
+        reasoning = f"{reasoning} Left out, because too long: {dropped}."
+    return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
+
+
+def _fits(stated: StatedKnowledge) -> bool:
+    try:
+        StatedKnowledge.model_validate(stated.model_dump())
+    except ValidationError:
+        return False
+    return True
 
 
 def _speaks_for_itself(turn: TurnView) -> bool:
@@ -381,7 +404,7 @@ class RulesModel(Model):
         _, parameters = self.prepare_request(model_settings, model_request_parameters)
         if not parameters.output_tools:
             raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
-        answer = _answer(_prompt(messages))
+        answer = await _answered(_prompt(messages))
         call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
         return ModelResponse(parts=[call], model_name=self.model_name, usage=RequestUsage())
 
@@ -394,6 +417,67 @@ def _prompt(messages: list[ModelMessage]) -> str:
             if isinstance(part, UserPromptPart) and isinstance(part.content, str):
                 return part.content
     raise UnexpectedModelBehavior("The rules were given no request.")
+
+
+# Which process reads what is too long to be read here.
+_ASIDE: ContextVar[ProcessAside | None] = ContextVar("rules_aside", default=None)
+# Up to here a thread does: a batch of ordinary turns is no reason to start a process.
+_READ_IN_A_THREAD: Final = 4 * READ_HERE
+
+
+@contextmanager
+def reading_aside(aside: ProcessAside | None) -> Iterator[None]:
+    """Within it, the rules read long requests in that process."""
+    before = _ASIDE.set(aside)
+    try:
+        yield
+    finally:
+        _ASIDE.reset(before)
+
+
+async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
+    """The answer, wherever it is worked out.
+
+    Raises:
+        ModelRejected: the rules gave up on it, and would again; less of it may do.
+    """
+    aside = _ASIDE.get()
+    if not load.cache_info().currsize:
+        # Compiling takes seconds, once in the life of a process.
+        await asyncio.to_thread(load)
+    try:
+        if len(prompt) <= READ_HERE:
+            return _answer(prompt)
+        if aside is None or len(prompt) <= _READ_IN_A_THREAD:
+            return await asyncio.to_thread(_answer, prompt)
+        found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
+    except UnexpectedModelBehavior:
+        raise
+    except CallTookTooLong:
+        raise _given_up(TOO_COSTLY) from None
+    except CallFailed as error:
+        raise _given_up(FAILED, kind=error.kind) from None
+    except Exception as error:  # noqa: BLE001 - rules answer alike to the same request, always
+        raise _given_up(FAILED, kind=type(error).__name__) from None
+    return found
+
+
+def _given_up(why: str, *, kind: str | None = None) -> ModelRejected:
+    _log.warning("the language rules gave up on a request", why=why, kind=kind)
+    return ModelRejected(
+        "The language rules gave up on these turns.",
+        hint="They are read again one by one; the worker's log says why.",
+        details={"refused": "request", "why": why},
+    )
+
+
+@cache
+def load() -> None:
+    """Compile what the rules consist of, by reading a little of each kind."""
+    said = datetime(2000, 1, 1, tzinfo=UTC)
+    text = "I live in Oslo, and I like tea. My sister Ann works there. I'm sorry, I meant Rome."
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=said, content=text)
+    extract(ExtractionRequest(turns=(turn,)))
 
 
 def _answer(prompt: str) -> ExtractionAnswer | LinkingAnswer:

@@ -26,7 +26,6 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import (
     MAX_ENTITIES,
-    MAX_NAME_CHARACTERS,
     Action,
     CreateArtifact,
     LinkGraph,
@@ -38,7 +37,7 @@ from engram.domain.plan import (
     eligibility_of,
 )
 from engram.domain.scope import Scope
-from engram.domain.turns import is_first_party, without_injected_context
+from engram.domain.turns import MAX_NAME_CHARACTERS, is_first_party, without_injected_context
 
 # --- under which circumstances statements are reconciled, and what a new memory takes from them
 
@@ -164,7 +163,7 @@ ArtifactKind: TypeAlias = Literal["code", "command", "quotation", "address"]
 MOST_IN_A_TURN: Final = 8
 LONGEST: Final = 8000
 """Characters. What is longer is kept by its turn alone."""
-_FENCED = re.compile(r"^(?P<fence>```+|~~~+)[^\n`]*\n(?P<words>.*?)\n?^(?P=fence)\s*$", re.M | re.S)
+_FENCE = re.compile(r"^(?P<fence>```+|~~~+)(?P<label>[^\n`]*)$", re.M)
 _INLINE = re.compile(r"(?<!`)`(?P<words>[^`\n]{4,300})`(?!`)")
 # A program and at least one argument; a lone word in backticks is a name.
 _COMMAND = re.compile(
@@ -249,14 +248,34 @@ def artifact(one: Verbatim, episode: Episode, at: Circumstances) -> SemanticMemo
 
 def _found(text: str) -> Iterator[tuple[int, Verbatim]]:
     rest = text
-    for match in _FENCED.finditer(text):
-        yield match.start(), Verbatim(match["words"], "code")
+    for start, end, words in _fenced(text):
+        yield start, Verbatim(words, "code")
         # What stands in a fence is looked at once.
-        rest = _blank(rest, match.start(), match.end())
+        rest = _blank(rest, start, end)
     for match in _INLINE.finditer(rest):
         if _COMMAND.fullmatch(match["words"]):
             yield match.start(), Verbatim(match["words"], "command")
     yield from _plain(rest)
+
+
+def _fenced(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where fences begin and end, and the lines between; one that is never closed is none."""
+    lines = list(_FENCE.finditer(text))
+    closing: dict[str, list[re.Match[str]]] = {}
+    for line in reversed(lines):
+        if not line["label"].strip():
+            closing.setdefault(line["fence"], []).append(line)
+    end = 0
+    for opening in lines:
+        if opening.start() < end:
+            continue
+        ends = closing.get(opening["fence"], [])
+        while ends and ends[-1].start() <= opening.start():
+            ends.pop()
+        if ends:
+            end = ends[-1].end()
+            words = text[opening.end() + 1 : ends[-1].start()]
+            yield opening.start(), end, words.removesuffix("\n")
 
 
 def _plain(text: str) -> Iterable[tuple[int, Verbatim]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from engram.aside import ProcessAside
 from engram.consolidation.findings import FindingsStore
+from engram.consolidation.reading import TurnReader
 from engram.contracts.session import (
     AcceptedTurn,
     CallOutcome,
@@ -13,12 +15,14 @@ from engram.contracts.session import (
     StoredTurn,
     StoreTurnsInput,
 )
+from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
-from engram.domain.memories import Episode, MemoryType, Provenance
+from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, Unread
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, StorageUnavailable
+from engram.language.found import Extraction
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
-from engram.storage.updates import episodes_by_id
+from engram.storage.updates import episodes_by_id, update_memories
 
 # --- what was said just before a turn: a turn is found by those words too, not only by its own
 
@@ -96,6 +100,7 @@ class TurnStore:
         embedder: Gives them their vectors.
         extractor: Finds pattern facts, negations and the signal of a turn.
         new_write_id: Gives a fresh id for each write.
+        aside: Where long turns are read; None: here as well.
     """
 
     def __init__(
@@ -104,10 +109,11 @@ class TurnStore:
         embedder: Embedder,
         extractor: TurnExtractor,
         new_write_id: Callable[[], str],
+        aside: ProcessAside | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
-        self._extractor = extractor
+        self._reader = TurnReader(extractor, aside)
         self._new_write_id = new_write_id
         self._findings = FindingsStore(repository, embedder, new_write_id)
 
@@ -206,10 +212,8 @@ class TurnStore:
         # Derived from what is stored, not from what was sent: a turn sent
         # again without a timestamp must give its first receipt.
         kept = [stored[proposed.id] for _, proposed in accepted]
-        extracted = [
-            self._extractor.extract(one.content, one.role, one.speaker, one.timestamp)
-            for one in kept
-        ]
+        extracted = [await self._read(one) for one in kept]
+        await self._mark_unread(request, kept, extracted)
         deriving = [n for n, (call, _) in enumerate(accepted) if request.calls[call].extract_facts]
         ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
         found = dict(zip(deriving, ids, strict=True))
@@ -227,6 +231,38 @@ class TurnStore:
             )
             receipts.append((call, receipt))
         return receipts
+
+    async def _read(self, episode: Episode) -> Extraction:
+        """What the rules find in a turn, or that they gave up on it: then they did for good."""
+        if episode.unread is not None and episode.unread.rules is not None:
+            return Extraction(signal=Signal.LOW, unread=episode.unread.rules)
+        return await self._reader.read(
+            episode.content, episode.role, episode.speaker, episode.timestamp
+        )
+
+    async def _mark_unread(
+        self, request: StoreTurnsInput, kept: Sequence[Episode], extracted: Sequence[Extraction]
+    ) -> None:
+        why = {
+            one.id: found.unread
+            for one, found in zip(kept, extracted, strict=True)
+            if found.unread is not None and one.unread is None
+        }
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Episode) or memory.unread is not None:
+                return None
+            return memory.model_copy(update={"unread": Unread(rules=why[memory.id])})
+
+        if why:
+            await update_memories(
+                self._repository,
+                request.scope,
+                why,
+                change,
+                new_write_id=self._new_write_id,
+                types=(MemoryType.EPISODIC,),
+            )
 
 
 def _conflict(episode: Episode) -> ConflictingMessage:

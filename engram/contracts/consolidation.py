@@ -337,11 +337,15 @@ class SelectDueInput(TimedMessage):
     Attributes:
         population: Test episodes, or all others.
         skip: Episodes to leave out.
+        asked: Whether somebody waits for the pass. Else what earlier passes refused is left
+            out for a while, longer each time.
     """
 
     policy: ConsolidationPolicy
     population: Population = Population.REAL
     skip: tuple[str, ...] = ()
+    # Inputs of before read everything that is due.
+    asked: bool = True
 
 
 class EpisodeBatch(Message):
@@ -423,9 +427,15 @@ class PlanOutput(Message):
 
 
 class MarkConsolidatedInput(TimedMessage):
-    """Input of the marking activity."""
+    """Input of the marking activity.
+
+    Attributes:
+        refused: The error code of what failed when they were read: they are then marked as
+            left out, not as consolidated.
+    """
 
     episode_ids: tuple[str, ...]
+    refused: str | None = None
 
 
 class MarkConsolidatedOutput(Message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
@@ -224,8 +225,11 @@ class BoxWriter:
             for box in (*([before] if before else []), *late.boxes):
                 linked += await self._link(composer, box)
             why = SealReason.ENDED if ended and not more else None
-            cut = segment((_said(e) for e in tail), policy, ended=why)
-            cut += segment((_said(e) for e in late.turns), policy, ended=SealReason.LATE)
+            # Reads every word of them: not while others wait.
+            cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
+            cut += await asyncio.to_thread(
+                segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
+            )
             for run in cut:
                 if run.sealed is not None:
                     sealed = await self._store(composer, session_id, run, policy)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from engram.digests.names import (
@@ -23,6 +24,7 @@ from engram.digests.names import (
 from engram.domain.digests import EntityKind, Equation, Mention
 from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import USER, held_predicate
+from engram.language.text import collapsed
 
 # --- phrases that tell about names. In them ``<1>``, ``<2>`` stand for names; see ``clues``
 #
@@ -154,7 +156,7 @@ PERSON_AFTER: Final = re.compile(
     re.IGNORECASE,
 )
 
-MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 PHONE: Final = re.compile(r"(?<![\w.])\+?\d[\d\s().-]{6,}\d(?!\w)")
 
 
@@ -167,6 +169,8 @@ _LOWER_NAME = re.compile(r"\s*([a-z][a-z'’-]+)\s+(?:is|was|has|said|says|wants
 _ENDS = re.compile(r"[.!?]\s")
 _SHARED = re.compile(r"\b(?:share|shared|both|reception|switchboard|front desk|family)\b", re.I)
 _MOST_NAMES = 60
+# What tells about a name stands near it: so far before and after it is looked.
+_NEAR = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,8 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEv
         source_id: Which episode or memory it is.
         speaker: Who says it, where that is known by name.
     """
-    found = _placed(text, names_in(text))[:_MOST_NAMES]
+    text = collapsed(text).text
+    found = _placed(text, islice(names_in(text), _MOST_NAMES))
     marked = _marked(text, found)
     reached = _identifiers(text, found)
     others = _others(marked, found)
@@ -205,11 +210,11 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEv
     return MentionEvidence(tuple(mentions), tuple(_equations(marked, found, source_id)))
 
 
-def _placed(text: str, found: Sequence[Found]) -> list[Found]:
+def _placed(text: str, found: Iterable[Found]) -> list[Found]:
     """With "Cambridge, England" and "the Amazon river" as one name each."""
     joined: list[Found] = []
     for one in found:
-        noun = _NOUN_AFTER.match(text[one.end :])
+        noun = _NOUN_AFTER.match(_after(text, one))
         if noun and noun.group(1) in NAMING_NOUNS:
             end = one.end + noun.end()
             one = Found(text[one.start : end], one.start, end, one.prefix)  # noqa: PLW2901 - the same name, to its end
@@ -243,8 +248,8 @@ def _marked(text: str, found: Sequence[Found]) -> str:
 def _mention(
     text: str, one: Found, source_id: str, identifiers: tuple[str, ...], *, another: bool
 ) -> Mention:
-    before, after = text[: one.start], text[one.end :]
-    role = _role(one, before, after)
+    after = _after(text, one)
+    role = _role(one, _before(text, one), after)
     return Mention(
         name=one.name,
         kind=_kind(text, one, role),
@@ -255,11 +260,19 @@ def _mention(
     )
 
 
+def _before(text: str, one: Found) -> str:
+    return text[max(0, one.start - _NEAR) : one.start]
+
+
+def _after(text: str, one: Found) -> str:
+    return text[one.end : one.end + _NEAR]
+
+
 def _role(one: Found, before: str, after: str) -> str:
     if one.prefix in FAMILY_TITLES:
         return ROLES.get(one.prefix, one.prefix)
     match = ROLE_BEFORE.search(before) or ROLE_AFTER.match(after)
-    return ROLES[match.group("role").casefold()] if match else ""
+    return ROLES.get(match.group("role").casefold(), "") if match else ""
 
 
 def _where(after: str) -> str:
@@ -276,21 +289,21 @@ def _kind(text: str, one: Found, role: str) -> EntityKind:
         return EntityKind.PERSON
     if "," in one.name:
         return EntityKind.PLACE
-    noun_before = _NOUN_BEFORE.search(text[: one.start])
+    noun_before = _NOUN_BEFORE.search(_before(text, one))
     if noun_before and noun_before.group(1) in KIND_OF_NOUN:
         return KIND_OF_NOUN[noun_before.group(1)]
     return _kind_before(text, one) or _kind_after(text, one)
 
 
 def _kind_before(text: str, one: Found) -> EntityKind | None:
-    before = text[: one.start]
+    before = _before(text, one)
     if text[one.end : one.end + 2] in {"'s", "’s"}:
         return None
     return next((kind for kind, phrase in KIND_BEFORE if phrase.search(before)), None)
 
 
 def _kind_after(text: str, one: Found) -> EntityKind:
-    told = PERSON_AFTER.match(text[one.end :])
+    told = PERSON_AFTER.match(_after(text, one))
     return EntityKind.PERSON if told else EntityKind.UNKNOWN
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Final
 
 from engram.domain.digests import EntityKind
@@ -171,6 +172,8 @@ GIVEN_NAMES: Final = frozenset(
 
 _TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
+_LAST_WORD = re.compile(r"(?<![\w-])([\w-]+)\s+\Z")
+_WORD_BEFORE: Final = 40
 _ABBREVIATED = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 
@@ -275,11 +278,9 @@ def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
 
 
 def _named(text: str, run: list[re.Match[str]]) -> list[Found]:
-    tokens = list(run)
+    tokens = list(dropwhile(lambda token: token.group().casefold() in STARTERS, run))
     while tokens and tokens[-1].group() in CONNECTORS:
         tokens.pop()
-    while tokens and tokens[0].group().casefold() in STARTERS:
-        tokens.pop(0)
     if not tokens or (len(tokens) == 1 and tokens[0].group().casefold() in FORMAL_TITLES):
         return []
     prefix = _word_before(text, tokens[0].start())
@@ -297,5 +298,6 @@ def _ending(word: str) -> str:
 
 
 def _word_before(text: str, start: int) -> str:
-    word = re.search(r"([\w-]+)\s+\Z", text[:start])
+    """The last word before ``start``, unless it is longer than any that tells something."""
+    word = _LAST_WORD.search(text, max(0, start - _WORD_BEFORE), start)
     return word.group(1).casefold() if word else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,6 +86,14 @@ class _Known:
         )
 
 
+def _clues(touched: Touched) -> tuple[MentionEvidence, MentionEvidence]:
+    """What the memories tell about names, and what the turns do."""
+    named = MentionEvidence()
+    for memory in touched.memories.values():
+        named = named.plus(memory_clues(memory))
+    return named, episode_clues(e for e in touched.episodes.values() if not e.is_test)
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileWriter:
     """Rebuilds profiles. Everything may run twice.
@@ -105,10 +114,8 @@ class ProfileWriter:
 
     async def _known(self, scope: Scope, touched: Touched) -> tuple[_Known, MentionEvidence]:
         """The profiles whose names could be one with those touched; the clues that are new."""
-        named = MentionEvidence()
-        for memory in touched.memories.values():
-            named = named.plus(memory_clues(memory))
-        said = episode_clues(e for e in touched.episodes.values() if not e.is_test)
+        # Reads every word of them: not while others wait.
+        named, said = await asyncio.to_thread(_clues, touched)
         words = {word for m in named.mentions for word in name_words(m.name)}
         found: dict[str, SemanticMemory] = {}
         looked: set[str] = set()

@@ -66,6 +66,31 @@ _LEADING_DOTS = re.compile(r"\A\.{2,}(?=[^.])")
 _FEET_OR_INCHES = re.compile(r"""\d['"′″]+\Z""")
 
 
+# What Unicode's Stream-Safe Text Format allows: no writing system has need of more.
+_MOST_MARKS = 30
+_MAYBE_MARKS = re.compile(rf"[^\w\s]{{{_MOST_MARKS + 1}}}")
+_JOINER = "\u034f"
+
+
+def stream_safe(text: str) -> str:
+    """``text`` with no more than 30 combining marks in a row; others are parted by a joiner.
+
+    Putting marks in order costs the square of their number, so a page of nothing else
+    must not reach ``unicodedata.normalize`` or a tokenizer as it is.
+    """
+    if text.isascii() or not _MAYBE_MARKS.search(text):
+        return text
+    parts: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MOST_MARKS:
+            parts.append(_JOINER)
+            marks = 1
+        parts.append(character)
+    return "".join(parts)
+
+
 def normalise(content: str) -> str:
     """The form under which two contents count as the same.
 
@@ -75,7 +100,8 @@ def normalise(content: str) -> str:
     ("👍", ":-)", "?!") remain different from each other and from nothing.
     """
     # Folding can undo composition ("ŉ" and the like), hence composed again.
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", content).casefold())
+    composed = unicodedata.normalize("NFC", stream_safe(content))
+    folded = unicodedata.normalize("NFC", composed.casefold())
     return " ".join(_bare(word) for word in folded.split())
 
 

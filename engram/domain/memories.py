@@ -344,8 +344,35 @@ class Memory(_Value):
         return self.content
 
 
+class Unread(BaseModel):
+    """What could not be read of a turn. The turn itself is kept, and found, like any other.
+
+    Attributes:
+        rules: Why no facts and negations were looked for: ``too_costly`` where the rules took
+            longer than they may, ``failed`` where they raised. Not tried again.
+        refusals: How often a consolidation left the turn out, because reading it failed for
+            its own sake.
+        because: The error code of the last of those.
+        at: When it happened.
+        until: A consolidation that nobody asked for leaves it out until then; None with
+            refusals: for good.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    rules: str | None = None
+    refusals: int = Field(default=0, ge=0)
+    because: str | None = None
+    at: datetime | None = None
+    until: datetime | None = None
+
+
 class Episode(Memory):
-    """A turn, verbatim. Its content and vectors are never written again."""
+    """A turn, verbatim. Its content and vectors are never written again.
+
+    Attributes:
+        unread: What could not be read of it; None where everything was.
+    """
 
     type: Literal[MemoryType.EPISODIC] = MemoryType.EPISODIC
     role: str
@@ -354,6 +381,7 @@ class Episode(Memory):
     message_id: str
     sequence: int = Field(default=0, ge=0)
     consolidated_at: datetime | None = None
+    unread: Unread | None = None
 
     @property
     def indexed_text(self) -> str:

@@ -24,7 +24,6 @@ from engram.domain.memories import (
 # --- one thing that a conversation states, before it is compared with what is known
 
 MAX_STATEMENT_CHARACTERS = 1000
-MAX_NAME_CHARACTERS = 200
 MAX_ENTITIES = 20
 MAX_TAGS = 10
 MAX_QUOTES = 5

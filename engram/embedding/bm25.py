@@ -12,6 +12,7 @@ from hashlib import blake2b
 
 import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
 
+from engram.domain.identity import stream_safe
 from engram.ports import SparseVector
 
 # --- which terms a text is found by: words of any script, and whole tokens such as "c++"
@@ -68,7 +69,7 @@ def terms_of(text: str) -> list[str]:
 def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", stream_safe(text)))
     folded = unicodedata.normalize("NFC", bare).casefold().translate(_APOSTROPHES)
     # Folding can bring back what composing took away; once more makes it stable.
     return unicodedata.normalize("NFC", folded)

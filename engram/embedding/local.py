@@ -15,6 +15,7 @@ from typing import Any
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
 from pydantic_ai.embeddings.result import EmbedInputType
 
+from engram.domain.identity import stream_safe
 from engram.errors import EmbeddedPartMissing, InvalidSettings
 
 # --- the offline default: wordllama's 256-dimensional model, inside its own wheel
@@ -138,7 +139,7 @@ def _missing() -> EmbeddedPartMissing:
 
 def _vector(inference: Any, text: str) -> list[float]:
     ids: list[int] = []
-    for window in _windows(text):
+    for window in _windows(stream_safe(text)):
         ids.extend(inference.tokenizer.encode(window, add_special_tokens=False).ids)
     # A text without any token gets the vector of the unknown token: usable, and near nothing.
     mean = inference.embedding[ids or [0]].mean(axis=0)

@@ -104,8 +104,14 @@ class FoundNegation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """All that one turn yields without a language model."""
+    """All that one turn yields without a language model.
+
+    Attributes:
+        unread: Why the rules gave up on the turn, and nothing else is known of it; None
+            where they read it.
+    """
 
     facts: tuple[PatternFact, ...] = ()
     negations: tuple[FoundNegation, ...] = ()
     signal: Signal = Signal.NONE
+    unread: str | None = None

@@ -112,8 +112,10 @@ def _tells_of_then(low: str, words: KindWords) -> bool:
         return False
     marked = [clause for clause in CLAUSE_END.split(low) if words.marker.search(clause)]
     beside = [_words(words.marker.sub(" ", clause)) for clause in marked]
+    looked_at = [clause for clause in beside if len(clause) > 1]
     # "Yesterday, ..." stands alone: its verb is in the rest of the sentence.
-    looked_at = [clause if len(clause) > 1 else spoken for clause in beside] or [spoken]
+    if len(looked_at) < len(beside) or not beside:
+        looked_at.append(spoken)
     return any(
         _is_told_as_past(clause, place, words)
         for clause in looked_at

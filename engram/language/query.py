@@ -119,7 +119,9 @@ _NUMBER_CUE = re.compile(
     re.IGNORECASE,
 )
 # A capital that does not begin a sentence, or words in quotation marks.
-_NAME_CUE = re.compile(r"(?<=[^\W\d_A-Z,;] |[a-z,;] )[A-Z][a-z]+|[\"\u201c][^\"\u201d]+[\"\u201d]")
+_NAME_CUE = re.compile(
+    r"(?<=[^\W\d_A-Z,;] |[a-z,;] )[A-Z][a-z]+|[\"\u201c][^\"\u201c\u201d]+[\"\u201d]"
+)
 _PATTERNS = {Asked.TIME: _TIME_CUE, Asked.NUMBER: _NUMBER_CUE, Asked.NAME: _NAME_CUE}
 
 

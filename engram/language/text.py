@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -37,6 +38,46 @@ def plain(text: str, *, dashes: bool = True) -> str:
     return text.translate(_PLAIN if dashes else _ONLY_APOSTROPHES)
 
 
+# Two are kept: "a  b" is a slip, and a line that is empty ends a paragraph.
+_LONG_SPACE = re.compile(r"\s{3,}")
+
+
+class Collapsed(NamedTuple):
+    """A text with no more than two spaces in a row, and the way back.
+
+    Patterns that look for "any white space" try again from each of it; with runs this
+    short their work grows with the text and not with its square.
+
+    Attributes:
+        text: With each longer run as two spaces, or two newlines where it ended a line.
+        cuts: For each shortened run where it ends in ``text``, and how much is gone by then.
+    """
+
+    text: str
+    cuts: tuple[tuple[int, int], ...] = ()
+
+    def original(self, at: int) -> int:
+        """Where in the text as it was the place ``at`` of ``text`` is."""
+        number = bisect_right(self.cuts, at, key=lambda cut: cut[0])
+        return at + (self.cuts[number - 1][1] if number else 0)
+
+
+def collapsed(text: str) -> Collapsed:
+    """``text`` with runs of white space shortened: what every rule reads in its place."""
+    parts: list[str] = []
+    cuts: list[tuple[int, int]] = []
+    at = length = gone = 0
+    for run in _LONG_SPACE.finditer(text):
+        parts += (text[at : run.start()], "\n\n" if "\n" in run.group() else "  ")
+        length += run.start() - at + 2
+        gone += run.end() - run.start() - 2
+        at = run.end()
+        cuts.append((length, gone))
+    if not cuts:
+        return Collapsed(text)
+    return Collapsed("".join([*parts, text[at:]]), tuple(cuts))
+
+
 def fold(text: str) -> str:
     """``text`` in lower case, same length: a letter whose lower case is longer stays."""
     low = text.lower()
@@ -48,6 +89,7 @@ def fold(text: str) -> str:
 # --- quotations: words that the speaker passes on
 
 _DOUBLE_MARKS = '"“”«„'
+_CLOSING_MARKS = '"“”»'
 _DOUBLE_QUOTED = re.compile(rf"[{_DOUBLE_MARKS}][^\"“”»]*[\"“”»]")
 _SINGLE_QUOTED = re.compile(r"(?<!\w)'(?=\w)[^'\n]*(?:(?<=\w)'(?=\w)[^'\n]*)*'(?!\w)")
 _SPEECH = re.compile(r"\b(?:i|we|he|she|it|they|you|i'm|i've|my)\b", re.IGNORECASE)
@@ -66,8 +108,10 @@ def without_quotations(text: str, *, only_speech: bool = False) -> str:
         words = found.group()
         return words if only_speech and not _SPEECH.search(words) else QUOTED.center(len(words))
 
-    if any(mark in text for mark in _DOUBLE_MARKS):
-        text = _DOUBLE_QUOTED.sub(hidden, text)
+    # After the last mark that can close, none of those that can open is worth a try.
+    closed = max(map(text.rfind, _CLOSING_MARKS)) + 1
+    if closed:
+        text = _DOUBLE_QUOTED.sub(hidden, text[:closed]) + text[closed:]
     return _SINGLE_QUOTED.sub(hidden, text) if "'" in text else text
 
 

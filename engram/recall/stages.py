@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import structlog
 
-from engram.domain.identity import normalise
+from engram.domain.identity import normalise, stream_safe
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
@@ -567,7 +567,7 @@ def _outline(content: str) -> str:
     if content.isascii():
         folded = content.lower()
     else:
-        folded = unicodedata.normalize("NFC", content).casefold()
+        folded = unicodedata.normalize("NFC", stream_safe(content)).casefold()
         folded = unicodedata.normalize("NFC", folded)
     return "".join(filter(str.isalnum, folded))
 

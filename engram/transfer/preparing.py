@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
+from engram.consolidation.reading import TurnReader
 from engram.language.found import Extraction
 from engram.ports import Embedder, SparseVector, TextVectors, TurnExtractor
 
@@ -69,12 +70,12 @@ class HerePreparer:
 
     def __init__(self, embedder: Embedder | None, extractor: TurnExtractor) -> None:
         self._embedder = embedder
-        self._extractor = extractor
+        self._reader = TurnReader(extractor)
 
     async def prepare(self, work: Sequence[Work]) -> Prepared:
         """See :meth:`Preparer.prepare`."""
         extractions = tuple(
-            self._extractor.extract(one.content, one.role, one.speaker, one.timestamp)
+            self._reader.read_here(one.content, one.role, one.speaker, one.timestamp)
             for one in work
         )
         if self._embedder is None:

@@ -13,9 +13,17 @@ from engram.consolidation.findings import FindingsStore
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import MEMORY_ADAPTER, AnyMemory, Episode, MemoryType, Provenance
+from engram.domain.memories import (
+    MEMORY_ADAPTER,
+    AnyMemory,
+    Episode,
+    MemoryType,
+    Provenance,
+    Unread,
+)
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, StorageUnavailable
+from engram.language.found import Extraction
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
@@ -202,8 +210,10 @@ class TurnImporter:
         self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Prepared
     ) -> None:
         new = [
-            NewMemory(one.episode, vectors)
-            for one, vectors in zip(entries, prepared.vectors, strict=True)
+            NewMemory(_marked(one.episode, found), vectors)
+            for one, vectors, found in zip(
+                entries, prepared.vectors, prepared.extractions, strict=True
+            )
             if vectors is not None and not one.known
         ]
         if not new:
@@ -216,6 +226,12 @@ class TurnImporter:
                 "The store took imported turns and does not show all of them yet.",
                 hint="Nothing was acknowledged; it is tried again.",
             )
+
+
+def _marked(episode: Episode, found: Extraction) -> Episode:
+    if found.unread is None:
+        return episode
+    return episode.model_copy(update={"unread": Unread(rules=found.unread)})
 
 
 def same_words(first: Episode, other: Episode) -> bool:

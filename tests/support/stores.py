@@ -6,9 +6,11 @@ import itertools
 from typing import Any
 from uuid import uuid4
 
+from engram.aside import ProcessAside
 from engram.consolidation.turns import TurnStore
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
+from engram.ports import TurnExtractor
 from engram.settings import Settings
 
 
@@ -20,12 +22,19 @@ def worker_settings(**values: Any) -> Settings:
     )
 
 
-def turn_store(repository: Any, settings: Settings) -> TurnStore:
+def turn_store(
+    repository: Any,
+    settings: Settings,
+    *,
+    extractor: TurnExtractor | None = None,
+    aside: ProcessAside | None = None,
+) -> TurnStore:
     """The storing service over a repository."""
     counter = itertools.count()
     return TurnStore(
         repository,
         make_embedder("wordllama"),
-        Extractor(settings),
+        extractor or Extractor(settings),
         lambda: f"write-{next(counter)}-{uuid4()}",
+        aside,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
@@ -23,6 +24,7 @@ from temporalio.exceptions import (
 )
 
 from engram.contracts import names
+from engram.contracts.consolidation import ConsolidationReport
 from engram.errors import ModelAnswerUnusable, ModelRejected, RunEnded, error_from_dict
 from engram.ports import MemoryRepository
 from engram.settings import Settings
@@ -66,6 +68,34 @@ async def test_one_refused_turn_keeps_nothing_else_from_being_known(
         assert (again.episodes, again.refused, again.stored) == (1, 1, 1)
         waiting = [e.content for e in await memory.episodes() if e.consolidated_at is None]
         assert waiting == ["I use Bombs."]
+
+
+async def test_what_was_refused_is_not_read_again_by_each_pass(
+    temporal_client: Client, repository: MemoryRepository, settings: Settings
+) -> None:
+    """Passes that nobody waits for leave it out for an hour; who asks has it read at once."""
+    model = Picky({"Bombs": ModelHTTPError(400, "picky")})
+    async with consolidating(temporal_client, repository, settings, model=model) as memory:
+        await memory.say(("I use Bombs.", day(1)))
+        first: ConsolidationReport = await (await memory.request()).result()
+        assert (first.episodes, first.refused) == (0, 1)
+        (marked,) = await memory.episodes()
+        assert marked.unread is not None
+        assert marked.unread.because == ModelRejected.code
+        assert marked.unread.at is not None
+        assert marked.unread.until == marked.unread.at + timedelta(hours=1)
+        second: ConsolidationReport = await (await memory.request("schedule")).result()
+        assert (second.passes, second.refused, second.extractions) == (1, 0, 0)
+        with pytest.raises(WorkflowUpdateFailedError):
+            await memory.consolidate()
+        (marked,) = await memory.episodes()
+        assert marked.unread is not None
+        assert marked.unread.refusals == 2
+        model.words.clear()
+        assert (await memory.consolidate()).episodes == 1
+        (read,) = await memory.episodes()
+        assert read.consolidated_at is not None
+        assert read.unread is None
 
 
 async def test_a_whole_refused_page_does_not_hide_what_comes_after(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -11,6 +13,7 @@ from engram.contracts.session import ConsolidationRequest, EncodeCall, EncodeReq
 from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
+from engram.ports import NewMemory
 from engram.storage.edge import EdgeRepository
 from engram.workflows import session as session_module
 from tests.support.running_session import running_session, turn
@@ -67,6 +70,30 @@ async def test_no_content_leaves_with_a_failure(
         failures = [str(e) for e in history.events if "failure" in str(e)]
         assert all("cannot store" not in failure for failure in failures)
     assert "cannot store" not in caplog.text
+
+
+async def test_what_raises_again_and_again_is_answered_and_holds_no_session(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An input that always fails unforeseen ends its own call after five attempts in all."""
+    store, attempts = EdgeRepository.insert, 0
+
+    async def failing(self: Any, scope: Scope, memories: Sequence[NewMemory]) -> None:
+        nonlocal attempts
+        if any(CONTENT in one.memory.content for one in memories):
+            attempts += 1
+            raise KeyError(CONTENT)
+        await store(self, scope, memories)
+
+    monkeypatch.setattr(EdgeRepository, "insert", failing)
+    async with running_session(temporal_client) as session:
+        with pytest.raises(UnforeseenFailure):
+            await session.encode(turn(CONTENT))
+        assert attempts <= 5
+        await session.encode(turn("I like tea."))
+        assert [one.content for one in await session.episodes()] == ["I like tea."]
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
 
 
 async def test_what_nobody_typed_is_retried_and_named_by_its_kind(

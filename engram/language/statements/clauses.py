@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 
-from engram.language.text import QUOTED, SPOKEN_WORDS, plain, split_sentences, without_quotations
+from engram.language.text import (
+    QUOTED,
+    SPOKEN_WORDS,
+    Collapsed,
+    collapsed,
+    plain,
+    split_sentences,
+    without_quotations,
+)
 from engram.language.vocabulary import alternatives, vocabulary
 
 # --- from a turn to the sentences that state something, each with its place in the turn
@@ -41,13 +49,20 @@ _MENTIONED = re.compile(
 _DECLARES = re.compile(r"(?:[\w ]{1,30}:\s*)?(?:i|i'm|i've|my|we|we're|we've|our)\b", re.I)
 
 
+# Of a turn, so many sentences are read, and so much of each: a turn of the largest size holds
+# no more of them where somebody talks. What is longer is a list or a paste, and a pattern that
+# looks back and forth within a sentence never has more than this before it.
+_MOST_SENTENCES = 400
+LONGEST_SENTENCE = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A part of a turn.
 
     Attributes:
         text: With plain apostrophes, and blanks for code, links and quotations.
-        start: Where it begins in the turn; as long as what stands there.
+        start: Where it begins in the turn as :func:`masked` has it; as long as what stands there.
     """
 
     text: str
@@ -64,23 +79,43 @@ def _sentences(text: str) -> Iterator[Sentence]:
     own = masked(text)
     if _fiction().search(own):
         return
-    for piece in split_sentences(own):
+    for piece in islice(split_sentences(own), _MOST_SENTENCES):
         said = own[piece.start : piece.end]
         sentence = said.strip()
+        # Whole: what makes it a wish or an order may stand at its end.
         if "?" in piece.mark:
             sentence = _before_the_question(sentence)
         if sentence and states(sentence):
-            yield Sentence(sentence, piece.start + len(said) - len(said.lstrip()))
+            start = piece.start + len(said) - len(said.lstrip())
+            yield Sentence(_within_reason(sentence), start)
+
+
+def _within_reason(sentence: str) -> str:
+    """As much of it as is read, up to the end of a word."""
+    if len(sentence) <= LONGEST_SENTENCE:
+        return sentence
+    return sentence[:LONGEST_SENTENCE].rpartition(" ")[0].rstrip() or sentence[:LONGEST_SENTENCE]
+
+
+def masked(text: str) -> str:
+    """The turn's own words: what is quoted, code or a frame is blank, and blanks are few."""
+    return _masked(text).text
+
+
+def verbatim(text: str, sentence: Sentence) -> str:
+    """The words of the turn that the sentence was read from, as they stand there."""
+    own = _masked(text)
+    end = own.original(sentence.start + len(sentence.text))
+    return text[own.original(sentence.start) : end].strip()
 
 
 @lru_cache(maxsize=_TURNS_KEPT)
-def masked(text: str) -> str:
-    """The turn's own words, as long as the turn: what is quoted, code or a frame is blank."""
+def _masked(text: str) -> Collapsed:
     own = plain(text, dashes=False)
     frame = _FRAME.search(own)
     if frame:
         own = own[: frame.start()]
-    return without_quotations(_LINK.sub(_blank, _CODE.sub(_blank, own)))
+    return collapsed(without_quotations(_LINK.sub(_blank, _CODE.sub(_blank, own))))
 
 
 def own_words(sentence: str) -> bool:

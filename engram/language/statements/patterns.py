@@ -211,17 +211,29 @@ def _heads_and_tails(says: str) -> Iterator[tuple[str, str]]:
 _ANY = "*"
 
 
-@cache
-def inside() -> tuple[Pattern, ...]:
-    """The wordings that have their object inside: "Callum and I got divorced"."""
-    return tuple(one for one in patterns() if _INSIDE.search(one.says.pattern))
+def is_inside(pattern: Pattern) -> bool:
+    """Whether the wording has its object inside."""
+    return _INSIDE.search(pattern.says.pattern) is not None
+
+
+def inside(sentence: str) -> Iterator[Pattern]:
+    """The wordings that have their object inside, "Callum and I got divorced", and may fit.
+
+    Looking for an object from every word on costs most, so what must follow it comes first.
+    """
+    each, together = _inside()
+    if together.search(sentence):
+        yield from (pattern for pattern, after in each if after.search(sentence))
 
 
 @cache
-def maybe_inside() -> re.Pattern[str]:
-    """What any of those holds apart from its object: searched for once, before each of them."""
-    after = dict.fromkeys(f"(?:{_INSIDE.split(one.says.pattern)[1]}" for one in inside())
-    return re.compile("|".join(after), re.I)
+def _inside() -> tuple[tuple[tuple[Pattern, re.Pattern[str]], ...], re.Pattern[str]]:
+    """Those wordings, each with what it holds after its object; and any of that."""
+    found = [
+        (one, f"(?:{_INSIDE.split(one.says.pattern)[1]}") for one in patterns() if is_inside(one)
+    ]
+    together = re.compile("|".join(dict.fromkeys(after for _, after in found)), re.I)
+    return tuple((one, re.compile(after, re.I)) for one, after in found), together
 
 
 @cache
@@ -229,7 +241,7 @@ def _tails() -> Mapping[tuple[str, str], tuple[Pattern, ...]]:
     """Patterns by head and by every word that their tail can begin with, and more words."""
     found: dict[tuple[str, str], list[Pattern]] = {}
     for pattern in patterns():
-        if _INSIDE.search(pattern.says.pattern):
+        if is_inside(pattern):
             continue
         for word in _first_words(pattern.says.pattern):
             found.setdefault((pattern.head, word), []).append(pattern)

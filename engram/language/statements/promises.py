@@ -171,6 +171,13 @@ def confirmed(asked: str, answer: str) -> str | None:
     claim = claims[0].group("claim")
     question = expression(_TABLE, "asked").match(claim)
     if question:
-        head = _ASKED[" ".join(question.group("verb").lower().split())]
+        # Letters that only count as these without regard to case ("\u0131s your") are nobody's.
+        head = _ASKED.get(" ".join(question.group("verb").lower().split()))
+        if head is None:
+            return None
         claim = f"{head}{claim[question.end() :]}"
-    return f"{_SECOND_PERSON.sub(lambda said: _FIRST_PERSON[said.group().lower()], claim)}."
+    return f"{_SECOND_PERSON.sub(_in_first_person, claim)}."
+
+
+def _in_first_person(said: re.Match[str]) -> str:
+    return _FIRST_PERSON.get(said.group().lower(), said.group())

@@ -15,7 +15,6 @@ from engram.language.statements.patterns import (
     Reading,
     candidates,
     inside,
-    maybe_inside,
     readings,
 )
 from engram.language.statements.predicates import (
@@ -205,9 +204,7 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
     for clause in clauses(sentence):
         yield from in_clause(clause, sentence, turn)
     yield from favourites(sentence)
-    if not maybe_inside().search(sentence.text):
-        return
-    for pattern in inside():
+    for pattern in inside(sentence.text):
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):
                 spoken = MatchContext(said.group(), said.group("it"), sentence.text)

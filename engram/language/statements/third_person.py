@@ -94,7 +94,9 @@ def _base(verb: str) -> str:
 
 def in_third_person(text: str) -> str:
     """The words with "their car" for "my car"."""
-    return _FIRST_PERSON.sub(lambda found: _THIRD_PERSON[found.group().lower()], text)
+    return _FIRST_PERSON.sub(
+        lambda found: _THIRD_PERSON.get(found.group().lower(), found.group()), text
+    )
 
 
 def _promised_to(said: str) -> str:
@@ -196,7 +198,7 @@ def _about_others(text: str) -> str:
 
 
 def _about(text: str) -> str:
-    return _SPEAKER.sub(lambda found: _WORDS[found.group().lower()], text)
+    return _SPEAKER.sub(lambda found: _WORDS.get(found.group().lower(), found.group()), text)
 
 
 def _finished(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram.language.statements.clauses import clauses, sentences
+from engram.language.statements.clauses import clauses, sentences, verbatim
 from tests.support.odd_texts import FILLS, largest
 
 
@@ -24,4 +24,4 @@ def test_links_say_nothing() -> None:
     text = "See http://x.org/I,like,tea or ada@example.org and @ada, now"
     (sentence,) = sentences(text)
     assert sentence.text.split() == ["See", "or", "and", "@ada,", "now"]
-    assert len(sentence.text) == len(text)
+    assert verbatim(text, sentence) == text

@@ -11,7 +11,7 @@ from engram.agents.rules_model import extract, link
 from engram.domain.memories import Category, Slot
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import clauses, sentences
-from engram.language.statements.patterns import candidates, inside, patterns, readings
+from engram.language.statements.patterns import candidates, is_inside, patterns, readings
 from engram.language.statements.reading import statements
 from tests.support.statement_labels import labelled
 
@@ -176,7 +176,7 @@ def test_the_first_word_finds_every_wording_that_fits() -> None:
                     pattern.order
                     for pattern in patterns()
                     for reading in found
-                    if reading.head == pattern.head and pattern not in inside()
+                    if reading.head == pattern.head and not is_inside(pattern)
                     if pattern.says.match(reading.clause, reading.start)
                 }
                 assert fitting <= chosen

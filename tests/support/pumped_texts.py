@@ -1,0 +1,294 @@
+"""Texts of prefix, pump and suffix, and everything that reads what a user wrote.
+
+A careless pattern tries again from each repeat of the pump. What the texts are made of comes
+from the rules themselves: each word of their data files and patterns, and characters of every
+class. The prefix makes a rule begin to look, the suffix makes it fail at the end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from types import FrameType, ModuleType
+
+import engram
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules_model import extract
+from engram.consolidation.keep import verbatim_in
+from engram.digests.mentions import clues_in
+from engram.digests.names import name_key, names_in
+from engram.domain.identity import content_hash
+from engram.domain.turns import context_block, without_context_blocks
+from engram.embedding.bm25 import encode_document, encode_query
+from engram.language.dates import start_date_of
+from engram.language.extractor import Extractor
+from engram.language.kinds import happened, kind_words
+from engram.language.query import Asked, analyse, holds_cue
+from engram.language.statements import clauses, notes, patterns, promises, reading
+from engram.language.statements.third_person import in_third_person, retold
+from engram.language.text import collapsed, terms_of
+from engram.language.vocabulary import expression, load
+from engram.lifecycle.promotion import is_habit
+from engram.settings import Settings
+from engram.transfer.accept import split
+
+NOW = datetime(2024, 5, 14, 12, 0, tzinfo=UTC)
+_PROMISES = ("send Mira the slides", "call the bank")
+_extractor = Extractor(Settings())
+
+
+def _rules(text: str) -> object:
+    turns = (("assistant", None), ("user", "Ada"))
+    return extract(
+        ExtractionRequest(
+            turns=tuple(
+                TurnView(alias=f"e{n}", role=role, speaker=speaker, said_at=NOW, content=text)
+                for n, (role, speaker) in enumerate(turns)
+            )
+        )
+    )
+
+
+ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
+    "extractor": lambda text: _extractor.extract(text, "user", "Ada", NOW),
+    "rules model": _rules,
+    "statements": reading.everything,
+    "people": lambda text: list(notes.people(text)),
+    "notes": notes.notes,
+    "promises kept": lambda text: list(promises.kept(text)),
+    "promises ended": lambda text: list(promises.ends(text, _PROMISES)),
+    "a claim to confirm": lambda text: promises.confirmed(text, "Yes."),
+    "an answer that confirms": lambda text: promises.confirmed("You live in Oslo?", text),
+    "third person": lambda text: (in_third_person(text), retold(text, "Ada")),
+    "names": names_in,
+    "clues about names": lambda text: clues_in(text, "e1", "Ada"),
+    "a name": name_key,
+    "kept verbatim": verbatim_in,
+    "context blocks": lambda text: (without_context_blocks(text), context_block([text])),
+    "normal form": content_hash,
+    "terms of a document": encode_document,
+    "terms of a query": encode_query,
+    "content words": terms_of,
+    "a question": lambda text: (analyse(text, NOW), holds_cue(text, frozenset(Asked))),
+    "when it began": lambda text: start_date_of(text, NOW),
+    "whether it happened": lambda text: happened(text, kind_words()),
+    "a habit": is_habit,
+    "parts of a long turn": lambda text: split(text, 4000),
+}
+
+# --- the texts
+
+_SIGNS = list(
+    " \t\n\u3000\x1f.,;:!?()[]{}<>\"'`-_/\\|@#$%&*+=~^0a1AZé中\u017f\u0131\u0130\x00…–—“”«„’"
+    "😀\u0301\u0316"
+)
+_PIECES = (
+    "  ", ",", ". ", "! ", "? ", "; ", " — ", "\n\n", " and ", " but ", " or ", "a ", "A ", "Bob ",
+    "Bob. ", "Bob, ", "bob-", "1 ", "12", "10/", "$1 ", "$", "€5 ", "I ", "i ", "my ", "not ",
+    "n't ", "not a ", "a'a ", "'a ", "x-", "x.", "a@", "a@b", "a.b", "://", "http://", "www.",
+    "+1 ", "555-", "(1", "```", "``", "`a", "~~~\n", "```\n", "```a\n", "<engram-memory>",
+    "</engram-memory>", "<turn", '{"', "|a", "user:", "role:", "may ", "on friday ", "in a ",
+    "3 may ", "I live in Oslo. ", "I live in Oslo and ", "I'm a nurse at Rome, ", "my sister Ann ",
+    "called me ", "not in Rome, but ", "I promise to ", "I'll send ", "sorry, I meant ", "now ",
+    "Flat 1, 12 Ab St., ", "my name is ", "call me ", "<1> ", "one hundred ", "two ", "'s ",
+    "\u0316\u0301", "your\u017felf ",
+)  # fmt: skip
+_OPENINGS = (
+    "", "I live in Oslo", "I live in Oslo ", "not ", "I don't eat meat", "my sister Anna",
+    "I'm Bob", "So you moved to ", "sorry, I meant ", "I promised to send ", "I like ",
+    "<engram-memory>", "```\n", '"', "'a", "on Friday ", "in ", "I work at ",
+    "1 Abc Street, Ab", "I moved to Rome from ", "my name is ", "a@", "http://", "www.", "call ",
+    "$", "I never ", "Actually, ", "My sister is called ", "I used to ",
+)  # fmt: skip
+_ENDS = (
+    "", "x", "!", ".", " Bob.", " x", "a@b.co", "\n", "?", " not me", " and I live in Rome", '"',
+    "'", "```", ", not Rome", " ago", " pounds", " I'll do it",
+)  # fmt: skip
+_ESCAPES = re.compile(r"\\[a-zA-Z]|\(\?P?<?\w*[>:=!]?")
+_WORD = re.compile(r"[A-Za-z][a-z']+")
+_MOST_PIECES = 3
+
+
+@dataclass(frozen=True)
+class Pumped:
+    """A text, and how it was made."""
+
+    prefix: str
+    pumps: tuple[str, ...]
+    suffix: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.prefix!r} + {self.pumps!r} + {self.suffix!r}"
+
+
+def pumped(prefix: str, *pumps: str, suffix: str = "", size: int) -> Pumped:
+    """A text of ``size`` bytes or just below."""
+    room = (size - len((prefix + suffix).encode())) // len(pumps)
+    body = "".join(pump * (room // len(pump.encode())) for pump in pumps)
+    return Pumped(prefix, pumps, suffix, f"{prefix}{body}{suffix}")
+
+
+def drawn(chance: random.Random, size: int) -> Pumped:
+    """Any of them."""
+    prefix = chance.choice(_OPENINGS) if chance.random() < 0.7 else f"{chance.choice(literals())} "
+    pumps = [_pump(chance) for _ in range(2 if chance.random() < 0.15 else 1)]
+    return pumped(prefix, *pumps, suffix=chance.choice(_ENDS), size=size)
+
+
+def _pump(chance: random.Random) -> str:
+    return "".join(
+        chance.choice(chance.choice((_SIGNS, _PIECES)))
+        if chance.random() < 0.7
+        else chance.choice(literals()) + chance.choice(("", "", " ", ", "))
+        for _ in range(chance.randint(1, _MOST_PIECES))
+    )
+
+
+@cache
+def literals() -> tuple[str, ...]:
+    """Each word of the rules' data files and compiled patterns."""
+    names = ("expressions", "kinds", "names", "negations", "notes", "signals", "wordings", "words")
+    written = [text for name in names for text in _texts(load(name))]
+    written += [one.pattern.pattern for one in read_whole()]
+    found = {word for text in written for word in _WORD.findall(_ESCAPES.sub(" ", text))}
+    return tuple(sorted(found))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+# --- the patterns
+
+_ROOMS = ("language", "digests", "domain", "consolidation", "agents", "lifecycle", "embedding")
+_MODULES = ("engram.recall.stages", "engram.transfer.accept")
+# Applied to a stretch of bounded length, or from one place on: not searched for in a whole turn.
+_BOUNDED = {
+    "contacts._HOST", "contacts._HOST_NAME", "names._CALL_ME_DENIED", "clauses._MENTIONED",
+    "objects._GERUND", "objects._DOING_SOMETHING", "objects._WHOLE_GERUND",
+    "predicates._UNKNOWN_LANGUAGE", "mentions.ROLE_BEFORE", "mentions._NOUN_BEFORE",
+    "mentions._LOWER_NAME", "mentions.KIND_BEFORE", "keep._COMMAND",
+    # Only up to the last mark that can close.
+    "text._DOUBLE_QUOTED",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Read:
+    """A pattern, and where it comes from."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+
+@cache
+def read_whole() -> tuple[Read, ...]:
+    """The patterns that are searched for in all of a text."""
+    found: dict[re.Pattern[str], str] = {}
+    for module in _modules():
+        for attribute, value in vars(module).items():
+            name = f"{module.__name__.rpartition('.')[2]}.{attribute}"
+            if name not in _BOUNDED:
+                found.update({one: name for one in _compiled(value) if one not in found})
+    for table, entry in (("corrections", "cue"), ("turns", "posing"), ("confirmations", "claim")):
+        found[expression(table, entry)] = f"{table}.{entry}"
+    for one in (clauses._fiction, clauses._command):  # noqa: SLF001 - patterns have no other door
+        found[one()] = f"clauses.{one.__name__}"
+    return tuple(Read(name, pattern) for pattern, name in found.items())
+
+
+@cache
+def read_in_sentences() -> tuple[Read, ...]:
+    """The patterns that are searched for in one sentence at a time."""
+    tables = load("expressions")
+    found = [
+        Read(f"{table}.{entry}", expression(table, entry))
+        for table in tables
+        for entry in tables[table]
+        # A list of words, and what is matched with a single one.
+        if (table, entry) not in {("commitments", "doings"), ("statements", "not_a_name")}
+    ]
+    found += [Read(f"wordings: {one.predicate}", one.says) for one in patterns.patterns()]
+    for kind in notes._kinds():  # noqa: SLF001 - patterns have no other door
+        ways = (kind.says, kind.anywhere, kind.unless, kind.needs)
+        found += [Read(f"notes: {kind.data.category}", one) for one in ways if one]
+    return tuple({one.pattern: one for one in found}.values())
+
+
+def _modules() -> Iterator[ModuleType]:
+    for room in _ROOMS:
+        package = importlib.import_module(f"{engram.__name__}.{room}")
+        for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(one.name)
+    yield from (importlib.import_module(name) for name in _MODULES)
+
+
+def _compiled(value: object) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _compiled(one)
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _compiled(one)
+
+
+# --- how long it takes, in seconds of the processor
+
+
+def seconds(read: Callable[[str], object], text: str, *, bar: float) -> float:
+    """The better of two times if the first is over ``bar``; stopped at ten times the bar."""
+    first = _once(read, text, 10 * bar)
+    return first if first <= bar else min(first, _once(read, text, 10 * bar))
+
+
+def _once(read: Callable[[str], object], text: str, most: float) -> float:
+    clauses.sentences.cache_clear()
+    clauses._masked.cache_clear()  # noqa: SLF001 - what was read before would cost nothing
+    begun = time.process_time()
+    try:
+        with _stopped_after(most):
+            read(text)
+    except TimeoutError:
+        return most
+    return time.process_time() - begun
+
+
+@contextmanager
+def _stopped_after(most: float) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, most)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def in_sentences(pattern: re.Pattern[str], text: str) -> None:
+    """Look for it as the rules do: in as much of a sentence as is read, one after the other."""
+    text = collapsed(text).text
+    longest = clauses.LONGEST_SENTENCE
+    for start in range(0, len(text), longest):
+        pattern.search(text[start : start + longest])

@@ -1,0 +1,194 @@
+"""Turns that the rules give up on: stored, marked, never read again, and nobody else waits."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
+from engram.agents.rules_model import RulesModel, extract, load, reading_aside
+from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY
+from engram.consolidation.turns import TurnStore
+from engram.contracts.session import AcceptedTurn, CallOutcome, EncodeCall, StoreTurnsInput
+from engram.domain.memories import Episode, MemoryType
+from engram.domain.scope import Scope
+from engram.errors import ModelRejected
+from engram.storage.edge import EdgeRepository
+from tests.support.clock import NOW
+from tests.support.edge_stores import borrowed_store
+from tests.support.failing_extractors import Endless, Raising
+from tests.support.stores import turn_store, worker_settings
+
+LONG = " Nothing more." * (READ_HERE // 10)
+
+
+@pytest.fixture
+async def aside() -> AsyncIterator[ProcessAside]:
+    """A process that gives each call half a second of the processor, on a busy machine as well."""
+    made = ProcessAside(0.5, patience=200, load=load)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def repository() -> AsyncIterator[EdgeRepository]:
+    """A fresh store."""
+    async with borrowed_store() as opened:
+        yield opened
+
+
+async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered(
+    aside: ProcessAside,
+) -> None:
+    """A match without end, an exception and a killed process each end one call, and only it."""
+    assert await aside.call(operator.add, 1, 2) == 3
+    with pytest.raises(CallTookTooLong):
+        await aside.call(re.fullmatch, r"(a|a)*b", "a" * 60)
+    with pytest.raises(CallFailed, match="ValueError"):
+        await aside.call(int, "secret")
+    assert await aside.call(math.sqrt, 9.0) == 3.0
+    before = aside.pid
+    with pytest.raises(EOFError):
+        await aside.call(signal.raise_signal, signal.SIGKILL)
+    assert await aside.call(os.getpid) == aside.pid != before
+
+
+def said(*contents: str) -> StoreTurnsInput:
+    """One call with these turns."""
+    turns = tuple(
+        AcceptedTurn(message_id=f"m{n}", role="user", content=content, timestamp=NOW)
+        for n, content in enumerate(contents)
+    )
+    return StoreTurnsInput(
+        scope=Scope.of("default", f"u-{uuid4().hex[:8]}"),
+        now=NOW,
+        session_id="s1",
+        calls=(EncodeCall(turns=turns),),
+        first_sequence=0,
+        workflow_id="w",
+        run_id="r",
+    )
+
+
+async def kept(
+    store: TurnStore, repository: EdgeRepository, request: StoreTurnsInput
+) -> tuple[CallOutcome, list[str | None]]:
+    """The receipts of storing the turns, and why each is unread, in order."""
+    (outcome,) = await store.store(request)
+    page = await repository.scroll(request.scope, MemoryType.EPISODIC)
+    episodes = sorted((m for m in page.memories if isinstance(m, Episode)), key=lambda e: e.id)
+    by_id = {e.id: e.unread.rules if e.unread else None for e in episodes}
+    return outcome, [by_id[turn.episode_id] for turn in outcome.turns]
+
+
+async def test_a_turn_that_the_rules_raise_on_is_stored_without_facts(
+    repository: EdgeRepository, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is acknowledged and marked; the turns beside it give their facts; no log quotes it."""
+    extractor = Raising()
+    store = turn_store(repository, worker_settings(), extractor=extractor)
+    request = said("A bomb, mail ada@example.org.", "Mail bob@example.org.")
+    outcome, why = await kept(store, repository, request)
+    assert why == [FAILED, None]
+    assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
+    again, why = await kept(store, repository, request)
+    assert [turn.episode_id for turn in again.turns] == [turn.episode_id for turn in outcome.turns]
+    assert (extractor.asked, why) == (1, [FAILED, None])
+    assert "ada@example.org" not in caplog.text
+
+
+async def test_a_turn_that_would_be_read_for_ever_is_stored_without_facts(
+    repository: EdgeRepository, aside: ProcessAside
+) -> None:
+    """Reading is ended, the turn marked; a long turn of the same call is read as ever."""
+    store = turn_store(repository, worker_settings(), extractor=Endless(), aside=aside)
+    request = said(f"A bomb.{LONG}", f"Mail bob@example.org.{LONG}")
+    outcome, why = await kept(store, repository, request)
+    assert why == [TOO_COSTLY, None]
+    assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
+
+
+def asked(*contents: str) -> list[ModelRequest]:
+    """What the rules are asked, as the agent asks it."""
+    turns = tuple(
+        TurnView(alias=f"e{n}", role="user", speaker=None, said_at=NOW, content=content)
+        for n, content in enumerate(contents)
+    )
+    return [ModelRequest(parts=[UserPromptPart(as_prompt(ExtractionRequest(turns=turns)))])]
+
+
+OFFERED = ModelRequestParameters(
+    output_mode="tool", output_tools=[ToolDefinition(name="answer", parameters_json_schema={})]
+)
+
+
+async def test_rules_answer_alike_here_and_in_the_other_process() -> None:
+    """A request that is too long to be read here gives the same answer, word for word."""
+    beside = ProcessAside(20, load=load)
+    long = [*(f"I live in Oslo.{LONG}" for _ in range(4)), "I like tea."]
+    try:
+        with reading_aside(beside):
+            far = await RulesModel().request(list(asked(*long)), None, OFFERED)
+        assert beside.pid is not None
+        near = await RulesModel().request(list(asked(*long)), None, OFFERED)
+        assert far.parts[0].args == near.parts[0].args  # type: ignore[union-attr]  # one call of the output tool
+        assert "lives in Oslo" in str(near.parts[0].args)  # type: ignore[union-attr]  # same
+    finally:
+        await beside.close()
+
+
+async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What raises would raise again: it counts as turned down, so that its turns are parted."""
+
+    def fails(request: ExtractionRequest) -> None:
+        raise KeyError(request.turns[0].content)
+
+    monkeypatch.setattr("engram.agents.rules_model.extract", fails)
+    with pytest.raises(ModelRejected) as refused:
+        await RulesModel().request(list(asked("secret")), None, OFFERED)
+    assert refused.value.details["refused"] == "request"
+    assert "secret" not in str(refused.value.as_dict())
+
+
+@pytest.mark.parametrize("speaker", ["x" * 256, "Ada"])
+def test_a_long_legal_speaker_and_an_endless_promise_keep_the_batch(speaker: str) -> None:
+    """A statement that is too long is left out and counted; the others of the batch stay."""
+    said_by = [("I live in Paris.", speaker), ("I II " * 200, speaker), ("I like tea.", None)]
+    said_by.insert(1, (f"I promised to send {'~' * 3000} pounds, I said to me and i.", speaker))
+    turns = tuple(
+        TurnView(alias=f"e{n}", role="user", speaker=who, said_at=NOW, content=content)
+        for n, (content, who) in enumerate(said_by)
+    )
+    answer = extract(ExtractionRequest(turns=turns))
+    contents = [one.content for one in answer.statements]
+    assert f"{speaker} lives in Paris." in contents
+    assert "The user likes tea." in contents
+
+
+def test_letters_that_only_count_as_others_raise_nothing() -> None:
+    """Dotless, dotted and long letters match without regard to case and are in no list."""
+    texts = (
+        "My \u017fister Ann and my n\u0131ece Eve. I like \u0130 and my\u017felf.",
+        "I met your\u017felf.",
+    )
+    for text in texts:
+        turns = tuple(
+            TurnView(alias=f"e{n}", role=role, speaker=None, said_at=NOW, content=content)
+            for n, (role, content) in enumerate(
+                (("assistant", f"So {text} {text}"), ("user", "Yes, exactly."), ("user", text))
+            )
+        )
+        extract(ExtractionRequest(turns=turns))

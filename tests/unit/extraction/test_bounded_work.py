@@ -1,0 +1,135 @@
+"""No turn costs more than its length: every reader of text, every pattern.
+
+``ENGRAM_PUMP_SEED`` repeats a run; each failure names it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from engram.language.text import collapsed
+from tests.support.pumped_texts import (
+    ENTRY_POINTS,
+    Pumped,
+    Read,
+    drawn,
+    in_sentences,
+    literals,
+    pumped,
+    read_in_sentences,
+    read_whole,
+    seconds,
+)
+
+SEED = int(os.environ.get("ENGRAM_PUMP_SEED", random.SystemRandom().randrange(2**32)))
+KB = 1024
+WHOLE = 32 * KB
+# For a whole turn; a quarter of a turn gets half of it, since some readers read no more.
+BAR = 0.3
+# Below this a time is noise.
+FLOOR = 0.02
+TIMES = 5
+
+FOUND = {
+    "spaces in a sentence": pumped("I live in Oslo", " ", suffix="x", size=WHOLE),
+    "names after a long word": pumped("", "a", " Bob.", size=WHOLE),
+    "names after a hyphenated word": pumped("", "a-", " Bob.", size=WHOLE),
+    "dots after a denial": pumped("not ", ".", suffix="a", size=WHOLE),
+    "one word without an end": pumped("lucky ", "a", size=WHOLE),
+    "capitalised words without an end": pumped("Actually, ", "Bob ", size=WHOLE),
+    "hardly an address": pumped("pregnant ", "a@b", suffix=" Bob.", size=WHOLE),
+    "contractions without an end": pumped("I don't eat meat", "'s ", suffix=" Bob.", size=WHOLE),
+    "an order of full stops": pumped("sorry, I meant ", "Bob. ", suffix="\n", size=WHOLE),
+    "one short statement": pumped("my name is ", "I live in Oslo. ", suffix="'", size=WHOLE),
+    "digits without a mail": pumped("misspelt ", "12", suffix=".", size=WHOLE),
+    "quotations that only open": pumped("a@", ":“role:", suffix="!", size=WHOLE),
+    "guillemets that only open": pumped("I said ", "«", size=WHOLE),
+    "fences that never close": pumped("", "```a\n", size=WHOLE),
+    "fences of many lengths": pumped("", *(f"{'~' * n}a\n" for n in range(3, 100)), size=WHOLE),
+    "combining marks": pumped("a", "\u0316\u0301", size=WHOLE),
+    "a tilde for a promise": pumped("I promised to send ", "~", suffix=" pounds", size=WHOLE),
+    "words in columns": pumped("", "total          ", suffix="x", size=WHOLE),
+}
+
+
+def over(name: str, texts: list[Pumped], bar: float) -> list[str]:
+    """The texts that take longer, with their times."""
+    read = ENTRY_POINTS[name]
+    # Compiling patterns is no part of reading.
+    for text in ("I live in Oslo. I don't eat meat. My sister Anna said so yesterday.", "x"):
+        read(text)
+    took = [(seconds(read, one.text, bar=bar), one) for one in texts]
+    slow = sorted((t for t in took if t[0] > bar), key=lambda t: -t[0])
+    return [f"{t:.2f} s: {one} (seed {SEED})" for t, one in slow[:10]]
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_what_once_froze_a_reader_is_read_at_once(name: str) -> None:
+    """The largest turn of each kind that took seconds to hours takes less than the bar."""
+    assert not over(name, list(FOUND.values()), BAR)
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_no_reader_needs_more_than_a_text_is_long(name: str) -> None:
+    """Two hundred texts of prefix, pump and suffix are each read within the bar."""
+    chance = random.Random(f"{SEED} {name}")  # noqa: S311 - a seed makes a run repeatable
+    assert not over(name, [drawn(chance, 8 * KB) for _ in range(200)], BAR / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_no_reader_needs_more_than_the_largest_turn_is_long(name: str) -> None:
+    """Two thousand texts of the largest size are each read within the bar."""
+    chance = random.Random(f"{SEED} {name}")  # noqa: S311 - a seed makes a run repeatable
+    assert not over(name, [drawn(chance, WHOLE) for _ in range(2000)], BAR)
+
+
+def growth(one: Read, *, whole: bool, chance: random.Random, tries: int) -> list[str]:
+    """Pumps with which four times the text takes more than five times as long."""
+    own = [word for word in literals() if word in one.pattern.pattern] or ["a"]
+    found: list[str] = []
+
+    def read(text: str) -> object:
+        if whole:
+            return sum(1 for _ in one.pattern.finditer(text))
+        in_sentences(one.pattern, text)
+        return None
+
+    for _ in range(tries):
+        pump = chance.choice((chance.choice(own), drawn(chance, 100).pumps[0]))
+        pump += chance.choice(("", " ", "a"))
+        prefix = chance.choice((" ", f"{chance.choice(own)} "))
+        # As rules read it: with white space made short.
+        small, large = (
+            collapsed(pumped(prefix, pump, size=size).text).text for size in (8 * KB, WHOLE)
+        )
+        least = max(FLOOR, seconds(read, small, bar=FLOOR))
+        if (most := seconds(read, large, bar=TIMES * least)) > TIMES * least:
+            found.append(f"{one.name}: {prefix!r} + {pump!r}: {most:.2f} s (seed {SEED})")
+    return found
+
+
+def test_patterns_grow_with_the_text() -> None:
+    """Forty patterns of each kind, any of them, take five times as long for four times as much."""
+    chance = random.Random(SEED)  # noqa: S311 - a seed makes a run repeatable
+    for patterns, whole in ((read_whole(), True), (read_in_sentences(), False)):
+        for one in chance.sample(patterns, 40):
+            assert not growth(one, whole=whole, chance=chance, tries=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("whole", [True, False], ids=["in a turn", "in a sentence"])
+def test_every_pattern_grows_with_the_text(whole: bool) -> None:
+    """The same for every pattern that is searched for in a turn, or in a sentence."""
+    chance = random.Random(SEED)  # noqa: S311 - a seed makes a run repeatable
+    patterns = read_whole() if whole else read_in_sentences()
+    assert not [
+        found
+        for one in patterns
+        for found in growth(one, whole=whole, chance=chance, tries=30 if whole else 5)
+    ]
