@@ -75,7 +75,7 @@ class ErasureActivitiesImpl(ErasureActivities):
 
 def _store() -> str:
     """The collection prefix of the store that the workflow works for."""
-    return names.store_of(activity.info().workflow_id)
+    return names.store_of(activity.info().workflow_id or "")
 
 
 def _is_this_one(execution: WorkflowExecution) -> bool:

@@ -265,13 +265,14 @@ class Forgetter:
                 break
         else:
             raise no_memory(memory_id)
-        gone: dict[MemoryType, list[str]] = {kind: [memory_id]}
+        gone: dict[MemoryType, tuple[str, ...]] = {kind: (memory_id,)}
         # Nobody can tell any more which of them quote it.
-        for drawn in await self._drawn_from(scope, memory_id):
-            gone.setdefault(drawn.type, []).append(drawn.id)
-        return ForgetPlan(
-            memory_id=memory_id, gone={kind: tuple(ids) for kind, ids in gone.items()}
-        )
+        where = (Equals("source_episode_ids", memory_id),)
+        for derived in DERIVED_TYPES:
+            drawn = await self._all(scope, derived, where)
+            if drawn:
+                gone[derived] = (*gone.get(derived, ()), *(memory.id for memory in drawn))
+        return ForgetPlan(memory_id=memory_id, gone=gone)
 
     async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
         """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""

@@ -13,7 +13,7 @@ from engram.domain.memories import AnyMemory, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import MemoryNotFound, StorageError
 from engram.ports import MaintenanceRepository, Replacement, SearchRequest
-from engram.storage import base
+from engram.storage.payload import encode
 from tests.support.engines import ADA, episode, new, semantic, vectors
 
 EPISODIC = MemoryType.EPISODIC
@@ -26,13 +26,12 @@ async def insert_with(
     more: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Insert memories as another version would: some payloads, by id, have other fields."""
-    encode = base.encode
 
     def newer(scope: Scope, memory: AnyMemory) -> dict[str, Any]:
         return {**encode(scope, memory), **more.get(memory.id, {})}
 
     with monkeypatch.context() as patched:
-        patched.setattr(base, "encode", newer)
+        patched.setattr("engram.storage.base.encode", newer)
         await repository.insert(ADA, map(new, memories))
 
 
@@ -61,7 +60,9 @@ async def test_a_payload_that_cannot_be_read_costs_no_other(
     await insert_with(repository, monkeypatch, turns, {broken: {"status": "new in 2.0"}})
     readable = {turn.id for turn in turns} - {broken}
     with capture_logs() as said:
-        seen, unreadable, cursor = set(), [], None
+        seen: set[str] = set()
+        unreadable: list[str] = []
+        cursor: str | None = None
         while True:
             page = await repository.scroll(ADA, EPISODIC, limit=2, cursor=cursor)
             seen |= {memory.id for memory in page.memories}
