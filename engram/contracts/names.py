@@ -68,7 +68,7 @@ SPENT_MEMO: Final = "EngramModels"
 DEFAULT_STORE: Final = "engram"
 """The collection prefix whose workflow ids have no mark; those of every other one begin with it."""
 
-_LONGEST_ID: Final = 255
+LONGEST_ID: Final = 255
 """Characters that a Temporal server over PostgreSQL or MySQL keeps of an id."""
 
 
@@ -82,7 +82,7 @@ def in_store(store: str, workflow_id: str) -> str:
     if store == DEFAULT_STORE:
         return workflow_id
     marked = f"{store}:{workflow_id}"
-    if len(marked) <= _LONGEST_ID:
+    if len(marked) <= LONGEST_ID:
         return marked
     kind = workflow_id.partition("/")[0]
     return f"{store}:{kind}/{hashlib.sha256(workflow_id.encode()).hexdigest()}"

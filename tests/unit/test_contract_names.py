@@ -56,6 +56,7 @@ def test_names_never_change() -> None:
         "STAGE_ATTRIBUTE": "EngramStage",
         "SPENT_MEMO": "EngramModels",
         "DEFAULT_STORE": "engram",
+        "LONGEST_ID": 255,
     }
 
 
