@@ -48,7 +48,7 @@ class ErasureActivitiesImpl(ErasureActivities):
         stopped = kept = 0
         deleted: list[str] = []
         async with heartbeating():
-            async for execution in list_workflows(self._client, asked.scope):
+            async for execution in list_workflows(self._client, asked.scope, _store()):
                 if _is_this_one(execution):
                     continue
                 if execution.status is WorkflowExecutionStatus.RUNNING:
@@ -71,6 +71,11 @@ class ErasureActivitiesImpl(ErasureActivities):
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=sum(left)
         )
+
+
+def _store() -> str:
+    """The collection prefix of the store that the workflow works for."""
+    return names.store_of(activity.info().workflow_id or "")
 
 
 def _is_this_one(execution: WorkflowExecution) -> bool:
@@ -109,7 +114,7 @@ class ForgettingActivitiesImpl(ForgettingActivities):
     async def _let_session_forget(self, scope: Scope, plan: ForgetPlan) -> None:
         if plan.session_id is None or not plan.episodes:
             return
-        session = names.session_workflow_id(scope, plan.session_id)
+        session = names.in_store(_store(), names.session_workflow_id(scope, plan.session_id))
         handle = self._client.get_workflow_handle(session)
         try:
             await handle.signal(names.FORGET_TURNS_SIGNAL, plan.episodes)

@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from engram.agents.models import Meter, metering
+from engram.contracts import names
 from engram.contracts.messages import ModelSpent, by_model, in_all
 from engram.errors import (
     ConflictingMessage,
@@ -23,6 +24,7 @@ from engram.errors import (
     InvalidInput,
     MemoryNotFound,
     ModelUnavailable,
+    StorageUnavailable,
     UnforeseenFailure,
 )
 
@@ -101,16 +103,29 @@ def unforeseen(error: Exception, doing: str) -> UnforeseenFailure:
 
 
 class TypedErrorInterceptor(Interceptor):
-    """Installed on every worker, so that no activity translates errors itself."""
+    """Installed on every worker, so that no activity translates errors itself.
+
+    Args:
+        store: The collection prefix of the worker's store: work for another one is left to
+            its own workers. None: every store's.
+    """
+
+    def __init__(self, store: str | None = None) -> None:
+        self._store = store
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
         """See the base class."""
-        return _TypedErrors(next)
+        return _TypedErrors(next, self._store)
 
 
 class _TypedErrors(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, store: str | None) -> None:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        super().__init__(next)
+        self._store = store
+
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
         try:
+            self._check_store()
             return await super().execute_activity(input)
         except EngramError as error:
             # Without its cause: an engine's own message can quote what was stored, and
@@ -122,6 +137,17 @@ class _TypedErrors(ActivityInboundInterceptor):
             info = activity.info()
             failure = unforeseen(error, info.activity_type)
             raise to_application_error(failure, attempt=info.attempt) from None
+
+    def _check_store(self) -> None:
+        wanted = names.store_of(activity.info().workflow_id or "")
+        if self._store not in (None, wanted):
+            # Not for good: the next attempt may reach one of its own workers.
+            raise StorageUnavailable(
+                f"This worker serves the store {self._store!r}, the work is for {wanted!r}.",
+                allowed="one ENGRAM_COLLECTION_PREFIX for all workers of a task queue",
+                hint="Leave ENGRAM_STORE_QUEUE and ENGRAM_MODEL_QUEUE unset: they follow from "
+                "the prefix.",
+            )
 
 
 # --- what a step asked of models, carried from attempt to attempt so that failed ones count

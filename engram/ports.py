@@ -265,10 +265,15 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A stretch of an ordered listing; ``cursor`` continues it, None ends it."""
+    """A stretch of an ordered listing; ``cursor`` continues it, None ends it.
+
+    Attributes:
+        unreadable: Ids of memories that belong here and that this version cannot read.
+    """
 
     memories: tuple[AnyMemory, ...]
     cursor: str | None
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

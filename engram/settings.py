@@ -6,7 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from engram.domain.confidence import ConfidenceWeights
@@ -66,12 +73,19 @@ class Settings(BaseSettings):
     """API key for Qdrant; one that may write."""
     qdrant_timeout: float = Field(default=10.0, gt=0)
     """Seconds for one Qdrant request."""
+    qdrant_replication_factor: int | None = Field(default=None, ge=1, le=100)
+    """Nodes of a Qdrant cluster that keep each memory, for collections that Engram makes. Unset: as
+    the cluster is set to, usually one."""
+    qdrant_write_consistency: int | None = Field(default=None, ge=1, le=100)
+    """How many of these a write waits for, for collections that Engram makes; at most as many as
+    there are. Unset: one."""
     collection_prefix: str = Field(default="engram", pattern=r"^[A-Za-z0-9_-]{1,64}$")
-    """The collections are called `<prefix>_episodic` and so on."""
+    """Names the store: the collections are called `<prefix>_episodic` and so on. Each environment
+    on one Temporal namespace needs its own; queues and ids of workflows follow from it."""
     store_queue: str = "engram-store"
-    """Task queue of workflows and storing."""
+    """Task queue of workflows and storing. With another prefix: `<prefix>-store`."""
     model_queue: str = "engram-model"
-    """Task queue of language-model work."""
+    """Task queue of language-model work. With another prefix: `<prefix>-model`."""
 
     # --- models
     embedder: str = "wordllama"
@@ -153,7 +167,7 @@ class Settings(BaseSettings):
     """Turns that one extraction reads."""
     extraction_batch_bytes: int = Field(default=48 * 1024, ge=1024, le=256 * 1024)
     """Bytes of content that one extraction reads."""
-    pass_episodes: int = Field(default=2000, ge=1)
+    pass_episodes: int = Field(default=2000, ge=1, le=20_000)
     """Episodes a pass selects at once, until none is due."""
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
     """Similar memories that are offered for linking with each new one."""
@@ -213,6 +227,14 @@ class Settings(BaseSettings):
     errors only."""
     log_format: Literal["console", "json"] = "console"
     """console for people, json for machines; both on standard error."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _queues_of_the_store(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Workers of one store must not be handed the work of another."""
+        if (prefix := given.get("collection_prefix")) is None:
+            return given
+        return {"store_queue": f"{prefix}-store", "model_queue": f"{prefix}-model"} | given
 
     @field_validator("*", mode="before")
     @classmethod

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
+from weakref import WeakSet
 
 from engram.errors import EmbeddedPartMissing
 
@@ -39,11 +42,18 @@ class FileLock:
     """An exclusive lock on a file, held by an open descriptor.
 
     The lock is the kernel's (``flock``): it ends with the process that holds it, however
-    that process ends, so nothing is ever locked by the dead.
+    that process ends, so nothing is ever locked by the dead. A forked child does not hold
+    it: it lets go of what it inherited before it does anything else.
+
+    Args:
+        path: The file, made if it is not there.
+        guarded: Folder whose files an engine locks by itself while this lock is held; a
+            forked child lets go of those as well.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, guarded: Path | None = None) -> None:
         self._path = path
+        self._guarded = guarded
         self._descriptor: int | None = None
 
     @property
@@ -79,6 +89,7 @@ class FileLock:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
+        _held.add(self)
         return True
 
     def release(self) -> None:
@@ -86,3 +97,44 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            _held.discard(self)
+
+    def forget(self) -> None:
+        """Let go of what was inherited, in a child that was forked while this was held."""
+        self.release()
+        if self._guarded is None:
+            return
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in _open_below(self._guarded.resolve()):
+            # The engine still has the number, and may close it: it must not be another file's.
+            os.dup2(nothing, descriptor, inheritable=False)
+        os.close(nothing)
+
+
+_held: WeakSet[FileLock] = WeakSet()
+
+
+def _after_fork() -> None:
+    # A lock belongs to the open file, which the child shares: it would outlive its holder.
+    for lock in tuple(_held):
+        lock.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _open_below(folder: Path) -> Iterator[int]:
+    """The descriptors of this process that are files in the folder, or folders in it."""
+    for descriptor in [int(name) for name in os.listdir("/dev/fd")]:  # noqa: PTH208 - pathlib would hold one more open
+        # The listing's own is closed by now.
+        with suppress(OSError):
+            if Path(_path_of(descriptor)).is_relative_to(folder):
+                yield descriptor
+
+
+def _path_of(descriptor: int) -> str:
+    if sys.platform == "darwin":
+        found = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
+        return os.fsdecode(found.rstrip(b"\0"))
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())

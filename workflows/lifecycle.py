@@ -292,14 +292,14 @@ class MaintenanceWorkflow:
                     names.DECAY_WORKFLOW,
                     DecayState(**common),
                     DecayReport,
-                    names.decay_workflow_id(user, variant),
+                    _beside_this(names.decay_workflow_id(user, variant)),
                 )
             case PassKind.PROMOTION:
                 return await self._child(
                     names.PROMOTION_WORKFLOW,
                     PromotionState(**common),
                     PromotionReport,
-                    names.promotion_workflow_id(user, variant),
+                    _beside_this(names.promotion_workflow_id(user, variant)),
                 )
             case PassKind.CONSOLIDATION:
                 if not state.dry_run:
@@ -357,6 +357,11 @@ class MaintenanceWorkflow:
             f"**{report.users} users**, {report.busy} busy, {report.failed} failed; "
             f"{report.reviewed} memories reviewed, {report.promoted} habits made.\n{steps}"
         )
+
+
+def _beside_this(workflow_id: str) -> str:
+    """The id of a workflow that works for the same store as this one."""
+    return names.in_store(names.store_of(workflow.info().workflow_id), workflow_id)
 
 
 def _failure(error: ActivityError | ChildWorkflowError) -> Failure:

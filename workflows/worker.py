@@ -141,7 +141,7 @@ async def running_workers(
                     importing.store_batch,
                 ],
                 workflow_runner=sandbox_runner(),
-                interceptors=[TypedErrorInterceptor()],
+                interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
                 graceful_shutdown_timeout=_GRACE,
                 deployment_config=_deployment(),
             )
@@ -151,7 +151,7 @@ async def running_workers(
                 client,
                 task_queue=settings.model_queue,
                 activities=[thinking.extract, thinking.link],
-                interceptors=[TypedErrorInterceptor()],
+                interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
                 graceful_shutdown_timeout=_GRACE,
                 deployment_config=_deployment(),

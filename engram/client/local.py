@@ -152,7 +152,7 @@ def direct_engine(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
-    turns = TurnHandlers(gateway, settings)
+    turns = TurnHandlers(gateway, settings, embedder.identity)
     recalls = RecallHandlers(recaller, clock, accesses, links)
     handlers = Handlers(
         turns,
@@ -162,7 +162,7 @@ def direct_engine(
         KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),
         DigestHandlers(repository),
-        UsageHandlers(SpendingReader(client)),
+        UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),

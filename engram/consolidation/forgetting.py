@@ -11,6 +11,7 @@ from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
     DERIVED_TYPES,
+    STORED_TYPES,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -24,11 +25,13 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
-from engram.ports import AnyOf, Equals, Filter, MemoryRepository
+from engram.errors import MemoryNotFound
+from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.updates import (
     NewWriteId,
     episodes_by_id,
     every_page,
+    no_memory,
     one_memory,
     update_memories,
 )
@@ -218,7 +221,10 @@ class Forgetter:
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        target = await one_memory(self.repository, scope, memory_id)
+        try:
+            target = await one_memory(self.repository, scope, memory_id)
+        except MemoryNotFound:
+            return await self._plan_unreadable(scope, memory_id)
         doomed = _Doomed(target)
         amended: dict[str, DerivedMemory] = {}
         if isinstance(target, Episode):
@@ -246,6 +252,27 @@ class Forgetter:
             ended=tuple(sorted(doomed.ended)),
             session_id=target.session_id if isinstance(target, Episode) else None,
         )
+
+    async def _plan_unreadable(self, scope: Scope, memory_id: str) -> ForgetPlan:
+        """Forgetting what is there and cannot be read: it goes, and all that was drawn from it.
+
+        Raises:
+            MemoryNotFound: it is not there.
+        """
+        this = (HasId((memory_id,)),)
+        for kind in STORED_TYPES:
+            if await self.repository.count(scope, kind, this):
+                break
+        else:
+            raise no_memory(memory_id)
+        gone: dict[MemoryType, tuple[str, ...]] = {kind: (memory_id,)}
+        # Nobody can tell any more which of them quote it.
+        where = (Equals("source_episode_ids", memory_id),)
+        for derived in DERIVED_TYPES:
+            drawn = await self._all(scope, derived, where)
+            if drawn:
+                gone[derived] = (*gone.get(derived, ()), *(memory.id for memory in drawn))
+        return ForgetPlan(memory_id=memory_id, gone=gone)
 
     async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
         """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""

@@ -19,7 +19,13 @@ from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, Unread
 from engram.domain.scope import Scope
-from engram.errors import ConflictingMessage, StorageUnavailable
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    ModelRejected,
+    SchemaMismatch,
+    StorageUnavailable,
+)
 from engram.language.found import Extraction
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.updates import episodes_by_id, update_memories
@@ -87,6 +93,9 @@ async def _last_before(
 DEFAULT_IMPORTANCE = 0.5
 """What a turn weighs when nobody says otherwise."""
 
+MOST_RECEIPT_IDS = 50
+"""Ids of facts and negations that the receipt of a turn names: all receipts of the largest update
+fit into what Temporal carries (2 MB), whatever the turns hold."""
 
 _Proposed: TypeAlias = tuple[int, Episode]
 """Which call hands a turn over, and the episode that it would be."""
@@ -119,10 +128,15 @@ class TurnStore:
 
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
         """Store each call whole or, where it conflicts with what is stored, not at all."""
-        proposed = self._propose(request)
+        foreign = self._of_another_store(request)
+        proposed = [
+            (call, episode) for call, episode in self._propose(request) if call not in foreign
+        ]
         stored, errors = await self._look_up(request, proposed)
+        errors |= foreign
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
-        await self._insert_missing(request, [episode for _, episode in accepted], stored)
+        errors |= await self._insert_missing(request, accepted, stored)
+        accepted = [(call, episode) for call, episode in accepted if call not in errors]
         stored, late = await self._look_up(request, accepted)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
@@ -133,6 +147,19 @@ class TurnStore:
             else CallOutcome(turns=tuple(one for call, one in receipts if call == index))
             for index in range(len(request.calls))
         )
+
+    def _of_another_store(self, request: StoreTurnsInput) -> dict[int, EngramError]:
+        """The calls of clients that would look for their turns somewhere else."""
+        here = self._embedder.identity
+        return {
+            index: SchemaMismatch(
+                f"The workers' store has embedder {here!r}, the client's {call.embedder!r}.",
+                hint="Both need the same ENGRAM_EMBEDDER, ENGRAM_QDRANT_URL and "
+                "ENGRAM_COLLECTION_PREFIX.",
+            )
+            for index, call in enumerate(request.calls)
+            if call.embedder not in (None, here)
+        }
 
     def _propose(self, request: StoreTurnsInput) -> list[_Proposed]:
         numbered = [(i, call, turn) for i, call in enumerate(request.calls) for turn in call.turns]
@@ -167,12 +194,12 @@ class TurnStore:
 
     async def _look_up(
         self, request: StoreTurnsInput, proposed: Sequence[_Proposed]
-    ) -> tuple[dict[str, Episode], dict[int, ConflictingMessage]]:
+    ) -> tuple[dict[str, Episode], dict[int, EngramError]]:
         """What is stored under the turns' ids, and the calls that want it otherwise."""
         ids = {episode.id for _, episode in proposed}
         stored = await episodes_by_id(self._repository, request.scope, ids, fresh=True)
         firsts = stored
-        errors: dict[int, ConflictingMessage] = {}
+        errors: dict[int, EngramError] = {}
         for call in dict.fromkeys(call for call, _ in proposed):
             # Within one batch the first use of a message id counts as stored, unless
             # its own call is refused.
@@ -185,17 +212,41 @@ class TurnStore:
         return stored, errors
 
     async def _insert_missing(
-        self, request: StoreTurnsInput, together: Sequence[Episode], stored: Mapping[str, Episode]
-    ) -> None:
-        episodes = list({one.id: one for one in together if one.id not in stored}.values())
-        if not episodes:
-            return
-        before = await turns_before(self._repository, request.scope, episodes, together)
-        vectors = await self._embedder.embed_documents([e.indexed_text for e in episodes], before)
-        await self._repository.insert(
-            request.scope,
-            [NewMemory(episode, vector) for episode, vector in zip(episodes, vectors, strict=True)],
-        )
+        self,
+        request: StoreTurnsInput,
+        accepted: Sequence[_Proposed],
+        stored: Mapping[str, Episode],
+    ) -> dict[int, EngramError]:
+        """Insert what is not stored; the calls whose texts the embedder's provider refused."""
+        missing = [(call, episode) for call, episode in accepted if episode.id not in stored]
+        if not missing:
+            return {}
+        episodes = list({episode.id: episode for _, episode in missing}.values())
+        together = [episode for _, episode in accepted]
+        said = await turns_before(self._repository, request.scope, episodes, together)
+        before = {one.id: words for one, words in zip(episodes, said, strict=True)}
+        refused: dict[int, EngramError] = {}
+        try:
+            new = await self._embedded(episodes, before)
+        except ModelRejected:
+            # One caller's text must not fail what others handed over: each by itself, then.
+            found: dict[str, NewMemory] = {}
+            for call in dict.fromkeys(call for call, _ in missing):
+                own = [one for of, one in missing if of == call and one.id not in found]
+                try:
+                    found |= {new.memory.id: new for new in await self._embedded(own, before)}
+                except ModelRejected as error:
+                    refused[call] = error
+            new = list(found.values())
+        await self._repository.insert(request.scope, new)
+        return refused
+
+    async def _embedded(
+        self, episodes: Sequence[Episode], before: Mapping[str, str | None]
+    ) -> list[NewMemory]:
+        texts, said = [one.indexed_text for one in episodes], [before[one.id] for one in episodes]
+        vectors = await self._embedder.embed_documents(texts, said)
+        return [NewMemory(one, vector) for one, vector in zip(episodes, vectors, strict=True)]
 
     async def _derive(
         self,
@@ -220,12 +271,15 @@ class TurnStore:
         receipts: list[tuple[int, StoredTurn]] = []
         for n, (call, proposed) in enumerate(accepted):
             fact_ids, negation_ids = found.get(n, ((), ()))
+            told = fact_ids[:MOST_RECEIPT_IDS]
+            denied = negation_ids[: MOST_RECEIPT_IDS - len(told)]
             receipt = StoredTurn(
                 episode_id=kept[n].id,
                 message_id=kept[n].message_id,
                 signal=extracted[n].signal,
-                fact_ids=fact_ids,
-                negation_ids=negation_ids,
+                fact_ids=told,
+                negation_ids=denied,
+                ids_left_out=len(fact_ids) + len(negation_ids) - len(told) - len(denied),
                 new=kept[n].write_id == proposed.write_id,
                 timestamp=kept[n].timestamp,
             )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from engram.domain.scope import Scope
@@ -62,6 +63,36 @@ STAGE_ATTRIBUTE: Final = "EngramStage"
 
 SPENT_MEMO: Final = "EngramModels"
 """Of a consolidation: what it asked of models so far, over all of its runs."""
+
+
+DEFAULT_STORE: Final = "engram"
+"""The collection prefix whose workflow ids have no mark; those of every other one begin with it."""
+
+LONGEST_ID: Final = 255
+"""Characters that a Temporal server over PostgreSQL or MySQL keeps of an id."""
+
+
+def in_store(store: str, workflow_id: str) -> str:
+    """The id of a workflow that works for one of several stores in a Temporal namespace.
+
+    Args:
+        store: The collection prefix of its store.
+        workflow_id: What the functions below give.
+    """
+    if store == DEFAULT_STORE:
+        return workflow_id
+    marked = f"{store}:{workflow_id}"
+    if len(marked) <= LONGEST_ID:
+        return marked
+    kind = workflow_id.partition("/")[0]
+    return f"{store}:{kind}/{hashlib.sha256(workflow_id.encode()).hexdigest()}"
+
+
+def store_of(workflow_id: str) -> str:
+    """The collection prefix of the store that a workflow works for."""
+    # Names of users and sessions may have a colon as well; the kind before them has none.
+    store, marked, _ = workflow_id.partition("/")[0].partition(":")
+    return store if marked else DEFAULT_STORE
 
 
 def session_workflow_id(scope: Scope, session_id: str) -> str:

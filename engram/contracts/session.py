@@ -26,11 +26,16 @@ class AcceptedTurn(Message):
 
 
 class EncodeCall(Message):
-    """What one caller handed over, or a part of it: all of its turns are stored, or none."""
+    """What one caller handed over, or a part of it: all of its turns are stored, or none.
+
+    Attributes:
+        embedder: Identity of the embedder of the caller's store; None if it does not say.
+    """
 
     turns: tuple[AcceptedTurn, ...] = Field(min_length=1)
     extract_facts: bool = True
     is_test: bool = False
+    embedder: str | None = None
 
 
 class EncodeRequest(Message):
@@ -40,13 +45,18 @@ class EncodeRequest(Message):
 
 
 class StoredTurn(Message):
-    """The receipt of one turn. Storing it again gives the same."""
+    """The receipt of one turn. Storing it again gives the same.
+
+    Attributes:
+        ids_left_out: Facts and negations that it does not name, because there are too many.
+    """
 
     episode_id: str
     message_id: str
     signal: Signal
     fact_ids: tuple[str, ...] = ()
     negation_ids: tuple[str, ...] = ()
+    ids_left_out: int = 0
     new: bool = True
     timestamp: datetime
 

@@ -83,7 +83,7 @@ class Confidence(BaseModel):
         seed: Where corroboration starts (fresh or imported).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     method: ExtractionMethod
     extraction: float = Field(ge=0, le=1)

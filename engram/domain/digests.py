@@ -52,7 +52,7 @@ class SealReason(StrEnum):
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class _Detail(_Value):

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter
 
 from engram.domain.confidence import Confidence
 from engram.domain.digests import Detail
@@ -74,7 +74,8 @@ class Term(StrEnum):
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A newer version may have written more: it does not make the rest unreadable.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Together(_Value):
@@ -332,6 +333,17 @@ class Memory(_Value):
     expired_at: datetime | None = None
     review_at: datetime | None = None
     policy_fingerprint: str | None = None
+
+    _unknown: Mapping[str, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def unknown_fields(self) -> Mapping[str, Any]:
+        """What a newer version stored with it, as it stands in the store; kept when it changes."""
+        return self._unknown
+
+    def keep_unknown(self, fields: Mapping[str, Any]) -> None:
+        """Note what the store has of it beside its fields; only while it is being read."""
+        self._unknown = fields
 
     @property
     def scope(self) -> Scope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import math
 import os
 import shutil
 import signal
@@ -371,6 +372,10 @@ _PATIENCE_SECONDS = 1.0
 _SAYS_SO_SECONDS = 2.0
 # How soon its unasked end is noticed.
 _WATCH_SECONDS = 0.1
+# Between two tries to start it again, and between two lines that say that it does not.
+_LONGEST_PAUSE_SECONDS = 30.0
+_MOST_DOUBLINGS = 10
+_SAID_EVERY_SECONDS = 60.0
 _SERVES = "Temporal Server:"
 
 
@@ -535,24 +540,35 @@ class TemporalDevServer:
         )
 
     async def _watch(self) -> None:
-        """Start it again, at the same address, whenever it ends without being asked to."""
-        failures = 0
-        while failures < _ATTEMPTS:
+        """Start it again, at the same address, whenever it ends without being asked to.
+
+        However long that takes: whatever is in the way may pass, and nobody else would try.
+        """
+        failures, said_at = 0, -math.inf
+        while True:
             if self._server is not None and self._server.running:
                 await asyncio.sleep(_WATCH_SECONDS)
                 continue
-            _log.warning("Temporal's development server ended by itself; starting it again")
+            if not failures:
+                _log.warning("Temporal's development server ended by itself; starting it again")
             try:
                 await self._end()
                 await self._launch_once()
-            except (EngramError, OSError, _PortLost) as error:
+            except Exception as error:  # noqa: BLE001 - logged, and tried again: nobody else would
                 failures += 1
-                _log.warning("it did not start", reason=type(error).__name__, failures=failures)
-                await asyncio.sleep(_WATCH_SECONDS * 2**failures)
+                if time.monotonic() - said_at >= _SAID_EVERY_SECONDS:
+                    said_at = time.monotonic()
+                    _log.error(
+                        "Temporal's development server does not start; it is tried again",
+                        reason=type(error).__name__,
+                        failures=failures,
+                        log=str(self._folder.server_log),
+                    )
+                pause = _WATCH_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS)
+                await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
             else:
-                failures = 0
+                failures, said_at = 0, -math.inf
                 _log.warning("Temporal's development server runs again", address=self.address)
-        _log.error("gave up on Temporal's development server", log=str(self._folder.server_log))
 
     async def _launch_once(self) -> None:
         within = self._settings.start_timeout.total_seconds()

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engram.domain.memories import AnyMemory, DerivedMemory, LinkKind, MemoryType, Together, Vitals
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
-from engram.errors import EngramError
+from engram.errors import EngramError, UnforeseenFailure
 from engram.lifecycle.links import linked
 from engram.lifecycle.policies import Energy
 from engram.ports import MemoryRepository
@@ -133,6 +133,8 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
 # few seconds, when much waits, and on a clean stop; a batch that was written but
 # not acknowledged is written again and counts once.
 
+MOST_TRIES: Final = 5
+"""How often what was refused for good is tried; whoever cannot be reached is tried on and on."""
 MOST_PAIRED: Final = 6
 """Only the best so many answers count as recalled together: 15 pairs at most."""
 
@@ -153,6 +155,7 @@ class _Waiting:
 class _Batch:
     number: int
     memories: Mapping[str, _Waiting]
+    tries: int = 0
 
 
 class AccessLog:
@@ -258,6 +261,38 @@ class AccessLog:
             await self._write(scope, batch)
 
     async def _write(self, scope: Scope, batch: _Batch) -> None:
+        try:
+            await self._write_those(scope, batch, batch.memories)
+        except Exception as error:
+            if isinstance(error, EngramError) and error.retryable:
+                raise
+            await self._write_each(scope, batch)
+        del self._unwritten[scope]
+
+    async def _write_each(self, scope: Scope, batch: _Batch) -> None:
+        """Note all that can be noted: what cannot must not hold up the others for ever.
+
+        Raises:
+            EngramError: why the rest could not; it is dropped when it was tried often enough.
+        """
+        left: dict[str, _Waiting] = {}
+        why: EngramError | None = None
+        for memory_id, entry in batch.memories.items():
+            try:
+                await self._write_those(scope, batch, (memory_id,))
+            except EngramError as error:
+                left[memory_id], why = entry, error
+            except Exception as error:  # noqa: BLE001 - typed, and raised below
+                kind = type(error).__name__
+                left[memory_id], why = entry, UnforeseenFailure(f"Noting failed with {kind}.")
+        if why is None:
+            return
+        if batch.tries + 1 < MOST_TRIES:
+            self._unwritten[scope] = _Batch(batch.number, left, batch.tries + 1)
+            raise why
+        _log.error("recalls cannot be noted and are dropped", memories=len(left), code=why.code)
+
+    async def _write_those(self, scope: Scope, batch: _Batch, ids: Iterable[str]) -> None:
         def change(memory: AnyMemory) -> AnyMemory | None:
             return accessed(memory, self._recalls(batch, memory.id), self._rules)
 
@@ -265,12 +300,11 @@ class AccessLog:
         await update_memories(
             self._repository,
             scope,
-            batch.memories,
+            ids,
             change,
             new_write_id=self._new_write_id,
             types=sorted(kinds),
         )
-        del self._unwritten[scope]
 
     def _recalls(self, batch: _Batch, memory_id: str) -> Recalls:
         entry = batch.memories[memory_id]

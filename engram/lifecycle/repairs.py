@@ -40,12 +40,21 @@ async def pages(
     population: Population,
     types: Sequence[MemoryType] = STORED_TYPES,
     where: Filter = (),
+    unreadable: list[str] | None = None,
 ) -> AsyncIterator[Sequence[AnyMemory]]:
-    """All memories, type by type, in the order in which they became known."""
+    """All memories, type by type, in the order in which they became known.
+
+    ``unreadable`` takes the ids of those that this version cannot read.
+    """
     conditions = (*where, of_population(population))
     for memory_type in types:
         async for page in every_page(
-            repository, scope, memory_type, where=conditions, at_once=_PAGE
+            repository,
+            scope,
+            memory_type,
+            where=conditions,
+            at_once=_PAGE,
+            unreadable=unreadable,
         ):
             yield page
 
@@ -64,12 +73,13 @@ async def validate(
     population: Population,
     now: datetime,
     book: Rulebook,
-) -> tuple[int, list[Finding]]:
-    """How many memories there are, and everything that is wrong with them."""
+) -> tuple[int, list[Finding], int]:
+    """How many memories there are, all that is wrong with them, and how many cannot be read."""
     found: list[Finding] = []
+    unreadable: list[str] = []
     first: dict[str, str] = {}
     seen = 0
-    async for page in pages(repository, scope, population):
+    async for page in pages(repository, scope, population, unreadable=unreadable):
         known = await known_to(repository, scope, page)
         seen += len(page)
         for memory in page:
@@ -77,7 +87,7 @@ async def validate(
             said = same_as(memory)
             if said is not None and first.setdefault(said, memory.id) != memory.id:
                 found.append(duplicate(memory, first[said]))
-    return seen, found
+    return seen, found, len(unreadable)
 
 
 async def health(

@@ -445,10 +445,13 @@ class InspectionHandlers:
     @handles(VALIDATE)
     async def validate(self, scope: Scope, asked: OfPopulation) -> ValidationReport:
         """What is wrong."""
-        seen, found = await validate(
+        seen, found, unreadable = await validate(
             self._repository, scope, asked.population, self._clock(), self._book(scope)
         )
         counts = Counter(finding.problem.value for finding in found)
+        if unreadable:
+            # Of a newer version, or damaged: left out of every answer.
+            counts["unreadable"] = unreadable
         return ValidationReport(
             memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from engram.contracts import names
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.access import Access
 from engram.domain.scope import Scope
@@ -69,7 +68,7 @@ class ForgettingHandlers:
         del asked
         erasing = partial(self._gateway.erase, scope)
         if self._scrubber is not None:
-            return await self._scrubber.erase(names.erasure_workflow_id(scope), erasing)
+            return await self._scrubber.erase(self._gateway.erasure_id(scope), erasing)
         receipt = await erasing()
         return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
 

@@ -24,6 +24,8 @@ from engram.ports import Clock
 # --- turns as applications give them, on their way to being stored
 
 _TICK = timedelta(microseconds=1)
+# How far a clock that is set back is followed with ticks, so that turns keep their order.
+_SET_BACK_AT_MOST = timedelta(minutes=1)
 
 
 class TurnIntake:
@@ -65,7 +67,10 @@ class TurnIntake:
 
     def _mint_timestamp(self, now: datetime) -> datetime:
         """Now, but always after the last one, so that turns of one call keep their order."""
-        minted = now if self._last_minted is None else max(now, self._last_minted + _TICK)
+        last = self._last_minted
+        # A clock that was far ahead and is set right must not date turns for ever.
+        follows = last is not None and now <= last <= now + _SET_BACK_AT_MOST
+        minted = last + _TICK if last is not None and follows else now
         self._last_minted = minted
         return minted
 

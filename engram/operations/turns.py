@@ -9,7 +9,6 @@ from typing import Annotated, Final, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import Population
 from engram.contracts.session import (
@@ -102,7 +101,8 @@ class Receipt(BaseModel):
     Attributes:
         episode_ids: One per turn, in order.
         fact_ids: Pattern facts that the turns state, new or known before.
-        negation_ids: What the turns say is not true.
+        negation_ids: What the turns say is not true; of one turn, 50 facts and negations at most.
+        ids_left_out: How many more facts and negations there are; ``list`` brings them.
         signal: The strongest signal among the turns.
         buffered: Turns of the session that wait for extraction.
         workflow_id: The session's workflow, as the Temporal UI names it.
@@ -113,6 +113,7 @@ class Receipt(BaseModel):
     episode_ids: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
     negation_ids: tuple[str, ...] = ()
+    ids_left_out: int = 0
     signal: Signal = Signal.NONE
     buffered: int = 0
     workflow_id: str
@@ -176,10 +177,14 @@ class TurnHandlers:
     Args:
         gateway: Reaches the workflows.
         settings: Limits of what one update carries.
+        embedder: Identity of the store's embedder; workers of another store refuse the turns.
     """
 
-    def __init__(self, gateway: WorkflowGateway, settings: Settings) -> None:
+    def __init__(
+        self, gateway: WorkflowGateway, settings: Settings, embedder: str | None = None
+    ) -> None:
         self._gateway = gateway
+        self._embedder = embedder
         self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
 
@@ -195,6 +200,7 @@ class TurnHandlers:
             turns=tuple(AcceptedTurn.model_validate(dict(turn)) for turn in asked.turns),
             extract_facts=asked.extract_facts,
             is_test=asked.is_test,
+            embedder=self._embedder,
         )
         answers: list[Acknowledged] = []
         # Part after part: what follows a part that is refused is not stored either.
@@ -203,7 +209,7 @@ class TurnHandlers:
             if answer.outcome.error is not None:
                 raise error_from_dict(answer.outcome.error)
             answers.append(answer)
-        return _receipt(answers, names.session_workflow_id(scope, asked.session_id))
+        return _receipt(answers, self._gateway.session_id(scope, asked.session_id))
 
     @handles(END_SESSION)
     async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
@@ -244,6 +250,7 @@ def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
         episode_ids=tuple(turn.episode_id for turn in turns),
         fact_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.fact_ids)),
         negation_ids=tuple(dict.fromkeys(key for turn in turns for key in turn.negation_ids)),
+        ids_left_out=sum(turn.ids_left_out for turn in turns),
         signal=max((turn.signal for turn in turns), key=lambda s: s.rank, default=Signal.NONE),
         buffered=answers[-1].buffered,
         workflow_id=workflow_id,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, Generic
+
+import structlog
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import InvalidQuery, MemoryClosed
+from engram.errors import InvalidQuery, MemoryClosed, StorageError
 from engram.ports import (
     Candidate,
     Equals,
@@ -58,6 +60,8 @@ from engram.storage.points import (
 
 MOST: Final = 4096
 """Memories kept, about 5 KB each."""
+MOST_CHARACTERS: Final = 16 * 2**20
+"""Of the content of all memories kept; decoded and as payload a character takes a few bytes."""
 
 
 class DecodedPayloads:
@@ -67,8 +71,10 @@ class DecodedPayloads:
     nothing depends on who changed it or how.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, characters: int = MOST_CHARACTERS) -> None:
         self._most = most
+        self._most_characters = characters
+        self._characters = 0
         self._kept: dict[str, tuple[Payload, AnyMemory]] = {}
 
     def __call__(self, payload: Payload) -> AnyMemory:
@@ -82,11 +88,17 @@ class DecodedPayloads:
             return known[1]
         memory = decode(payload)
         # Taken out first, so that what was read last stands last.
-        self._kept.pop(memory.id, None)
+        self._drop(memory.id)
         self._kept[memory.id] = (payload, memory)
-        if len(self._kept) > self._most:
-            del self._kept[next(iter(self._kept))]
+        self._characters += len(memory.content)
+        while len(self._kept) > self._most or self._characters > self._most_characters:
+            self._drop(next(iter(self._kept)))
         return memory
+
+    def _drop(self, memory_id: str) -> None:
+        dropped = self._kept.pop(memory_id, None)
+        if dropped is not None:
+            self._characters -= len(dropped[1].content)
 
 
 # --- what both engines share: everything but the engine calls themselves
@@ -94,6 +106,10 @@ class DecodedPayloads:
 MOST_VALUES: Final = 1000
 _READ_AT_ONCE: Final = 64
 _USERS_AT_ONCE: Final = 64
+# Ids that are remembered, so that each is logged once.
+_MOST_UNREADABLE: Final = 10_000
+
+_log = structlog.get_logger("engram.storage")
 
 
 def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:
@@ -121,6 +137,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         self._dimensions = dimensions
         self._stamp = stamp
         self._closed = False
+        self._unreadable: set[str] = set()
         self._decoded = DecodedPayloads()
 
     # --- the engine calls -----------------------------------------------------------
@@ -150,7 +167,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
     async def _retrieve(
         self, memory_type: MemoryType, ids: list[str], *, fresh: bool = False
     ) -> list[Payload]:
-        """Payloads of these ids, of any tenant; ``fresh``: as most replicas agree."""
+        """Payloads of these ids, of any tenant; ``fresh``: as a quorum of replicas agrees."""
 
     @abstractmethod
     async def _by_time(
@@ -218,8 +235,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         found: dict[str, AnyMemory] = {}
         for memory_type in STORED_TYPES if types is None else types:
             for payload in await self._fetch(scope, memory_type, wanted, fresh=fresh):
-                memory = self._decoded(payload)
-                found[memory.id] = memory
+                # Who writes by what is read must not take it for missing.
+                memory = self._decoded(payload) if fresh else self._readable(payload, self._decoded)
+                if memory is not None:
+                    found[memory.id] = memory
         return {memory_id: found[memory_id] for memory_id in wanted if memory_id in found}
 
     async def replace(
@@ -317,13 +336,17 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         position = read_cursor(listing, cursor) if cursor is not None else None
         # One more than asked for tells whether there is a next page.
         payloads = await self._page(scope, listing, where, position, limit + 1)
-        page = tuple(
-            [decode(payload) async for payload in yielding_to_event_loop(payloads[:limit], 256)]
-        )
+        read = [
+            (payload, self._readable(payload, decode))
+            async for payload in yielding_to_event_loop(payloads[:limit], 256)
+        ]
+        page = tuple(memory for _, memory in read if memory is not None)
+        unreadable = tuple(str(payload["id"]) for payload, memory in read if memory is None)
         if len(payloads) <= limit:
-            return Page(page, None)
+            return Page(page, None, unreadable)
         last = payloads[limit - 1]
-        return Page(page, write_cursor(listing, Position(last[order_by], last["id"])))
+        cursor = write_cursor(listing, Position(last[order_by], last["id"]))
+        return Page(page, cursor, unreadable)
 
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
         """See :meth:`engram.ports.MemoryRepository.count`."""
@@ -397,6 +420,22 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         return frozenset(await self._values(memory_type, field))
 
     # --- shared steps ---------------------------------------------------------------
+
+    def _readable(self, payload: Payload, read: Callable[[Payload], AnyMemory]) -> AnyMemory | None:
+        """The memory of a payload; None, counted and logged, if this version cannot read it."""
+        try:
+            return read(payload)
+        except StorageError as error:
+            memory_id = str(payload.get("id"))
+            if memory_id not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
+                self._unreadable.add(memory_id)
+                _log.warning(
+                    "a stored memory cannot be read and is left out",
+                    memory_id=memory_id,
+                    memory_type=payload.get("type"),
+                    reason=error.details.get("reason"),
+                )
+            return None
 
     async def _fetch(
         self, scope: Scope, memory_type: MemoryType, ids: Sequence[str], *, fresh: bool = False

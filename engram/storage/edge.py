@@ -19,12 +19,22 @@ from engram.storage.edge_engine import (
     nearest,
     new_point,
 )
-from engram.storage.edge_files import OpenStore, Writes, open_store, rebuild
+from engram.storage.edge_files import (
+    ROOM_TO_DELETE,
+    ROOM_TO_WRITE,
+    Disk,
+    OpenStore,
+    Writes,
+    open_store,
+    rebuild,
+)
 from engram.storage.filters import Translator
 from engram.storage.payload import SCHEMA_VERSION
 from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery
 
 _DELETED_AT_ONCE: Final = 256
+# What is concluded is on disk before the turns that then count as read: nobody reads them again.
+_FLUSH_ORDER: Final = tuple(sorted(STORED_TYPES, key=lambda kind: kind is MemoryType.EPISODIC))
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -53,6 +63,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         super().__init__(Translator(EdgeDialect()), dimensions=dimensions, stamp=stamp)
         self._store, self._shards = store, store.shards
         self._path = path
+        self._disk = Disk(path)
         self._embedder = embedder_identity
         self._unflushed: set[MemoryType] = set()
         self._id_text = IdTexts()
@@ -83,7 +94,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         Raises:
             SchemaMismatch: another schema version or another embedder wrote it.
             DataFolderInUse: another process has it open.
-            StorageError: the engine cannot read it.
+            StorageUnavailable: the disk is full.
+            StorageError: the engine cannot read it, or a part of it is missing.
         """
         store = open_store(
             path,
@@ -113,14 +125,19 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             schema_version=SCHEMA_VERSION,
             embedder=self._embedder,
             details=MappingProxyType(
-                {"path": str(self._path), "dimensions": self._dimensions, "points": points}
+                {
+                    "path": str(self._path),
+                    "dimensions": self._dimensions,
+                    "points": points,
+                    "unreadable": len(self._unreadable),
+                }
             ),
         )
 
     async def flush(self) -> None:
         """Put on disk what was written since the last flush; does nothing if nothing was."""
         self._check_open()
-        for memory_type in STORED_TYPES:
+        for memory_type in _FLUSH_ORDER:
             if memory_type in self._unflushed:
                 with engine_errors("flushing"):
                     self._shards[memory_type].flush()
@@ -151,7 +168,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         wait. The disk holds a type twice for as long. Returns how many memories there are.
 
         Raises:
-            StorageError: the engine failed; nothing is lost, some types may be as before.
+            StorageUnavailable: the disk has no room; nothing is lost, some types may be as before.
+            StorageError: the engine failed, likewise.
             OSError: the disk failed, likewise.
             MemoryClosed: the store was closed meanwhile, likewise.
         """
@@ -167,10 +185,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
-        self, memory_type: MemoryType, operation: engine.UpdateOperation, doing: str
+        self,
+        memory_type: MemoryType,
+        operation: engine.UpdateOperation,
+        doing: str,
+        room: int = ROOM_TO_WRITE,
     ) -> None:
         """Write; only while holding the lock of the type's writes."""
         self._check_open()
+        self._disk.require(room, doing)
         self._unflushed.add(memory_type)
         with engine_errors(doing):
             self._shards[memory_type].update(operation)
@@ -310,5 +333,6 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                     return
                 ids = [record.id for record in records]
                 writes.note(str(point_id) for point_id in ids)
-                self._update(memory_type, engine.UpdateOperation.delete_points(ids), "deleting")
+                operation = engine.UpdateOperation.delete_points(ids)
+                self._update(memory_type, operation, "deleting", ROOM_TO_DELETE)
             await asyncio.sleep(0)

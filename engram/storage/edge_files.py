@@ -6,14 +6,14 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.errors import DataFolderInUse, SchemaMismatch, StorageError
+from engram.errors import DataFolderInUse, SchemaMismatch, StorageError, StorageUnavailable
 from engram.storage.edge_engine import engine, engine_errors
 from engram.storage.payload import (
     DENSE,
@@ -33,7 +33,8 @@ from engram.system import FileLock
 # ``x.replaced`` (what it was). Steps: build the successor, make it durable,
 # rename ``x`` to ``x.replaced``, rename ``x.rebuilt`` to ``x``, open it, remove
 # ``x.replaced``. So a successor beside a folder that is there was not finished,
-# or was given up, and one without it was.
+# and one without it was. One that could not be opened is moved to ``x.failed``
+# before what it replaced comes back, so that it is not taken for one to go on with.
 
 
 def rebuilt(folder: Path) -> Path:
@@ -44,6 +45,11 @@ def rebuilt(folder: Path) -> Path:
 def replaced(folder: Path) -> Path:
     """Where a folder goes when its successor takes its place."""
     return folder.with_name(folder.name + ".replaced")
+
+
+def failed(folder: Path) -> Path:
+    """Where a successor goes that could not be opened."""
+    return folder.with_name(folder.name + ".failed")
 
 
 def settle(folder: Path) -> None:
@@ -58,6 +64,7 @@ def settle(folder: Path) -> None:
         sync_folder(folder.parent)
     # Beside a folder that is there, it is a half, or lacks what was written since.
     drop_rebuilt(folder)
+    _remove(failed(folder))
 
 
 def replace(folder: Path) -> None:
@@ -73,9 +80,11 @@ def undo(folder: Path) -> None:
     if not replaced(folder).exists():
         return
     if folder.exists():
-        folder.rename(rebuilt(folder))
+        folder.rename(failed(folder))
+        sync_folder(folder.parent)
     replaced(folder).rename(folder)
     sync_folder(folder.parent)
+    _remove(failed(folder))
 
 
 def drop_rebuilt(folder: Path) -> None:
@@ -113,11 +122,98 @@ def _remove(folder: Path) -> None:
         sync_folder(folder.parent)
 
 
+# --- room on the disk
+#
+# The engine's files are mapped into memory and sparse: where the disk has no room for a page
+# that is written, the system ends the whole process (SIGBUS). So room is asked for before.
+
+ROOM_TO_WRITE: Final = 64 * 2**20
+"""Bytes that must be free before memories are added or changed."""
+ROOM_TO_DELETE: Final = 16 * 2**20
+"""Bytes that must be free before memories are deleted, which makes room, or a store is opened."""
+
+
+class Disk:
+    """The disk of a store's folder, asked for room before it is written to.
+
+    On a file system in memory even reading a hole takes a page, so there the room that the
+    files' holes may come to take is kept free as well.
+
+    Args:
+        folder: That holds all of the store's files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._in_memory = _is_in_memory(folder)
+        self._holes = _holes(folder) if self._in_memory else 0
+
+    def require(self, wanted: int, doing: str) -> None:
+        """Check that so many bytes are free; takes microseconds.
+
+        Args:
+            wanted: In bytes.
+            doing: What needs them, in words, for the message.
+
+        Raises:
+            StorageUnavailable: they are not. Whatever was stored is untouched.
+        """
+        disk = os.statvfs(self._folder)
+        free = disk.f_bavail * disk.f_frsize
+        if free < wanted + self._holes and self._in_memory:
+            self._holes = _holes(self._folder)
+        if free < (needed := wanted + self._holes):
+            raise StorageUnavailable(
+                f"The disk of the store has {free // 2**20} MB left, too few for {doing}.",
+                allowed=f"{needed // 2**20} MB or more",
+                hint="Make room on the disk of the data folder; the same call can be made "
+                "again. Nothing that was acknowledged is lost.",
+                details={"free_bytes": free, "needed_bytes": needed},
+            )
+
+
+def taken_by(folder: Path) -> int:
+    """Bytes on disk that the files below a folder take; of sparse ones, what they hold."""
+    return sum(_on_disk(found) for found in _files_below(folder))
+
+
+def _holes(folder: Path) -> int:
+    return sum(max(found.st_size - _on_disk(found), 0) for found in _files_below(folder))
+
+
+def _files_below(folder: Path) -> Iterator[os.stat_result]:
+    for inside, _, files in os.walk(folder):
+        for name in files:
+            # Another thread may remove one meanwhile.
+            with suppress(FileNotFoundError):
+                yield (Path(inside) / name).stat()
+
+
+def _on_disk(found: os.stat_result) -> int:
+    # The system counts in blocks of this size, whatever those of the disk are.
+    return found.st_blocks * 512
+
+
+def _is_in_memory(folder: Path) -> bool:
+    device = folder.stat().st_dev
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False  # Not Linux: the file systems in memory that we know are.
+    number = f"{os.major(device)}:{os.minor(device)}"
+    return any(
+        mount.split()[2] == number and mount.partition(" - ")[2].split()[0] in {"tmpfs", "ramfs"}
+        for mount in mounts
+    )
+
+
 # --- the files of an in-process store: one shard folder per type, and a record of who wrote it
 
 _RECORD_FILE: Final = "store.json"
 _LOCK_FILE: Final = "store.lock"
 _UNFINISHED: Final = ".new"
+# Under this key the record lists the types whose folders were made.
+_MADE: Final = "types"
 # A user's memories are searched exactly up to this many KB of vectors (20,000 at
 # 256 dimensions), by a graph of that user's own memories beyond. There is no
 # graph over everybody: no search ever spans users.
@@ -177,16 +273,27 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
     Raises:
         SchemaMismatch: another schema version or another embedder wrote it.
         DataFolderInUse: another process, or another part of this one, has it open.
+        StorageUnavailable: the disk is full.
+        StorageError: a part of it is missing or cannot be read.
     """
     path.mkdir(parents=True, exist_ok=True)
     names = collection_names(prefix)
     folders = {memory_type: path / names[memory_type] for memory_type in STORED_TYPES}
+    disk = Disk(path)
+    disk.require(ROOM_TO_DELETE, "opening it")
     lock = _take_lock(path / f"{prefix}.{_LOCK_FILE}")
     store = OpenStore({}, folders, lock, _config(dimensions))
+    record = path / f"{prefix}.{_RECORD_FILE}"
     try:
-        _check_record(path, prefix, names, embedder=embedder, dimensions=dimensions)
+        made = _check_record(record, names, embedder=embedder, dimensions=dimensions)
         for memory_type, folder in folders.items():
-            store.shards[memory_type] = _open_shard(folder, memory_type, store.config)
+            store.shards[memory_type] = _open_shard(
+                folder, memory_type, store.config, disk, made=memory_type in made
+            )
+        if len(made) < len(folders):
+            # From now on a folder that is missing was lost.
+            identity = identity_record(embedder=embedder, dimensions=dimensions)
+            _write_record(record, identity | {_MADE: [kind.value for kind in folders]})
     except BaseException:
         store.close()
         raise
@@ -194,7 +301,7 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
 
 
 def _take_lock(file: Path) -> FileLock:
-    lock = FileLock(file)
+    lock = FileLock(file, guarded=file.parent)
     if not lock.try_acquire():
         raise DataFolderInUse(
             f"The store at {file.parent} is open already.",
@@ -205,39 +312,69 @@ def _take_lock(file: Path) -> FileLock:
 
 
 def _check_record(
-    path: Path,
-    prefix: str,
+    record: Path,
     names: Mapping[MemoryType, str],
     *,
     embedder: str,
     dimensions: int,
-) -> None:
-    record = path / f"{prefix}.{_RECORD_FILE}"
+) -> frozenset[str]:
+    """Which types the store has held since it was first opened; none if it is new."""
     if record.exists():
-        check_identity(_read_record(record), embedder=embedder, dimensions=dimensions)
-        return
-    if any((path / name).exists() for name in names.values()):
+        found = _read_record(record)
+        check_identity(found, embedder=embedder, dimensions=dimensions)
+        made = found.get(_MADE)
+        return frozenset(map(str, made)) if isinstance(made, list) else frozenset()
+    if any((record.parent / name).exists() for name in names.values()):
         raise _unreadable(record)
     # Before the shards: what holds memories always has a record.
     _write_record(record, identity_record(embedder=embedder, dimensions=dimensions))
+    return frozenset()
 
 
 def _open_shard(
-    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig
+    folder: Path,
+    memory_type: MemoryType,
+    config: engine.EdgeConfig,
+    disk: Disk,
+    *,
+    made: bool,
 ) -> engine.EdgeShard:
     settle(folder)
     # Beside the folder while it is being made: what a crash leaves is made again.
     unfinished = folder.with_name(folder.name + _UNFINISHED)
-    if unfinished.exists():
+    if unfinished.exists() and not made and not _holds_memories(folder, config):
         shutil.rmtree(folder, ignore_errors=True)
     making = not folder.exists()
+    if making and made:
+        raise StorageError(
+            f"The folder {folder.name} of the store at {folder.parent} is missing.",
+            hint="Restore it from a backup of the whole data folder, or start a new store "
+            "(ENGRAM_DATA_DIR): one made empty in its place would hide the loss.",
+        )
     if making:
+        disk.require(ROOM_TO_WRITE, "making it")
         unfinished.touch()
     shard = _ready_shard(folder, memory_type, config, making=making)
-    unfinished.unlink(missing_ok=True)
+    if unfinished.exists():
+        unfinished.unlink()
+        sync_folder(folder.parent)
     # What was replaced goes when its successor is known to be readable.
     drop_replaced(folder)
     return shard
+
+
+def _holds_memories(folder: Path, config: engine.EdgeConfig) -> bool:
+    """Whether a folder that is marked as half made is a whole one with memories all the same."""
+    if not folder.exists():
+        return False
+    try:
+        with engine_errors(f"looking into {folder.name}"):
+            shard = engine.EdgeShard.load(str(folder), config)
+    except StorageError:
+        return False
+    count = shard.info().points_count
+    shard.close()
+    return bool(count)
 
 
 def _ready_shard(
@@ -366,15 +503,18 @@ async def rebuild(
         How many points there are.
 
     Raises:
-        StorageError: the engine failed. The old shard is in use as before.
-        OSError: the disk failed or is full. Likewise.
+        StorageUnavailable: the disk has no room for the copy. The old shard is in use as before.
+        StorageError: the engine failed. Likewise.
+        OSError: the disk failed. Likewise.
     """
     folder = store.folders[memory_type]
     drop_rebuilt(folder)
+    disk = Disk(folder.parent)
+    disk.require(taken_by(folder) + ROOM_TO_WRITE, "rewriting its files")
     fresh = store.create(memory_type, rebuilt(folder))
     writes.changed = set()
     try:
-        copying = _Copying(store.shards[memory_type], fresh, check_open)
+        copying = _Copying(store.shards[memory_type], fresh, check_open, disk)
         await copying.everything()
         async with writes.lock:
             await copying.these(writes.changed)
@@ -395,8 +535,13 @@ async def rebuild(
 
 class _Copying:
     def __init__(
-        self, old: engine.EdgeShard, fresh: engine.EdgeShard, check_open: Callable[[], None]
+        self,
+        old: engine.EdgeShard,
+        fresh: engine.EdgeShard,
+        check_open: Callable[[], None],
+        disk: Disk,
     ) -> None:
+        self._disk = disk
         self._old = old
         self._fresh = fresh
         self._check_open = check_open
@@ -429,6 +574,8 @@ class _Copying:
 
     def _put(self, records: Sequence[engine.Record]) -> None:
         if records:
+            # Others write to the disk as well.
+            self._disk.require(ROOM_TO_DELETE, "copying")
             points = [_copied(record) for record in records]
             self._fresh.update(engine.UpdateOperation.upsert_points(points))
         self._unflushed += 1

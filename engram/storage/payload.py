@@ -235,6 +235,9 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
     dumped = memory.model_dump(exclude_none=True, exclude={_METADATA})
     # What is empty is left out: every field costs an engine some microseconds each way.
     data = {name: _plain(value) for name, value in dumped.items() if value not in _EMPTY}
+    if memory.unknown_fields:
+        # What a newer version stored is not lost by a change that this one makes.
+        data = {**memory.unknown_fields, **data}
     data[TENANT] = scope.tenant
     if memory.metadata:
         # As text: an engine's JSON changes integers past 64 bits and refuses NaN.
@@ -256,7 +259,7 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     try:
         if _METADATA in data:
             data[_METADATA] = json.loads(data[_METADATA])
-        return MEMORY_ADAPTER.validate_python(data)
+        memory: AnyMemory = MEMORY_ADAPTER.validate_python(data)
     except (ValidationError, TypeError, ValueError) as error:
         # The cause would quote the memory's content, so it is left out.
         raise StorageError(
@@ -264,6 +267,9 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
             hint="It was written by a newer version, or changed by another program.",
             details={"id": str(data.get("id")), "reason": type(error).__name__},
         ) from None
+    if unknown := data.keys() - type(memory).model_fields.keys():
+        memory.keep_unknown({name: data[name] for name in unknown})
+    return memory
 
 
 def _plain(value: Any) -> Any:

@@ -238,6 +238,20 @@ def unique_batches(items: list[Prepared], size: int) -> Iterator[tuple[MemoryTyp
         yield current, list(batch.values())
 
 
+def portions(items: Iterable[T], sizes: Iterable[int], most: int) -> Iterator[list[T]]:
+    """``items`` in order, in lists whose sizes add up to ``most`` or less; a larger one alone."""
+    part: list[T] = []
+    taken = 0
+    for item, size in zip(items, sizes, strict=True):
+        if part and taken + size > most:
+            yield part
+            part, taken = [], 0
+        part.append(item)
+        taken += size
+    if part:
+        yield part
+
+
 async def yielding_to_event_loop(items: Iterable[T], every: int) -> AsyncIterator[T]:
     """The items, letting the event loop go round in between."""
     for number, item in enumerate(items):

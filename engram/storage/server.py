@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -30,7 +32,7 @@ from engram.storage.payload import (
     identity_record,
     indexed_fields,
 )
-from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery
+from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery, portions
 
 __all__ = ["ServerRepository", "connect_qdrant"]
 
@@ -210,8 +212,12 @@ async def open_collections(
     embedder: str,
     dimensions: int,
     make_indexes: bool,
-) -> None:
+    copies: Copies,
+) -> bool:
     """Make what is missing and check what is there; any number of processes may do so at once.
+
+    Returns:
+        Whether any of them is kept on several nodes.
 
     Raises:
         SchemaMismatch: another schema version, another embedder, or not Engram, made them.
@@ -224,13 +230,25 @@ async def open_collections(
     record = identity_record(embedder=embedder, dimensions=dimensions)
     # The first alone: two embedders opening at once then meet at one collection, not half each.
     first, *rest = STORED_TYPES
-    await _open(client, first, names[first], record, make_indexes=make_indexes)
-    await asyncio.gather(
-        *(
-            _open(client, memory_type, names[memory_type], record, make_indexes=make_indexes)
-            for memory_type in rest
-        )
-    )
+
+    def opened(memory_type: MemoryType) -> Coroutine[Any, Any, bool]:
+        name = names[memory_type]
+        return _open(client, memory_type, name, record, copies, make_indexes=make_indexes)
+
+    return any([await opened(first), *await asyncio.gather(*map(opened, rest))])
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """On how many nodes new collections are kept.
+
+    Attributes:
+        replicas: Copies of each memory; None for what the server is set to.
+        acknowledged: How many of them a write waits for; None likewise.
+    """
+
+    replicas: int | None = None
+    acknowledged: int | None = None
 
 
 async def _open(
@@ -238,12 +256,13 @@ async def _open(
     memory_type: MemoryType,
     name: str,
     record: dict[str, object],
+    copies: Copies,
     *,
     make_indexes: bool,
-) -> None:
+) -> bool:
     with server_errors(f"opening the collection {name}"):
         if not await client.collection_exists(name):
-            await _make(client, name, record)
+            await _make(client, name, record, copies)
         found = await client.get_collection(name)
     stored = (found.config.metadata or {}).get(_RECORD)
     if not isinstance(stored, dict):
@@ -256,9 +275,12 @@ async def _open(
     )
     if make_indexes:
         await _make_indexes(client, memory_type, name, there=set(found.payload_schema))
+    return (found.config.params.replication_factor or 1) > 1
 
 
-async def _make(client: AsyncQdrantClient, name: str, record: dict[str, object]) -> None:
+async def _make(
+    client: AsyncQdrantClient, name: str, record: dict[str, object], copies: Copies
+) -> None:
     try:
         # The record is part of the collection, so the two appear together or not at all.
         await client.create_collection(
@@ -275,6 +297,8 @@ async def _make(client: AsyncQdrantClient, name: str, record: dict[str, object])
                 ef_construct=_GRAPH_EFFORT,
                 full_scan_threshold=_EXACT_BELOW_KB,
             ),
+            replication_factor=copies.replicas,
+            write_consistency_factor=copies.acknowledged,
             metadata={_RECORD: record},
         )
     except UnexpectedResponse as error:
@@ -318,6 +342,23 @@ def _index(kind: FieldKind) -> Any:
 # --- the store of the connected mode: a Qdrant server, or Qdrant Cloud
 
 _STRONG = models.WriteOrdering.STRONG
+# Of one request, far below the 32 MB that a server accepts: turns of the largest size, escaped,
+# and long vectors would pass that a hundred at a time.
+_MOST_BYTES: Final = 12 * 2**20
+# Seconds between looks at what replicas do not agree on yet.
+_LOOK_AGAIN: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+# Bytes that a number takes in a request, at most.
+_NUMBER: Final = 24
+
+
+def _size(payload: Payload) -> int:
+    """Bytes of a payload in a request, or more."""
+    return len(json.dumps(payload))
+
+
+def _size_with_vectors(point: NewPoint) -> int:
+    dense, sparse = point.vectors.dense, point.vectors.sparse.indices
+    return _size(point.payload) + _NUMBER * (len(dense) + 2 * len(sparse))
 
 
 class ServerRepository(EngineRepository[models.Filter]):
@@ -327,7 +368,6 @@ class ServerRepository(EngineRepository[models.Filter]):
     ordering), so that of two writers at one revision exactly one wins.
     """
 
-    # With turns of the largest size and long vectors still far below the 32 MB of a request.
     batch = 100
 
     def __init__(
@@ -339,6 +379,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         embedder_identity: str,
         dimensions: int,
         owns_client: bool,
+        replicated: bool,
         stamp: Stamp,
     ) -> None:
         """Use :meth:`open`."""
@@ -348,6 +389,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         self._engine: Literal["server", "local"] = engine
         self._embedder = embedder_identity
         self._owns_client = owns_client
+        self._replicated = replicated
 
     @classmethod
     async def open(
@@ -367,7 +409,7 @@ class ServerRepository(EngineRepository[models.Filter]):
                 as a stand-in for tests.
             embedder_identity: Of the embedder whose vectors it keeps.
             dimensions: Length of the dense vectors.
-            settings: For the collection prefix.
+            settings: For the collection prefix, and how new collections are replicated.
             owns_client: Whether closing the store closes the client.
             stamp: Applied to every memory that is written.
 
@@ -379,13 +421,14 @@ class ServerRepository(EngineRepository[models.Filter]):
         names = collection_names(settings.collection_prefix)
         options = client.init_options
         is_local = options.get("location") == ":memory:" or options.get("path") is not None
-        await open_collections(
+        replicated = await open_collections(
             client,
             names,
             embedder=embedder_identity,
             dimensions=dimensions,
             # The stand-in has none, and says so with a warning each time.
             make_indexes=not is_local,
+            copies=Copies(settings.qdrant_replication_factor, settings.qdrant_write_consistency),
         )
         return cls(
             client,
@@ -394,6 +437,7 @@ class ServerRepository(EngineRepository[models.Filter]):
             embedder_identity=embedder_identity,
             dimensions=dimensions,
             owns_client=owns_client,
+            replicated=replicated,
             stamp=stamp,
         )
 
@@ -406,7 +450,13 @@ class ServerRepository(EngineRepository[models.Filter]):
             engine=self._engine,
             schema_version=SCHEMA_VERSION,
             embedder=self._embedder,
-            details=MappingProxyType({"version": version.version, "dimensions": self._dimensions}),
+            details=MappingProxyType(
+                {
+                    "version": version.version,
+                    "dimensions": self._dimensions,
+                    "unreadable": len(self._unreadable),
+                }
+            ),
         )
 
     async def flush(self) -> None:
@@ -432,14 +482,15 @@ class ServerRepository(EngineRepository[models.Filter]):
             )
             for point in points
         ]
-        with server_errors("inserting"):
-            await self._client.upsert(
-                self._names[memory_type],
-                prepared,
-                wait=True,
-                ordering=_STRONG,
-                update_mode=models.UpdateMode.INSERT_ONLY,
-            )
+        for part in portions(prepared, map(_size_with_vectors, points), _MOST_BYTES):
+            with server_errors("inserting"):
+                await self._client.upsert(
+                    self._names[memory_type],
+                    part,
+                    wait=True,
+                    ordering=_STRONG,
+                    update_mode=models.UpdateMode.INSERT_ONLY,
+                )
 
     async def _overwrite(
         self, memory_type: MemoryType, changes: list[Overwrite[models.Filter]]
@@ -451,10 +502,12 @@ class ServerRepository(EngineRepository[models.Filter]):
             )
             for change in changes
         ]
-        with server_errors("replacing"):
-            await self._client.batch_update_points(
-                self._names[memory_type], operations, wait=True, ordering=_STRONG
-            )
+        sizes = [_size(change.payload) for change in changes]
+        for part in portions(operations, sizes, _MOST_BYTES):
+            with server_errors("replacing"):
+                await self._client.batch_update_points(
+                    self._names[memory_type], part, wait=True, ordering=_STRONG
+                )
 
     async def _by_id(
         self,
@@ -480,7 +533,30 @@ class ServerRepository(EngineRepository[models.Filter]):
     async def _retrieve(
         self, memory_type: MemoryType, ids: list[str], *, fresh: bool = False
     ) -> list[Payload]:
-        consistency = models.ReadConsistencyType.MAJORITY if fresh else None
+        if not (fresh and self._replicated):
+            return await self._read(memory_type, ids)
+        # A quorum answers while a minority of the replicas is away, and leaves out what these
+        # do not hold alike. What it leaves out and one replica has is on its way, or half gone:
+        # not missing, so it is looked at again.
+        for pause in (*_LOOK_AGAIN, None):
+            found = await self._read(memory_type, ids, models.ReadConsistencyType.QUORUM)
+            missing = set(ids) - {payload["id"] for payload in found}
+            if not missing or not await self._read(memory_type, sorted(missing)):
+                return found
+            if pause is not None:
+                await asyncio.sleep(pause)
+        raise StorageUnavailable(
+            "The replicas of the Qdrant server do not agree on a memory.",
+            hint="One of them may be recovering; the same call can be made again.",
+            details={"memories": len(missing)},
+        )
+
+    async def _read(
+        self,
+        memory_type: MemoryType,
+        ids: list[str],
+        consistency: models.ReadConsistencyType | None = None,
+    ) -> list[Payload]:
         with server_errors("reading"):
             records = await self._client.retrieve(
                 self._names[memory_type], ids, with_payload=True, consistency=consistency

@@ -47,7 +47,7 @@ async def episodes_by_id(
 ) -> dict[str, Episode]:
     """Those of the ids that are episodes, in the order of the ids.
 
-    ``fresh``: as most replicas agree, for whoever writes by what is read.
+    ``fresh``: as a quorum of replicas agrees, for whoever writes by what is read.
     """
     wanted = list(dict.fromkeys(ids))
     found = await repository.get(scope, wanted, _EPISODIC, fresh=fresh) if wanted else {}
@@ -62,6 +62,7 @@ async def every_page(
     where: Filter = (),
     descending: bool = False,
     at_once: int = _PAGE,
+    unreadable: list[str] | None = None,
 ) -> AsyncIterator[Sequence[AnyMemory]]:
     """A listing in the order in which memories became known, page by page; no page is empty.
 
@@ -72,6 +73,7 @@ async def every_page(
         where: Conditions on indexed fields.
         descending: The latest known first.
         at_once: Memories of a page.
+        unreadable: Takes the ids of those that this version cannot read.
     """
     cursor: str | None = None
     while True:
@@ -83,6 +85,8 @@ async def every_page(
             limit=at_once,
             cursor=cursor,
         )
+        if unreadable is not None:
+            unreadable += page.unreadable
         if page.memories:
             yield page.memories
         cursor = page.cursor

@@ -92,7 +92,7 @@ class WorkflowGateway:
             request,
             EncodeReply,
             workflow=names.SESSION_WORKFLOW,
-            workflow_id=names.session_workflow_id(scope, session_id),
+            workflow_id=self.session_id(scope, session_id),
             state=state,
             described_by=attributes("session", user=scope.tenant, session=session_id),
             summary=f"session {session_id} of {scope.tenant}",
@@ -101,7 +101,7 @@ class WorkflowGateway:
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """End a running session; None when it does not run."""
-        workflow_id = names.session_workflow_id(scope, session_id)
+        workflow_id = self.session_id(scope, session_id)
         handle = self._client.get_workflow_handle(workflow_id)
 
         async def attempt() -> SessionSummary | None:
@@ -123,7 +123,7 @@ class WorkflowGateway:
         self, scope: Scope, session_id: str, *, include_test: bool = False
     ) -> list[RememberedTurn]:
         """What a running session holds in mind; empty when it does not run."""
-        handle = self._client.get_workflow_handle(names.session_workflow_id(scope, session_id))
+        handle = self._client.get_workflow_handle(self.session_id(scope, session_id))
 
         async def attempt() -> list[RememberedTurn]:
             try:
@@ -156,7 +156,7 @@ class WorkflowGateway:
             await self._client.start_workflow(
                 names.CONSOLIDATION_WORKFLOW,
                 self._consolidation(scope, request),
-                id=names.consolidation_workflow_id(scope, variant),
+                id=self._of_store(names.consolidation_workflow_id(scope, variant)),
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
@@ -176,7 +176,7 @@ class WorkflowGateway:
             request,
             ConsolidationReport,
             workflow=names.CONSOLIDATION_WORKFLOW,
-            workflow_id=names.consolidation_workflow_id(scope, variant),
+            workflow_id=self._of_store(names.consolidation_workflow_id(scope, variant)),
             state=self._consolidation(scope, request),
             described_by=attributes("consolidation", user=scope.tenant),
             summary=f"consolidation{variant} of {scope.tenant}",
@@ -189,7 +189,7 @@ class WorkflowGateway:
             names.FORGETTING_WORKFLOW,
             ForgetInput(scope=scope, memory_id=memory_id, digests=self._settings.digests),
             ForgetReceipt,
-            workflow_id=names.forgetting_workflow_id(scope, memory_id),
+            workflow_id=self._of_store(names.forgetting_workflow_id(scope, memory_id)),
             described_by=attributes("forgetting", user=scope.tenant),
             summary=f"forget {memory_id}",
         )
@@ -200,7 +200,7 @@ class WorkflowGateway:
             names.ERASURE_WORKFLOW,
             ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
             ErasureReceipt,
-            workflow_id=names.erasure_workflow_id(scope),
+            workflow_id=self.erasure_id(scope),
             described_by=attributes("erasure", user=scope.tenant),
             summary=f"erase {scope.tenant}",
         )
@@ -229,6 +229,17 @@ class WorkflowGateway:
             return receipt
 
         return await retry_until_answered(attempt, workflow_id, None)
+
+    def session_id(self, scope: Scope, session_id: str) -> str:
+        """The id of a session's workflow."""
+        return self._of_store(names.session_workflow_id(scope, session_id))
+
+    def erasure_id(self, scope: Scope) -> str:
+        """The id of the workflow that erases a user."""
+        return self._of_store(names.erasure_workflow_id(scope))
+
+    def _of_store(self, workflow_id: str) -> str:
+        return names.in_store(self._settings.collection_prefix, workflow_id)
 
     async def check(self) -> None:
         """Ask Temporal whether it answers.
@@ -310,12 +321,21 @@ _log = structlog.get_logger("engram.client")
 _NOT_ALLOWED = frozenset({RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED})
 
 
-async def list_workflows(client: Client, scope: Scope) -> AsyncIterator[WorkflowExecution]:
-    """Every workflow of one user that the service still knows, running or not."""
+async def list_workflows(
+    client: Client, scope: Scope, store: str = names.DEFAULT_STORE
+) -> AsyncIterator[WorkflowExecution]:
+    """Every workflow of one user of a store that the service still knows, running or not.
+
+    Args:
+        client: Of the Temporal service.
+        scope: Whose workflows.
+        store: The collection prefix; other stores may have a user of the same name.
+    """
     # Tenants consist of letters that need no quoting; see Scope.
     query = f"{names.USER_ATTRIBUTE} = '{scope.tenant}'"
     async for execution in client.list_workflows(query):
-        yield execution
+        if names.store_of(execution.id) == store:
+            yield execution
 
 
 async def stop(client: Client, execution: WorkflowExecution) -> bool:
@@ -382,10 +402,12 @@ class SpendingReader:
 
     Args:
         client: Connected to the namespace that they run in.
+        store: The collection prefix of the store that they work for.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, store: str = names.DEFAULT_STORE) -> None:
         self._client = client
+        self._store = store
 
     async def of(self, scope: Scope) -> UserUsage:
         """What models were asked for this user, in all runs that Temporal still knows.
@@ -396,14 +418,13 @@ class SpendingReader:
             TemporalUnavailable: Temporal cannot be reached.
         """
         # Reading test turns costs as much as reading any.
-        of_tests = names.consolidation_workflow_id(
-            scope, variant_of(Population.TEST, dry_run=False)
+        variants = ("", variant_of(Population.TEST, dry_run=False))
+        ids = ", ".join(
+            f'"{names.in_store(self._store, names.consolidation_workflow_id(scope, variant))}"'
+            for variant in variants
         )
         # A run that went on in a new one handed its sum to it.
-        query = (
-            f'WorkflowId IN ("{names.consolidation_workflow_id(scope)}", "{of_tests}")'
-            ' AND ExecutionStatus != "ContinuedAsNew"'
-        )
+        query = f'WorkflowId IN ({ids}) AND ExecutionStatus != "ContinuedAsNew"'
         parts: list[ModelSpent] = []
         runs, since = 0, list[datetime]()
         try:

@@ -56,7 +56,7 @@ class ImportGateway:
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        workflow_id = names.import_workflow_id(scope, import_id)
+        workflow_id = self._id(scope, import_id)
         state = ImportState(
             scope=scope,
             import_id=import_id,
@@ -127,7 +127,7 @@ class ImportGateway:
         Raises:
             TemporalUnavailable: Temporal, or a worker, cannot be reached.
         """
-        handle = self._client.get_workflow_handle(names.import_workflow_id(scope, import_id))
+        handle = self._client.get_workflow_handle(self._id(scope, import_id))
 
         async def attempt() -> ImportProgress | None:
             try:
@@ -142,10 +142,14 @@ class ImportGateway:
 
         return await asked_again(attempt)
 
+    def _id(self, scope: Scope, import_id: str) -> str:
+        workflow_id = names.import_workflow_id(scope, import_id)
+        return names.in_store(self._settings.collection_prefix, workflow_id)
+
     async def _update(
         self, scope: Scope, import_id: str, update: str, asked: ImportBatch | FinishImport
     ) -> ImportProgress:
-        workflow_id = names.import_workflow_id(scope, import_id)
+        workflow_id = self._id(scope, import_id)
         handle = self._client.get_workflow_handle(workflow_id)
 
         async def attempt() -> ImportProgress:

@@ -77,7 +77,9 @@ class PassRunner:
             dry_run=dry_run,
             began_at=at,
         )
-        workflow_id = names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        workflow_id = self._of_store(
+            names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        )
         report = await self._run(
             names.DECAY_WORKFLOW,
             state,
@@ -107,7 +109,9 @@ class PassRunner:
             population=population,
             dry_run=dry_run,
         )
-        workflow_id = names.promotion_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        workflow_id = self._of_store(
+            names.promotion_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        )
         report = await self._run(
             names.PROMOTION_WORKFLOW,
             state,
@@ -134,7 +138,7 @@ class PassRunner:
         return await self._run(
             names.MAINTENANCE_WORKFLOW,
             maintenance_state(self._settings, kind, population=population, dry_run=dry_run),
-            names.maintenance_workflow_id(kind.value, variant),
+            self._of_store(names.maintenance_workflow_id(kind.value, variant)),
             MaintenanceReport,
             attributes("maintenance"),
         )
@@ -158,7 +162,7 @@ class PassRunner:
             await self._client.start_workflow(
                 names.PROMOTION_WORKFLOW,
                 state,
-                id=names.promotion_workflow_id(scope),
+                id=self._of_store(names.promotion_workflow_id(scope)),
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.SESSION_ENDED_SIGNAL,
@@ -168,6 +172,9 @@ class PassRunner:
             )
         except (RPCError, TemporalError) as error:
             raise typed(error) from error
+
+    def _of_store(self, workflow_id: str) -> str:
+        return names.in_store(self._settings.collection_prefix, workflow_id)
 
     async def _run(
         self,

@@ -132,7 +132,8 @@ async def retry_until_answered(
             raise TemporalUnavailable(
                 "No acknowledgement came in time.",
                 hint=(
-                    "Is a worker running and is Temporal reachable? Sending the same "
+                    "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and "
+                    "ENGRAM_STORE_QUEUE, and is Temporal reachable? Sending the same "
                     "turns again with the same message ids is safe."
                 ),
             ) from error

@@ -233,7 +233,9 @@ class Schedules:
                 names.MAINTENANCE_WORKFLOW,
                 maintenance_state(settings, kind),
                 # Temporal appends the time of each run.
-                id=names.maintenance_workflow_id(kind.value),
+                id=names.in_store(
+                    settings.collection_prefix, names.maintenance_workflow_id(kind.value)
+                ),
                 task_queue=settings.store_queue,
                 typed_search_attributes=attributes("maintenance"),
                 static_summary=f"{kind.value} of all users",

@@ -343,7 +343,7 @@ def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:
 
 def _read(scope: Scope, entry: ExportedMemory) -> _MemoryEntry:
     try:
-        memory: AnyMemory = MEMORY_ADAPTER.validate_python(entry.memory)
+        memory: AnyMemory = MEMORY_ADAPTER.validate_python(entry.memory, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise InvalidInput(

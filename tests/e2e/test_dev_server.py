@@ -13,14 +13,24 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import structlog.testing
 from temporalio import workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Worker
 
+import engram
+from engram.domain.memories import MemoryType
+from engram.embedded import server as serving
 from engram.embedded.folder import DataFolder, ServerRecord, find_by_marker, find_process
-from engram.embedded.server import TemporalDevServer, end_leftover, marker, runtime
+from engram.embedded.server import (
+    TemporalDevServer,
+    end_leftover,
+    find_temporal,
+    marker,
+    runtime,
+)
 from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
 from tests.support.owned_server import QUIET, nothing_left, start_owner
@@ -232,6 +242,52 @@ async def test_comes_back_when_killed(folder: DataFolder, victims: list[str]) ->
     assert [process.pid for process in find_by_marker(marker(folder))] == [server.pid]
     await server.stop()
     assert nothing_left(folder)
+
+
+async def test_a_server_that_cannot_start_for_long_is_tried_until_it_can(
+    folder: DataFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty failed starts, more than it once took to give up: then it runs, at its address."""
+    monkeypatch.setattr(serving, "_WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(serving, "_LONGEST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(serving, "_SAID_EVERY_SECONDS", 0.0)
+    binary = tmp_path / "temporal"
+    binary.symlink_to(find_temporal())
+    with structlog.testing.capture_logs() as said:
+        server = await TemporalDevServer.start(folder, QUIET, binary=binary)
+        binary.unlink()
+        os.kill(server.pid, signal.SIGKILL)
+        assert await eventually(lambda: any(line.get("failures") == 20 for line in said))
+        binary.symlink_to(find_temporal())
+        assert await eventually(lambda: said[-1]["event"].endswith("runs again"))
+        await server.connect()
+        await server.stop()
+
+
+@pytest.mark.slow
+async def test_encodes_go_on_by_themselves_after_a_minute_without_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is away for a minute; what was asked meanwhile is acknowledged when it is back."""
+    binary = tmp_path / "temporal"
+    binary.symlink_to(find_temporal())
+    monkeypatch.setattr(serving, "find_temporal", lambda: binary)
+    data = tmp_path / "data"
+    async with engram.open(data, user_id="ada", settings=QUIET) as memory:
+        await memory.encode("Before.", session_id="s1")
+        record = ServerRecord.read(DataFolder(data).server_record)
+        assert record is not None
+        binary.unlink()
+        os.kill(record.pid, signal.SIGKILL)
+        said = [
+            asyncio.create_task(memory.encode(f"Meanwhile {n}.", session_id=session))
+            for n, session in enumerate(("s1", "s2"))
+        ]
+        await asyncio.sleep(60)
+        assert not any(one.done() for one in said)
+        binary.symlink_to(find_temporal())
+        await asyncio.gather(*said)
+        assert (await memory.stats()).counts[MemoryType.EPISODIC] == 3
 
 
 def _replaced(folder: DataFolder, before: ServerRecord) -> bool:

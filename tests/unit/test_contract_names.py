@@ -55,6 +55,8 @@ def test_names_never_change() -> None:
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
         "SPENT_MEMO": "EngramModels",
+        "DEFAULT_STORE": "engram",
+        "LONGEST_ID": 255,
     }
 
 
@@ -71,3 +73,20 @@ def test_workflow_ids_never_change() -> None:
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"
     assert names.maintenance_workflow_id("decay") == "maintenance/decay"
     assert names.import_workflow_id(scope, "i1") == "import/default/ada/i1"
+
+
+def test_workflow_ids_of_another_store_begin_with_its_prefix() -> None:
+    """They fit into what a database keeps of an id, and say whose they are."""
+    scope = Scope.of("n" * 80, "u" * 80)
+    for workflow_id in (names.session_workflow_id(scope, "s:" * 40), "maintenance/decay"):
+        for store in ("engram", "staging", "p" * 64):
+            marked = names.in_store(store, workflow_id)
+            assert names.store_of(marked) == store
+            assert len(marked) <= 255
+    ada = Scope.of("default", "ada")
+    assert (
+        names.in_store("staging", names.session_workflow_id(ada, "s1"))
+        == "staging:session/default/ada/s1"
+    )
+    one, other = (names.session_workflow_id(scope, f"{end:080}") for end in (1, 2))
+    assert names.in_store("staging", one) != names.in_store("staging", other)

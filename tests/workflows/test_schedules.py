@@ -52,6 +52,12 @@ async def lives(temporal_client: Client, settings: Settings) -> AsyncIterator[Li
         yield opened
 
 
+def _pass_over(lives: LifecycleUser) -> str:
+    """The id of the decay pass over the user's memories."""
+    pass_over = names.decay_workflow_id(lives.scope)
+    return names.in_store(lives.settings.collection_prefix, pass_over)
+
+
 async def _by_kind(schedules: Schedules) -> dict[PassKind, ScheduleInfo]:
     return {info.kind: info for info in await schedules.list()}
 
@@ -112,13 +118,14 @@ async def test_a_triggered_schedule_runs_a_pass_that_replays(
     await lives.keep(turn(lives.scope, "old", old))
     await schedules.ensure()
     await schedules.trigger(PassKind.DECAY)
-    handle = temporal_client.get_workflow_handle(names.decay_workflow_id(lives.scope))
-    await _until(lambda: _exists(temporal_client, names.decay_workflow_id(lives.scope)))
+    passed = _pass_over(lives)
+    handle = temporal_client.get_workflow_handle(passed)
+    await _until(lambda: _exists(temporal_client, passed))
     await handle.result()
     (ran,) = (await schedules.describe(PassKind.DECAY)).recent
-    assert ran.startswith("maintenance/decay-")
+    assert ran.startswith(f"{lives.settings.collection_prefix}:maintenance/decay-")
     await temporal_client.get_workflow_handle(ran).result()
-    for workflow_id in (ran, names.decay_workflow_id(lives.scope)):
+    for workflow_id in (ran, passed):
         replayed = await replaying.replay(temporal_client, workflow_id)
         assert (replayed.fits, replayed.failure) == (True, None)
         assert replayed.events > 5
@@ -152,7 +159,7 @@ async def test_replaying_tells_changed_code_and_unknown_workflows(
     """A workflow that orders its commands otherwise does not fit; an unknown id is refused."""
     await lives.keep(turn(lives.scope, "old", datetime.now(UTC) - timedelta(days=100)))
     await lives.passes.decay(lives.scope)
-    workflow_id = names.decay_workflow_id(lives.scope)
+    workflow_id = _pass_over(lives)
     monkeypatch.setattr(replaying, "WORKFLOWS", (OtherOrder,))
     replayed = await replaying.replay(temporal_client, workflow_id)
     assert not replayed.fits

@@ -12,8 +12,9 @@ from temporalio.client import Client
 from engram.contracts.session import ConsolidationRequest, EncodeCall, EncodeRequest
 from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import StorageError, UnforeseenFailure, UnknownFailure
-from engram.ports import NewMemory
+from engram.embedding.embedder import PydanticEmbedder
+from engram.errors import ModelRejected, StorageError, UnforeseenFailure, UnknownFailure
+from engram.ports import NewMemory, TextVectors
 from engram.storage.edge import EdgeRepository
 from engram.workflows import session as session_module
 from tests.support.running_session import running_session, turn
@@ -114,6 +115,55 @@ async def test_what_nobody_typed_is_retried_and_named_by_its_kind(
         assert reply.outcomes[0].error is None
         assert len(attempts) == 2
     assert UnforeseenFailure.retryable
+
+
+async def test_a_text_that_the_embedder_refuses_fails_its_own_caller_alone(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another caller's turns in the same update are stored; the refused one is told why."""
+    embed = PydanticEmbedder.embed_documents
+
+    async def refusing(
+        self: PydanticEmbedder, texts: Sequence[str], before: Sequence[str | None] | None = None
+    ) -> list[TextVectors]:
+        if any("unwelcome" in text for text in texts):
+            raise ModelRejected("The embedding model refused the request with status 400.")
+        return await embed(self, texts, before)
+
+    monkeypatch.setattr(PydanticEmbedder, "embed_documents", refusing)
+    async with running_session(temporal_client) as session:
+        calls = tuple(EncodeCall(turns=(turn(text),)) for text in ("fine", "unwelcome", "good"))
+        request = EncodeRequest(calls=calls)
+        reply = await session.gateway.encode(session.scope, "s1", request)
+        errors = [outcome.error["code"] if outcome.error else None for outcome in reply.outcomes]
+        assert errors == [None, "model_rejected", None]
+        assert [episode.content for episode in await session.episodes()] == ["fine", "good"]
+
+
+def links(number: int, each: int) -> str:
+    """A turn of that many links."""
+    return " ".join(f"https://example.org/{number}/{n}" for n in range(each))
+
+
+async def test_receipts_are_bounded_however_much_turns_state(temporal_client: Client) -> None:
+    """All facts are stored; the receipt names fifty, and says how many more there are."""
+    async with running_session(temporal_client) as session:
+        reply = await session.encode(turn(links(0, 80)))
+        (receipt,) = reply.outcomes[0].turns
+        assert (len(receipt.fact_ids), receipt.ids_left_out) == (50, 30)
+        assert await session.repository.count(session.scope, MemoryType.FACTUAL) == 80
+        # The largest update that settings allow.
+        assert 500 * len(receipt.model_dump_json()) < 2 * 10**6
+
+
+@pytest.mark.slow
+async def test_an_update_full_of_facts_is_acknowledged(temporal_client: Client) -> None:
+    """64 turns of 300 links each: their receipts in full would not pass through Temporal."""
+    async with running_session(temporal_client) as session:
+        reply = await session.encode(*(turn(links(number, 300)) for number in range(64)))
+        assert len(reply.outcomes[0].turns) == 64
+        assert await session.repository.count(session.scope, MemoryType.FACTUAL) == 64 * 300
+        assert reply.buffered == 64
 
 
 async def test_a_test_turn_neither_hides_nor_supports_a_real_fact(temporal_client: Client) -> None:

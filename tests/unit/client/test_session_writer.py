@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from engram.contracts.session import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
 from engram.errors import TemporalUnavailable
-from engram.operations.session_writer import BatchLimits, SessionWriter
+from engram.operations.session_writer import BatchLimits, SessionWriter, TurnIntake
+from tests.support.clock import NOW
 from tests.support.encode_calls import call_of
 
 LIMITS = BatchLimits(max_bytes=100_000, max_turns=6)
@@ -43,6 +45,23 @@ class Server:
 def named(text: str) -> EncodeCall:
     """A call of one turn."""
     return call_of([text])
+
+
+def test_a_clock_that_was_years_ahead_dates_no_turn_once_it_is_right() -> None:
+    """Turns of one call keep their order; a step back of a second is followed, years are not."""
+    present = NOW
+    intake = TurnIntake(lambda: present, lambda: "id", max_bytes=100)
+    present = NOW + timedelta(days=3650)
+    intake.accept(["said too late"])
+    present = NOW
+    first, second = (one.timestamp for one in intake.accept(["one", "two"]))
+    assert first == NOW
+    assert second is not None
+    assert first < second
+    present = NOW - timedelta(seconds=1)
+    (third,) = (one.timestamp for one in intake.accept(["three"]))
+    assert third is not None
+    assert second < third < NOW + timedelta(seconds=1)
 
 
 async def test_waiting_calls_share_the_next_update() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from engram.domain.plan import ConsolidationPlan, Discard, Eligibility, LinkGraph, UpdateNote
+from engram.domain.plan import (
+    ConsolidationPlan,
+    Discard,
+    Eligibility,
+    LinkGraph,
+    StoreNote,
+    UpdateNote,
+)
+from tests.support.engines import ADA, semantic
 
 LINK = {"action": "link_graph", "why": "same city", "first_id": "a", "second_id": "b"}
 
@@ -58,6 +66,15 @@ def test_a_plan_of_another_version_is_read() -> None:
     """Plans stay in histories of running workflows: a field that is no more is ignored."""
     raw = {"action": "update_note", "why": "x", "memory_id": "a", "valid_from": None}
     assert plan_of(raw).actions == (UpdateNote(why="x", memory_id="a"),)
+
+
+def test_a_plan_of_a_newer_version_is_read() -> None:
+    """An old worker in a rolling upgrade reads past new fields of an action and of its memory."""
+    memory = semantic(ADA, "note")
+    raw = memory.model_dump(mode="json")
+    raw |= {"mood": "new in 2.0", "confidence": {**raw["confidence"], "spread": 0.1}}
+    (action,) = plan_of({"action": "store_note", "why": "x", "memory": raw, "urgency": 3}).actions
+    assert action == StoreNote(why="x", memory=memory)
 
 
 def test_a_plan_survives_the_way_through_temporal() -> None:

@@ -1,6 +1,7 @@
 """The data folder: who may use it, who owns it, what it leaves behind."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from engram.embedded.folder import DataFolder, ServerRecord
 from engram.errors import DataFolderInUse, DataFolderUnusable
+from engram.storage.edge_files import open_store
 
 HOLD_LOCK = """
 import sys
@@ -16,6 +18,24 @@ from engram.embedded.folder import DataFolder
 assert DataFolder(sys.argv[1]).try_lock()
 print("locked", flush=True)
 sys.stdin.read()
+"""
+
+FORK = """
+import os, sys, time
+from engram.embedded.folder import DataFolder
+from engram.storage.edge_files import open_store
+folder = DataFolder(sys.argv[1])
+assert folder.try_lock()
+store = open_store(folder.store, prefix="engram", embedder="e", dimensions=4)
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(write, b"1" if not folder.locked else b"0")
+    time.sleep(60)
+    os._exit(0)
+assert os.read(read, 1) == b"1"
+print(child, flush=True)
+os.kill(os.getpid(), 9)
 """
 
 
@@ -70,6 +90,23 @@ def test_refuses_a_folder_whose_store_is_a_file(tmp_path: Path) -> None:
         folder.try_lock()
     (tmp_path / "store").unlink()
     assert DataFolder(tmp_path).try_lock()
+
+
+def test_a_killed_owner_whose_forked_child_lives_keeps_nothing_locked(tmp_path: Path) -> None:
+    """Folder, store and engine open at once, though the child inherited what was locked."""
+    owner = subprocess.Popen([sys.executable, "-c", FORK, str(tmp_path)], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    # Not to its end, which the child holds open.
+    child = int(owner.stdout.readline())
+    owner.stdout.close()
+    try:
+        assert owner.wait() == -signal.SIGKILL
+        folder = DataFolder(tmp_path)
+        assert folder.try_lock()
+        open_store(folder.store, prefix="engram", embedder="e", dimensions=4).close()
+        folder.release()
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_has_one_owner(tmp_path: Path) -> None:

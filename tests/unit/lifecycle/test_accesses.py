@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.errors import StorageUnavailable
-from engram.lifecycle.accesses import MOST_TOGETHER, AccessLog, Recalls, accessed
+from engram.errors import StorageUnavailable, UnforeseenFailure
+from engram.lifecycle.accesses import (
+    MOST_TOGETHER,
+    MOST_TRIES,
+    AccessLog,
+    Recalls,
+    accessed,
+)
 from engram.lifecycle.decisions import fingerprint, review_at
 from engram.lifecycle.due import review_stamp
 from engram.ports import MemoryRepository, NewMemory, Replacement, Stamp
@@ -134,6 +140,36 @@ async def test_a_batch_that_is_written_twice_counts_once(repository: MemoryRepos
     await log.flush()
     after = await stored(repository, turn)
     assert (after.access_count, after.last_accessed_at) == (2, day(1))
+
+
+async def test_a_recall_that_can_never_be_noted_holds_up_no_other(
+    repository: MemoryRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of its batch are noted at once, once; it is dropped after a few tries."""
+    good, poison = episode(), fact()
+    await store(repository, good, poison)
+    replace = type(repository).replace
+
+    async def refusing(
+        self: MemoryRepository, scope: Scope, items: Iterable[Replacement], **more: Any
+    ) -> frozenset[str]:
+        found = list(items)
+        if any(item.memory.id == poison.id for item in found):
+            raise ValueError("nobody foresaw this")
+        return await replace(self, scope, found, **more)
+
+    monkeypatch.setattr(type(repository), "replace", refusing)
+    log = log_of(repository)
+    log.note(ADA, [good, poison], T0)
+    for _ in range(MOST_TRIES - 1):
+        with pytest.raises(UnforeseenFailure):
+            await log.flush()
+        assert (await stored(repository, good)).access_count == 1
+    await log.flush()
+    assert not log.pending
+    log.note(ADA, [good], day(1))
+    await log.flush()
+    assert (await stored(repository, good)).access_count == 2
 
 
 async def test_two_processes_and_another_writer_lose_nothing(repository: MemoryRepository) -> None:

@@ -14,12 +14,20 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import MemoryType
+from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, StorageError
 from engram.ports import Missing
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new, open_engine_at
+from tests.support.engines import (
+    ADA,
+    DIMENSIONS,
+    EMBEDDER,
+    episode,
+    new,
+    one_of_each,
+    open_engine_at,
+)
 
 EPISODIC = MemoryType.EPISODIC
 
@@ -49,6 +57,7 @@ async def test_a_refused_opening_leaves_the_folder_free(folder: Path) -> None:
 async def test_a_crash_while_making_the_store_is_made_good(folder: Path) -> None:
     """A shard that was being made when the process died is made again."""
     await (await open_engine_at(folder)).close()
+    _forget_what_was_made(folder)
     half_made = folder / "engram_semantic"
     for part in half_made.rglob("*.json"):
         part.write_text("")
@@ -57,6 +66,43 @@ async def test_a_crash_while_making_the_store_is_made_good(folder: Path) -> None
     assert await repository.count(ADA, MemoryType.SEMANTIC, (Missing("tags"),)) == 0
     await repository.close()
     assert not (folder / "engram_semantic.new").exists()
+
+
+def _forget_what_was_made(folder: Path) -> None:
+    """The record as it is until all folders are made."""
+    record = folder / "engram.store.json"
+    found = json.loads(record.read_text())
+    del found["types"]
+    record.write_text(json.dumps(found))
+
+
+async def test_a_missing_folder_of_a_type_is_not_made_anew_without_a_word(folder: Path) -> None:
+    """A part that was lost is named; put back, everything is there."""
+    repository = await open_engine_at(folder)
+    await repository.insert(ADA, [new(episode(ADA, "turn"))])
+    await repository.close()
+    (folder / "engram_episodic").rename(folder / "elsewhere")
+    with pytest.raises(StorageError, match=r"engram_episodic .* missing"):
+        await open_engine_at(folder)
+    (folder / "elsewhere").rename(folder / "engram_episodic")
+    repository = await open_engine_at(folder)
+    assert await repository.count(ADA, EPISODIC) == 1
+    await repository.close()
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+async def test_a_stray_mark_of_making_removes_no_memories(folder: Path, recorded: bool) -> None:
+    """A whole folder that is marked as half made is kept, whether the record lists it or not."""
+    repository = await open_engine_at(folder)
+    await repository.insert(ADA, [new(episode(ADA, "turn"))])
+    await repository.close()
+    (folder / "engram_episodic.new").touch()
+    if not recorded:
+        _forget_what_was_made(folder)
+    repository = await open_engine_at(folder)
+    assert await repository.count(ADA, EPISODIC) == 1
+    await repository.close()
+    assert not (folder / "engram_episodic.new").exists()
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{"])
@@ -151,6 +197,20 @@ async def test_flush_touches_only_what_changed(folder: Path) -> None:
     await repository.close()
 
 
+async def test_turns_are_flushed_after_what_was_concluded_from_them(folder: Path) -> None:
+    """Power lost in between never leaves turns marked as read whose conclusions are gone."""
+    repository = await open_engine_at(folder)
+    flushed: list[MemoryType] = []
+    for kind, shard in repository.shards.items():
+        watched: Any = FlushedShard(shard, partial(flushed.append, kind))
+        repository.shards[kind] = watched
+    await repository.insert(ADA, map(new, one_of_each(ADA)))
+    await repository.flush()
+    assert len(flushed) == len(STORED_TYPES)
+    assert flushed[-1] is EPISODIC
+    await repository.close()
+
+
 async def test_optimising_loses_nothing(folder: Path) -> None:
     """The same memories are there after segments were merged."""
     repository = await open_engine_at(folder)
@@ -184,6 +244,7 @@ async def test_the_record_can_be_read_by_people(folder: Path) -> None:
         "schema_version": 1,
         "embedder": EMBEDDER,
         "dimensions": DIMENSIONS,
+        "types": [kind.value for kind in STORED_TYPES],
     }
 
 

@@ -27,7 +27,8 @@ STAYS = "zymolattice"
 
 def beside(path: Path) -> list[str]:
     """What a rebuild that is not over has beside its shards."""
-    return [one.name for one in [*path.glob("*.rebuilt"), *path.glob("*.replaced")]]
+    endings = ("rebuilt", "replaced", "failed")
+    return [one.name for ending in endings for one in path.glob(f"*.{ending}")]
 
 
 async def erased(path: Path) -> EdgeRepository:
@@ -143,6 +144,30 @@ async def test_an_interrupted_rebuild_leaves_the_store_as_it_was(
     again = await open_engine_at(folder)
     assert await everything(again) == before
     await again.close()
+
+
+def test_going_back_is_finished_when_it_was_killed_between_its_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be opened is not taken for the successor once more."""
+    folder = tmp_path / "x"
+    for path, content in ((folder, "broken"), (edge_files.replaced(folder), "good")):
+        path.mkdir()
+        (path / "what").write_text(content)
+    rename, left = Path.rename, iter([True])
+
+    def killed(path: Path, target: Path) -> Path:
+        if next(left, False):
+            return rename(path, target)
+        raise SystemExit
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Path, "rename", killed)
+        with pytest.raises(SystemExit):
+            edge_files.undo(folder)
+    edge_files.settle(folder)
+    assert (folder / "what").read_text() == "good"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 KILLED = """

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engram.domain.memories import Episode
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, StorageError
+from engram.storage.base import DecodedPayloads
 from engram.storage.payload import decode, encode, format_time, is_memory_id
 
 SCOPE = Scope.of("default", "ada")
@@ -61,9 +62,34 @@ def test_a_time_without_zone_is_refused() -> None:
         format_time(datetime(2025, 6, 1))  # noqa: DTZ001  # the mistake under test
 
 
-def test_a_payload_of_a_newer_version_is_a_typed_error() -> None:
+def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
+    """They are no obstacle to reading, and are part of what is written again."""
+    payload = {**encode(SCOPE, turn()), "mood": "new in 2.0"}
+    assert encode(SCOPE, decode(payload).model_copy(update={"tags": ("a",)})) == {
+        **payload,
+        "tags": ["a"],
+    }
+
+
+def test_decoded_memories_are_kept_up_to_a_size() -> None:
+    """By the length of what they hold, not by their number alone: the last read ones stay."""
+    decoded = DecodedPayloads(most=100, characters=1000)
+    ids = [f"7d444840-9dc0-51d1-b245-5ffdce74f{n:03}" for n in range(50)]
+    payloads = [encode(SCOPE, turn(id=one, content="x" * 100)) for one in ids]
+    first = [decoded(payload) for payload in payloads]
+    kept = [decoded(payload) is memory for payload, memory in zip(payloads, first, strict=True)]
+    assert kept == [False] * 50  # Reading the old ones again pushed out the young.
+    again = [decoded(payload) for payload in payloads[-10:]]
+    for payload, memory in zip(payloads[-10:], again, strict=True):
+        assert decoded(payload) is memory
+    huge = encode(SCOPE, turn(content="x" * 2000))
+    assert decoded(huge) is not decoded(huge)
+    assert decoded(payloads[0]) is decoded(payloads[0])
+
+
+def test_a_payload_that_cannot_be_read_is_a_typed_error() -> None:
     """It names the memory, and quotes neither content nor the reader's internals."""
-    payload = {**encode(SCOPE, turn(content="secret words")), "mood": "new in 2.0"}
+    payload = {**encode(SCOPE, turn(content="secret words")), "status": "new in 2.0"}
     with pytest.raises(StorageError) as refused:
         decode(payload)
     assert refused.value.details["id"] == ID

@@ -18,6 +18,7 @@ from engram.storage.payload import TENANT, identity_record, indexed_fields
 from engram.storage.server import ServerRepository, connect_qdrant
 from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 
+ID = episode(ADA, "turn").id
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
@@ -30,13 +31,13 @@ def client_of(answer: Answer) -> AsyncQdrantClient:
     )
 
 
-async def open_with(answer: Answer) -> ServerRepository:
+async def open_with(answer: Answer, settings: Settings | None = None) -> ServerRepository:
     """Open a store on a server that is a function."""
     return await ServerRepository.open(
         client_of(answer),
         embedder_identity=EMBEDDER,
         dimensions=DIMENSIONS,
-        settings=Settings.load(),
+        settings=settings or Settings.load(),
     )
 
 
@@ -49,6 +50,8 @@ class FakeServer:
         self.indexes: dict[str, set[str]] = {}
         self.asked: list[httpx.Request] = []
         self.made_by_another: dict[str, Any] | None = None
+        self.replicas = 1
+        self.shown: list[list[str]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
@@ -70,7 +73,8 @@ class FakeServer:
         done = {"operation_id": 1, "status": "completed"}
         results: dict[tuple[str, ...], Any] = {("points", "batch"): [done]}
         if request.method == "POST":
-            results["points",] = []
+            payloads = self.shown.pop(0) if self.shown and rest == ["points"] else []
+            results["points",] = [{"id": one, "payload": {"id": one}} for one in payloads]
         return _ok(results.get(tuple(rest), done))
 
     def _create(self, name: str, body: dict[str, Any]) -> httpx.Response:
@@ -90,7 +94,11 @@ class FakeServer:
             "optimizer_status": "ok",
             "segments_count": 1,
             "config": {
-                "params": {"vectors": body["vectors"], "sparse_vectors": body["sparse_vectors"]},
+                "params": {
+                    "vectors": body["vectors"],
+                    "sparse_vectors": body["sparse_vectors"],
+                    "replication_factor": self.replicas,
+                },
                 "hnsw_config": {"m": 0, "ef_construct": 1, "full_scan_threshold": 1},
                 "optimizer_config": {
                     "deleted_threshold": 0.2,
@@ -169,6 +177,61 @@ async def test_writes_wait_and_are_strongly_ordered() -> None:
         assert part in condition
     assert ADA.tenant in json.dumps(delete["filter"])
     await repository.close()
+
+
+async def test_replication_is_asked_for_where_settings_name_it() -> None:
+    """Every collection is made with as many copies, and acknowledgements, as the settings say."""
+    server = FakeServer()
+    chosen = Settings.load(qdrant_replication_factor=3, qdrant_write_consistency=2)
+    await (await open_with(server, chosen)).close()
+    for body in server.collections.values():
+        assert (body["replication_factor"], body["write_consistency_factor"]) == (3, 2)
+
+
+async def _shown(server: FakeServer, *answers: list[str]) -> list[tuple[str, int]]:
+    """How a point is read by one who will write, when the server answers like this."""
+    repository = await open_with(server)
+    before = len(server.asked)
+    server.shown = list(answers)
+    await repository._retrieve(MemoryType.EPISODIC, [ID], fresh=True)  # noqa: SLF001 - below the port: no engine here disagrees with itself
+    return [
+        (request.url.params.get("consistency", "one"), len(json.loads(request.content)["ids"]))
+        for request in server.asked[before:]
+    ]
+
+
+async def test_fresh_reads_need_a_quorum_and_not_every_replica() -> None:
+    """A node may be away; without copies on other nodes nothing is asked twice."""
+    server = FakeServer()
+    assert await _shown(server, []) == [("one", 1)]
+    server.replicas = 3
+    assert await _shown(server, [ID]) == [("quorum", 1)]
+
+
+async def test_what_replicas_do_not_hold_alike_is_not_missing() -> None:
+    """A quorum leaves it out while another writer's change spreads: it is looked at again."""
+    server = FakeServer()
+    server.replicas = 3
+    quorum, one = ("quorum", 1), ("one", 1)
+    assert await _shown(server, [], []) == [quorum, one]
+    assert await _shown(server, [], [ID], [ID]) == [quorum, one, quorum]
+    with pytest.raises(StorageUnavailable, match="agree"):
+        await _shown(server, *([], [ID]) * 7)
+
+
+async def test_requests_stay_below_what_a_server_accepts() -> None:
+    """A hundred turns of the largest size, of characters that JSON escapes: all in small parts."""
+    server = FakeServer()
+    repository = await open_with(server)
+    before = len(server.asked)
+    content = "\x01" * 256 * 1024
+    turns = [episode(ADA, f"turn {n}", content=content) for n in range(100)]
+    await repository.insert(ADA, map(new, turns))
+    changes = [Replacement(next_revision(turn, turn, write_id="w"), 0) for turn in turns]
+    await repository.replace(ADA, changes)
+    writes = [r for r in server.asked[before:] if "wait" in r.url.params]
+    assert max(len(request.content) for request in writes) < 32 * 2**20
+    assert sum(request.content.count(b'"message_id"') for request in writes) == 200
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 429, 408])
