@@ -64,6 +64,13 @@ SPENT_MEMO: Final = "EngramModels"
 """Of a consolidation: what it asked of models so far, over all of its runs."""
 
 
+OF_ONE_USER: Final = frozenset(
+    {"session", "import", "forgetting", "consolidation", "consolidation-test"}
+)
+"""Kinds of workflows, by how their ids begin, whose payloads hold words of one user. Passes
+are begun by those over all users, and hold ids and numbers; an erasure outlives the user's key."""
+
+
 def session_workflow_id(scope: Scope, session_id: str) -> str:
     """One running workflow per session."""
     return f"session/{scope.tenant}/{session_id}"

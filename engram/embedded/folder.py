@@ -152,6 +152,16 @@ class DataFolder:
         self.server_log.with_name(self.server_log.name + ".1").unlink(missing_ok=True)
 
     @property
+    def encryption(self) -> Path:
+        """The keys that Temporal payloads are encrypted with, unless settings name others."""
+        return self.path / "encryption"
+
+    @property
+    def encryption_record(self) -> Path:
+        """Which keys they are: without them what the database holds is noise."""
+        return self.path / "encryption.json"
+
+    @property
     def scrub_record(self) -> Path:
         """Which erasures are not followed yet by rewriting files."""
         return self.path / "scrub.json"

@@ -27,7 +27,8 @@ from temporalio.common import (
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
-from temporalio.exceptions import TemporalError
+from temporalio.converter import WorkflowSerializationContext
+from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
@@ -359,15 +360,17 @@ async def erased_runs(client: Client, workflow_id: str) -> set[str]:
                 rounds.add(event.event_id)
             completed = event.activity_task_completed_event_attributes
             if completed.scheduled_event_id in rounds:
-                found.update((await _round(client, completed.result)).deleted)
+                found.update((await _round(client, workflow_id, completed.result)).deleted)
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
     return found
 
 
-async def _round(client: Client, result: Payloads) -> WorkflowRound:
-    (answer,) = await client.data_converter.decode(result.payloads, [WorkflowRound])
+async def _round(client: Client, workflow_id: str, result: Payloads) -> WorkflowRound:
+    context = WorkflowSerializationContext(client.namespace, workflow_id)
+    converter = client.data_converter.with_context(context)
+    (answer,) = await converter.decode(result.payloads, [WorkflowRound])
     done: WorkflowRound = answer
     return done
 
@@ -419,9 +422,8 @@ class SpendingReader:
 
 
 async def _noted(run: WorkflowExecution) -> tuple[ModelSpent, ...]:
-    noted: Any = await run.memo_value(names.SPENT_MEMO, ())
     try:
-        return _PARTS.validate_python(noted)
-    except ValidationError:
-        # Another program may set memos too.
+        return _PARTS.validate_python(await run.memo_value(names.SPENT_MEMO, ()))
+    except (ValidationError, ApplicationError):
+        # Another program may set memos too; what is not encrypted by us is refused.
         return ()
