@@ -616,6 +616,12 @@ class KeyStore(Protocol):
     async def current(self, owner: str) -> DataKey:
         """Get the key for new payloads, made if there is none; all who ask at once get the same.
 
+        Args:
+            owner: Whose payloads they are.
+
+        Returns:
+            The same key until it is retired.
+
         Raises:
             EncryptionKeysUnusable: the store cannot be read or written now.
         """
@@ -623,6 +629,13 @@ class KeyStore(Protocol):
 
     async def find(self, owner: str, key_id: str) -> DataKey | None:
         """Get one key of an owner, retired ones too; None if there is none such, or no more.
+
+        Args:
+            owner: Whose payload it is.
+            key_id: As it stands beside the payload.
+
+        Returns:
+            The key; None also for one of another owner.
 
         Raises:
             EncryptionKeysUnusable: the store cannot be read now.
@@ -632,6 +645,9 @@ class KeyStore(Protocol):
     async def retire(self, owner: str) -> None:
         """Encrypt with a new key from now on; what is encrypted stays readable.
 
+        Args:
+            owner: Whose; one without a key is none the worse.
+
         Raises:
             EncryptionKeysUnusable: the store cannot be written to now.
         """
@@ -639,6 +655,9 @@ class KeyStore(Protocol):
 
     async def shred(self, owner: str) -> int:
         """Delete the retired keys of an owner for good: what they encrypted is noise.
+
+        Args:
+            owner: Whose; the key for new payloads stays.
 
         Returns:
             How many they were; 0 if that was done before.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram.embedded.folder import DataFolder, read_record, write_record
+from engram.embedded.folder import ENCRYPTION, DataFolder, read_record, write_record
 from engram.errors import EncryptionKeysUnusable
 from engram.ports import Clock
 from engram.settings import Settings
@@ -44,7 +44,8 @@ def folder_keys(path: Path, settings: Settings) -> FolderKeyStore:
     Raises:
         EncryptionKeysUnusable: they are missing.
     """
-    where = settings.encryption_keys or DataFolder(path).encryption
+    # Looking must not make the folder.
+    where = settings.encryption_keys or path / ENCRYPTION
     return FolderKeyStore(where, new_secret=new_secret, master=settings.master_key)
 
 
