@@ -60,6 +60,7 @@ from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
 from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
+from engram.system import system_clock
 from engram.temporal.passes import PassRunner
 from engram.temporal.retry import asked_again, retry_until_answered, typed
 
@@ -199,7 +200,9 @@ class WorkflowGateway:
         """Erase everything of a user, or wait for the erasure that runs."""
         return await self._run_or_join(
             names.ERASURE_WORKFLOW,
-            ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+            ErasureInput(
+                scope=scope, store_timeout=self._settings.store_timeout, asked_at=system_clock()
+            ),
             ErasureReceipt,
             workflow_id=names.erasure_workflow_id(scope),
             described_by=attributes("erasure", user=scope.tenant),
