@@ -148,6 +148,11 @@ class FolderKeyStore:
         return cls(folder, new_secret=new_secret, master=master)
 
     @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._folder
+
+    @property
     def id(self) -> str:
         """Tells this store from every other."""
         return self._id
