@@ -242,25 +242,21 @@ commands.add_typer(encryption)
 
 
 @encryption.command()
-def init(as_json: Json = False) -> None:
+def init(data_dir: DataDir = None, as_json: Json = False) -> None:
     """Make the folder that ENGRAM_ENCRYPTION_KEYS names, for all clients and workers.
 
-    The embedded mode makes its own. Runs that go on from before stay readable until they end.
+    The embedded mode makes its own. What goes on from before stays readable until it ends; keys
+    that are there stay.
 
-    Example: ENGRAM_ENCRYPTION_KEYS=/mnt/engram-keys engram encryption init
+    Example: engram encryption init
     """
-    from engram.errors import InvalidSettings  # noqa: PLC0415 - only what is used loads
+    from engram.embedded.folder import ENCRYPTION  # noqa: PLC0415 - only what is used loads
     from engram.system import new_secret, system_clock  # noqa: PLC0415 - same
     from engram.temporal.keys import FolderKeyStore  # noqa: PLC0415 - same
 
-    settings = settings_from()
-    if settings.encryption_keys is None:
-        raise InvalidSettings(
-            "No folder for encryption keys is set.",
-            allowed="ENGRAM_ENCRYPTION_KEYS: a folder that all clients and workers reach",
-        )
+    settings = settings_from(data_dir)
     store = FolderKeyStore.create(
-        settings.encryption_keys,
+        settings.encryption_keys or settings.data_dir / ENCRYPTION,
         new_secret=new_secret,
         since=system_clock(),
         master=settings.master_key,
