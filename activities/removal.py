@@ -21,7 +21,7 @@ from engram.contracts.removal import (
 )
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
-from engram.ports import MemoryRepository
+from engram.ports import KeyStore, MemoryRepository
 from engram.temporal.gateway import delete_history, list_workflows, stop
 
 # --- activities of the erasing workflow
@@ -36,11 +36,15 @@ class ErasureActivitiesImpl(ErasureActivities):
     Args:
         client: Of the Temporal service.
         repository: Where memories are kept.
+        keys: What the user's payloads are encrypted with; None where they are not.
     """
 
-    def __init__(self, client: Client, repository: MemoryRepository) -> None:
+    def __init__(
+        self, client: Client, repository: MemoryRepository, keys: KeyStore | None = None
+    ) -> None:
         self._client = client
         self._repository = repository
+        self._keys = keys
 
     @activity.defn(name=names.ERASE_WORKFLOWS_ACTIVITY)
     async def erase_workflows(self, asked: ErasureInput) -> WorkflowRound:
@@ -48,6 +52,9 @@ class ErasureActivitiesImpl(ErasureActivities):
         stopped = kept = 0
         deleted: list[str] = []
         async with heartbeating():
+            if self._keys is not None:
+                # First: whoever comes from now on has a key of their own.
+                await self._keys.retire(names.key_owner(_store(), asked.scope.tenant))
             async for execution in list_workflows(self._client, asked.scope, _store()):
                 if _is_this_one(execution):
                     continue
@@ -68,6 +75,10 @@ class ErasureActivitiesImpl(ErasureActivities):
             deleted = await self._repository.erase(asked.scope)
             left = [await self._repository.count(asked.scope, kind) for kind in STORED_TYPES]
             await self._repository.flush()
+            if self._keys is not None and not any(left):
+                # Last: until nothing is left, a history says what there was. What Temporal
+                # keeps of the user is noise from here on.
+                await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=sum(left)
         )

@@ -285,6 +285,19 @@ class KeysUnusable(EngramError):
     retryable = True
 
 
+class EncryptionKeysUnusable(EngramError):
+    """The keys that Temporal payloads are encrypted with are missing or cannot be read."""
+
+    code = "encryption_keys_unusable"
+    retryable = True
+
+
+class PayloadRefused(EngramError):
+    """What came through Temporal is not encrypted, or not with a key of Engram; nobody read it."""
+
+    code = "payload_refused"
+
+
 class MemoryClosed(EngramError):
     """The store was used after it was closed."""
 

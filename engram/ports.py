@@ -594,6 +594,85 @@ class Scrubber(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class DataKey:
+    """A key that payloads are encrypted with.
+
+    Attributes:
+        id: Stands readable beside what it encrypted.
+        secret: 32 bytes; in no log and in no error.
+    """
+
+    id: str
+    secret: bytes = field(repr=False)
+
+
+class KeyStore(Protocol):
+    """Keeps the keys that Temporal payloads are encrypted with, for all processes alike.
+
+    An owner is a tenant (``namespace/user``), or what stands for what serves several users.
+    """
+
+    @property
+    def since(self) -> datetime | None:
+        """Since when everything is encrypted; None where nothing ever was not."""
+        ...
+
+    async def current(self, owner: str) -> DataKey:
+        """Get the key for new payloads, made if there is none; all who ask at once get the same.
+
+        Args:
+            owner: Whose payloads they are.
+
+        Returns:
+            The same key until it is retired.
+
+        Raises:
+            EncryptionKeysUnusable: the store cannot be read or written now.
+        """
+        ...
+
+    async def find(self, owner: str, key_id: str) -> DataKey | None:
+        """Get one key of an owner, retired ones too; None if there is none such, or no more.
+
+        Args:
+            owner: Whose payload it is.
+            key_id: As it stands beside the payload.
+
+        Returns:
+            The key; None also for one of another owner.
+
+        Raises:
+            EncryptionKeysUnusable: the store cannot be read now.
+        """
+        ...
+
+    async def retire(self, owner: str) -> None:
+        """Encrypt with a new key from now on; what is encrypted stays readable.
+
+        Args:
+            owner: Whose; one without a key is none the worse.
+
+        Raises:
+            EncryptionKeysUnusable: the store cannot be written to now.
+        """
+        ...
+
+    async def shred(self, owner: str) -> int:
+        """Delete the retired keys of an owner for good: what they encrypted is noise.
+
+        Args:
+            owner: Whose; the key for new payloads stays.
+
+        Returns:
+            How many they were; 0 if that was done before.
+
+        Raises:
+            EncryptionKeysUnusable: the store cannot be written to now.
+        """
+        ...
+
+
 class Clock(Protocol):
     """Where ``now`` comes from; injectable on the client."""
 

@@ -87,6 +87,14 @@ class Settings(BaseSettings):
     model_queue: str = "engram-model"
     """Task queue of language-model work. With another prefix: `<prefix>-model`."""
 
+    encryption_keys: Path | None = None
+    """Folder of the keys that Temporal payloads are encrypted with, the same for all clients and
+    workers. Unset: the embedded mode keeps its own in the data folder, and the connected mode does
+    not encrypt."""
+    encryption_master_key: SecretStr | None = None
+    """Wraps those keys: 32 bytes in base64; after commas, those that were used before. Unset: the
+    folder holds one."""
+
     # --- models
     embedder: str = "wordllama"
     """`wordllama` (offline), `fastembed:<model>`, or any embedding model that Pydantic AI knows,
@@ -105,8 +113,8 @@ class Settings(BaseSettings):
     """Port of Temporal's development server. Unset: a free port."""
     temporal_ui_port: int | None = Field(default=None, ge=1, le=65535)
     """Port of the Temporal UI. Unset: a free port."""
-    temporal_ui: bool = True
-    """Whether the Temporal UI runs."""
+    temporal_ui: bool = False
+    """Whether the Temporal UI runs. Every user and program of this machine can open it."""
     temporal_retention: timedelta = timedelta(days=90)
     """How long the history of a workflow that ended is kept."""
     start_timeout: timedelta = timedelta(seconds=30)
@@ -248,10 +256,16 @@ class Settings(BaseSettings):
         except (ValueError, OverflowError):
             return value
 
-    @field_validator("data_dir")
+    @field_validator("data_dir", "encryption_keys")
     @classmethod
-    def _expand(cls, value: Path) -> Path:
-        return value.expanduser()
+    def _expand(cls, value: Path | None) -> Path | None:
+        return None if value is None else value.expanduser()
+
+    @property
+    def master_key(self) -> str | None:
+        """The master key, and after commas those before it; None where the folder holds it."""
+        given = self.encryption_master_key
+        return None if given is None else given.get_secret_value()
 
     @property
     def keys_path(self) -> Path:

@@ -17,9 +17,11 @@ import pydantic_ai.models
 import pytest
 import structlog
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from engram.domain.scope import Scope
+from engram.system import new_secret
+from engram.temporal.connection import connect_client
+from engram.temporal.keys import FolderKeyStore
 from tests.support.clock import NOW
 from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.left_behind import nothing_left_behind
@@ -163,17 +165,22 @@ def temporal_namespace(worker_id: str) -> str:
     return "default" if worker_id == "master" else worker_id
 
 
+@pytest.fixture(scope="session")
+def encryption_keys(tmp_path_factory: pytest.TempPathFactory) -> FolderKeyStore:
+    """What payloads on the development server are encrypted with."""
+    folder = tmp_path_factory.mktemp("encryption")
+    return FolderKeyStore.create(folder, new_secret=new_secret, since=None)
+
+
 @pytest.fixture
-async def temporal_client(temporal_address: str, temporal_namespace: str) -> Client:
+async def temporal_client(
+    temporal_address: str, temporal_namespace: str, encryption_keys: FolderKeyStore
+) -> Client:
     """A client of the development server, on the test's own loop."""
     deadline = time.monotonic() + 30
     while True:
         try:
-            return await Client.connect(
-                temporal_address,
-                namespace=temporal_namespace,
-                data_converter=pydantic_data_converter,
-            )
+            return await connect_client(temporal_address, temporal_namespace, encryption_keys)
         except RuntimeError as error:
             # Its port opens a moment before it answers.
             if "not healthy yet" not in str(error) or time.monotonic() > deadline:

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -24,6 +25,7 @@ from engram.contracts.removal import (
     PlanForgettingInput,
 )
 from engram.domain.buffer import portions
+from engram.errors import PayloadRefused
 from engram.workflows.support import execute
 
 # --- erasing everything of one user: workflows first, then memories, until nothing is left
@@ -35,6 +37,7 @@ _BETWEEN_ROUNDS = timedelta(seconds=5)
 _QUIET_ROUNDS = 2
 # Somebody who goes on writing meanwhile must not keep the erasure from ending.
 _MOST_ROUNDS = 30
+_ASKED_WITHIN = timedelta(hours=1)
 
 
 @workflow.defn(name=names.ERASURE_WORKFLOW)
@@ -44,6 +47,7 @@ class ErasureWorkflow:
     @workflow.run
     async def run(self, asked: ErasureInput) -> ErasureReceipt:
         """Erase, and say what was erased."""
+        _check_age(asked)
         stopped = kept = quiet = 0
         deleted: set[str] = set()
         memories: Counter[str] = Counter()
@@ -76,6 +80,20 @@ class ErasureWorkflow:
             histories_kept=kept,
             workflow_id=workflow.info().workflow_id,
         )
+
+
+def _check_age(asked: ErasureInput) -> None:
+    """Refuse what was recorded of an earlier erasure and sent again, with its encryption.
+
+    A record of one is kept beyond it, and the user may have come back.
+    """
+    began = workflow.info().workflow_start_time
+    if asked.asked_at is not None and abs(began - asked.asked_at) > _ASKED_WITHIN:
+        late = PayloadRefused(
+            "This erasure was asked for at another time.",
+            hint="Ask again; the clocks of client and server must agree within the hour.",
+        )
+        raise ApplicationError(str(late), late.as_dict(), type=late.code, non_retryable=True)
 
 
 # --- forgetting one memory: settle what that takes, delete it, compose again what named it

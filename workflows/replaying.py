@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
 
 from engram.errors import InvalidQuery
+from engram.temporal.encryption import for_replays
 from engram.temporal.retry import typed
 from engram.workflows.worker import WORKFLOWS, sandbox_runner
 
@@ -39,7 +39,7 @@ async def replay(client: Client, workflow_id: str, run_id: str | None = None) ->
     """Fetch a history and run the present code against it; changes nothing.
 
     Args:
-        client: Connected to the server that keeps it.
+        client: Connected to the server that keeps it, with the keys it is encrypted with.
         workflow_id: As the Temporal UI shows it.
         run_id: One of its runs; the latest when absent.
 
@@ -60,7 +60,7 @@ async def replay(client: Client, workflow_id: str, run_id: str | None = None) ->
         raise typed(error) from error
     replayer = Replayer(
         workflows=list(WORKFLOWS),
-        data_converter=pydantic_data_converter,
+        data_converter=for_replays(client.data_converter),
         workflow_runner=sandbox_runner(),
     )
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)

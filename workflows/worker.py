@@ -7,12 +7,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
+from typing import Any
 
 from pydantic_ai.models import Model
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.common import WorkerDeploymentVersion
-from temporalio.worker import Worker, WorkerDeploymentConfig
+from temporalio.worker import (
+    Worker,
+    WorkerDeploymentConfig,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+)
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.workflow import Info
 
 from engram.activities.consolidation import (
     ConsolidationModelActivitiesImpl,
@@ -31,10 +40,12 @@ from engram.aside import ProcessAside
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
+from engram.contracts import names
 from engram.digests.stage import Digests
 from engram.language.extractor import Extractor
-from engram.ports import Embedder, MaintenanceRepository
+from engram.ports import Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
+from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
@@ -56,9 +67,52 @@ _PASSED_THROUGH = (
 
 def sandbox_runner() -> SandboxedWorkflowRunner:
     """A runner whose workflows can reach no clock, no randomness and no I/O."""
-    return SandboxedWorkflowRunner(
+    return _GuardedRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
     )
+
+
+class _GuardedRunner(SandboxedWorkflowRunner):
+    """Refuses starts, updates and signals that bring nothing, as it refuses what is plain.
+
+    All of Engram's take one argument. Called without, a handler raises what ends the
+    workflow task, which is tried again for ever: anybody could stop a session.
+    """
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        """See the base class."""
+        made = super().create_instance(det)
+        return _Guarded(made) if det.info.workflow_type in _NAMES else made
+
+
+class _Guarded(WorkflowInstance):
+    def __init__(self, instance: WorkflowInstance) -> None:
+        self._instance = instance
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        """Stand in for what is missing, then do what the base class says."""
+        for job in act.jobs:
+            for brought in (
+                job.initialize_workflow.arguments if job.HasField("initialize_workflow") else None,
+                job.signal_workflow.input if job.HasField("signal_workflow") else None,
+                job.do_update.input if job.HasField("do_update") else None,
+            ):
+                if brought is not None and not brought:
+                    brought.append(refused_payload())
+        return self._instance.activate(act)
+
+    def get_info(self) -> Info:
+        return self._instance.get_info()
+
+    def get_thread_id(self) -> int | None:
+        return self._instance.get_thread_id()
+
+    # Temporal does not export the types of these two.
+    def get_serialization_context(self, command_info: Any) -> Any:
+        return self._instance.get_serialization_context(command_info)
+
+    def get_external_store_context(self, command_info: Any) -> Any:
+        return self._instance.get_external_store_context(command_info)
 
 
 # --- workers: what runs Engram's workflows and activities
@@ -73,6 +127,18 @@ WORKFLOWS = (
     MaintenanceWorkflow,
     ImportWorkflow,
 )
+_NAMES = frozenset(
+    {
+        names.SESSION_WORKFLOW,
+        names.CONSOLIDATION_WORKFLOW,
+        names.ERASURE_WORKFLOW,
+        names.FORGETTING_WORKFLOW,
+        names.DECAY_WORKFLOW,
+        names.PROMOTION_WORKFLOW,
+        names.MAINTENANCE_WORKFLOW,
+        names.IMPORT_WORKFLOW,
+    }
+)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -86,12 +152,14 @@ async def running_workers(
     settings: Settings,
     *,
     new_write_id: Callable[[], str],
+    keys: KeyStore | None = None,
 ) -> AsyncIterator[tuple[Worker, Worker]]:
     """Work on both queues until left; then let what runs finish.
 
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that
-    ``model_requests_per_second`` allows over all workers together.
+    ``model_requests_per_second`` allows over all workers together. ``keys`` are those of
+    the client: erasing a user deletes theirs.
     """
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
@@ -99,7 +167,7 @@ async def running_workers(
         TurnStore(repository, embedder, Extractor(settings), new_write_id, aside),
         WorkflowGateway(client, settings).request_consolidation,
     )
-    erasing = ErasureActivitiesImpl(client, repository)
+    erasing = ErasureActivitiesImpl(client, repository, keys)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
     storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)

@@ -33,7 +33,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
         *("replay", "test", "compact"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
-    "Serve": ("serve", "keys", "mcp", "worker"),
+    "Serve": ("serve", "keys", "encryption", "mcp", "worker"),
 }
 """Commands by what they are for, in the order of the help; others name their panel themselves."""
 

@@ -134,7 +134,11 @@ async def play(
             data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-demo-")))
         with errors.status("Starting Temporal, a worker and the store"):
             memory = await stack.enter_async_context(
-                open_embedded(data_dir, user_id=script.user_id, settings=settings)
+                open_embedded(
+                    data_dir,
+                    user_id=script.user_id,
+                    settings=settings.model_copy(update={"temporal_ui": keep}),
+                )
             )
         console.print(f"[bold]{escape(script.about)}[/bold]")
         await _encode(memory, script)

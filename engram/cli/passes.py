@@ -61,19 +61,16 @@ async def temporal(options: StoreOptions) -> AsyncIterator[tuple[Client, Setting
 
     async with run(settings) as running:
         address = running.address or _address_of_owner(running.folder)
-        yield await _connected(address, settings), settings
+        yield await _connected(address, running.folder, settings), settings
 
 
-async def _connected(address: str, settings: Settings) -> Client:
-    from temporalio.client import Client  # noqa: PLC0415 - only what is used loads
-    from temporalio.contrib.pydantic import pydantic_data_converter  # noqa: PLC0415 - same
+async def _connected(address: str, folder: Path, settings: Settings) -> Client:
+    from engram.embedded.keys import folder_keys  # noqa: PLC0415 - only what is used loads
+    from engram.temporal.connection import connect_client  # noqa: PLC0415 - same
 
+    keys = folder_keys(folder, settings)
     try:
-        return await Client.connect(
-            address,
-            namespace=settings.temporal_namespace,
-            data_converter=pydantic_data_converter,
-        )
+        return await connect_client(address, settings.temporal_namespace, keys)
     except RuntimeError as error:
         raise TemporalUnavailable(
             f"Temporal's development server does not answer at {address}."

@@ -1,4 +1,4 @@
-"""Commands that start something and stay, and those on API keys."""
+"""Commands that start something and stay, and those on API keys and encryption keys."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from engram.server.keys import ApiKey, KeyFile
     from engram.settings import Settings
+    from engram.temporal.keys import FolderKeyStore, KeysStatus
 
 # --- commands that start something and stay: the demo, everything at once, a worker, MCP
 
@@ -226,4 +227,93 @@ def _shown(key: ApiKey) -> dict[str, Any]:
         "expires": key.expires_at,
         "revoked": key.revoked_at,
         "state": key.state(system_clock()),
+    }
+
+
+# --- the keys that Temporal payloads are encrypted with
+
+encryption = typer.Typer(
+    name="encryption",
+    help="Keys that encrypt what passes through Temporal; they lie in ENGRAM_ENCRYPTION_KEYS, or "
+    "in the data folder.",
+    no_args_is_help=True,
+)
+commands.add_typer(encryption)
+
+
+@encryption.command()
+def init(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Make the folder that ENGRAM_ENCRYPTION_KEYS names, for all clients and workers.
+
+    The embedded mode makes its own. What goes on from before stays readable until it ends; keys
+    that are there stay.
+
+    Example: engram encryption init
+    """
+    from engram.embedded.folder import ENCRYPTION  # noqa: PLC0415 - only what is used loads
+    from engram.system import new_secret, system_clock  # noqa: PLC0415 - same
+    from engram.temporal.keys import FolderKeyStore  # noqa: PLC0415 - same
+
+    settings = settings_from(data_dir)
+    store = FolderKeyStore.create(
+        settings.encryption_keys or settings.data_dir / ENCRYPTION,
+        new_secret=new_secret,
+        since=system_clock(),
+        master=settings.master_key,
+    )
+    run(lambda: _tell_keys(store, as_json=as_json))
+
+
+@encryption.command("status")
+def encryption_status(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """How many keys there are, and by which master key they are wrapped; never a key.
+
+    Example: engram encryption status
+    """
+    run(lambda: _tell_keys(_encryption_keys(data_dir), as_json=as_json))
+
+
+@encryption.command()
+def rotate(
+    data_keys: Annotated[
+        bool, typer.Option("--data-keys", help="Encrypt with new data keys from now on, too.")
+    ] = False,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Wrap all keys by a new master key, or by the first in ENGRAM_ENCRYPTION_MASTER_KEY.
+
+    Others may work meanwhile. After an interruption, the same command goes on.
+
+    Example: engram encryption rotate
+    """
+    keys = _encryption_keys(data_dir)
+    run(lambda: _tell_keys(keys, rotated=True, data_keys=data_keys, as_json=as_json))
+
+
+def _encryption_keys(data_dir: Path | None) -> FolderKeyStore:
+    from engram.embedded.keys import folder_keys  # noqa: PLC0415 - only what is used loads
+
+    settings = settings_from(data_dir)
+    return folder_keys(settings.data_dir, settings)
+
+
+async def _tell_keys(
+    keys: FolderKeyStore, *, rotated: bool = False, data_keys: bool = False, as_json: bool
+) -> None:
+    status = await (keys.rotate(data_keys=data_keys) if rotated else keys.status())
+    if as_json:
+        output.print_json(_said(status))
+        return
+    output.print_table(("what", "value"), [[name, str(one)] for name, one in _said(status).items()])
+
+
+def _said(status: KeysStatus) -> dict[str, Any]:
+    return {
+        "folder": str(status.folder),
+        "since": status.since,
+        "master": status.master,
+        "owners": status.owners,
+        "keys": status.keys,
+        "old": status.old,
     }

@@ -140,7 +140,7 @@ async def serve_worker(settings: Settings) -> None:
     from engram.client.connect import open_server_repository  # noqa: PLC0415 - same
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
     from engram.system import new_id  # noqa: PLC0415 - same
-    from engram.temporal.connection import connect_temporal  # noqa: PLC0415 - same
+    from engram.temporal.connection import connect_temporal, key_store  # noqa: PLC0415 - same
     from engram.temporal.schedules import keeping_schedules  # noqa: PLC0415 - same
 
     with needs_extra("worker"):
@@ -148,12 +148,15 @@ async def serve_worker(settings: Settings) -> None:
 
     embedder = make_embedder(settings.embedder)
     model = make_model(settings.model)
-    client = await _waited_for("Temporal", lambda: connect_temporal(settings))
+    keys = key_store(settings)
+    client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys))
     repository = await _waited_for("Qdrant", lambda: open_server_repository(settings, embedder))
     try:
         async with (
             _until_asked_to_stop() as stop,
-            running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
+            running_workers(
+                client, repository, embedder, model, settings, new_write_id=new_id, keys=keys
+            ),
             keeping_schedules(client, settings),
         ):
             console.print(

@@ -84,8 +84,9 @@ def in_store(store: str, workflow_id: str) -> str:
     marked = f"{store}:{workflow_id}"
     if len(marked) <= LONGEST_ID:
         return marked
-    kind = workflow_id.partition("/")[0]
-    return f"{store}:{kind}/{hashlib.sha256(workflow_id.encode()).hexdigest()}"
+    kind, *rest = workflow_id.split("/")
+    # A number sign is in no name, so that nobody's user is taken for a digest.
+    return f"{store}:{kind}/#{_digest('/'.join(rest[:2]))}/{_digest(workflow_id)}"
 
 
 def store_of(workflow_id: str) -> str:
@@ -93,6 +94,43 @@ def store_of(workflow_id: str) -> str:
     # Names of users and sessions may have a colon as well; the kind before them has none.
     store, marked, _ = workflow_id.partition("/")[0].partition(":")
     return store if marked else DEFAULT_STORE
+
+
+OF_ONE_USER: Final = frozenset(
+    {"session", "import", "forgetting", "consolidation", "consolidation-test"}
+)
+"""Kinds of workflows, by how their ids begin, whose payloads hold words of one user. Passes
+are begun by those over all users, and hold ids and numbers; an erasure outlives the user's key."""
+
+SHARED_KEY_OWNER: Final = "shared"
+"""Of passes, schedules, erasures: what serves several users, or outlives one's key."""
+
+
+def key_owner(store: str, tenant: str) -> str:
+    """Whose key the payloads of a user's workflows are encrypted with.
+
+    Args:
+        store: The collection prefix: a user of two stores on one Temporal namespace has a key
+            in each, so that erasing them from one leaves the other readable.
+        tenant: Namespace and user, as :attr:`engram.domain.scope.Scope.tenant` has them.
+    """
+    return tenant if store == DEFAULT_STORE else f"{store}:#{_digest(tenant)}"
+
+
+def key_owner_of(workflow_id: str) -> str:
+    """Whose key payloads of a workflow are encrypted with: a user's, or the shared one."""
+    store = store_of(workflow_id)
+    kind, _, rest = workflow_id.removeprefix(f"{store}:").partition("/")
+    namespace, found, user = rest.partition("/")
+    if kind not in OF_ONE_USER or not found:
+        return SHARED_KEY_OWNER
+    if store != DEFAULT_STORE and namespace.startswith("#"):
+        return f"{store}:{namespace}"
+    return key_owner(store, f"{namespace}/{user.partition('/')[0]}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def session_workflow_id(scope: Scope, session_id: str) -> str:

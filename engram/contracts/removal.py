@@ -20,9 +20,11 @@ class ErasureInput(ScopedMessage):
 
     Attributes:
         store_timeout: For one round over the store or the workflows.
+        asked_at: When it was asked for; None of those that were asked for by earlier versions.
     """
 
     store_timeout: timedelta
+    asked_at: datetime | None = None
 
 
 class WorkflowRound(Message):

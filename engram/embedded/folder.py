@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
 from engram.system import FileLock
@@ -80,6 +80,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
 # The kernel's limit for the path of a Unix socket is 104 bytes on macOS, 108 on Linux,
 # the closing NUL included.
 _SOCKET_PATH_BYTES = 100
+ENCRYPTION: Final = "encryption"
+"""The subfolder of the keys that Temporal payloads are encrypted with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,16 @@ class DataFolder:
         """Remove what the development server said; only while none runs."""
         self.server_log.unlink(missing_ok=True)
         self.server_log.with_name(self.server_log.name + ".1").unlink(missing_ok=True)
+
+    @property
+    def encryption(self) -> Path:
+        """The keys that Temporal payloads are encrypted with, unless settings name others."""
+        return self.path / ENCRYPTION
+
+    @property
+    def encryption_record(self) -> Path:
+        """Which keys they are: without them what the database holds is noise."""
+        return self.path / "encryption.json"
 
     @property
     def scrub_record(self) -> Path:

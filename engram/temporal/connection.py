@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
@@ -14,8 +15,7 @@ from temporalio.api.operatorservice.v1 import (
 )
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.service import RPCError, TLSConfig
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from engram.contracts.names import SESSION_ATTRIBUTE, STAGE_ATTRIBUTE, USER_ATTRIBUTE
 from engram.errors import (
@@ -24,28 +24,92 @@ from engram.errors import (
     TemporalNotSetUp,
     TemporalUnavailable,
 )
+from engram.ports import KeyStore
 from engram.settings import Settings
+from engram.system import new_secret
+from engram.temporal.encryption import EncryptionCodec, data_converter
+from engram.temporal.keys import FolderKeyStore
 from engram.temporal.retry import typed
+
+# --- the one place where clients are made
+
+
+async def connect_client(
+    address: str, namespace: str, keys: KeyStore | None, **options: Any
+) -> Client:
+    """A client whose payloads are encrypted.
+
+    Args:
+        address: host:port of the server.
+        namespace: Of Temporal.
+        keys: What with; None leaves payloads readable.
+        options: Others of :meth:`temporalio.client.Client.connect`.
+
+    Raises:
+        RuntimeError: nobody answers.
+    """
+    codec = None if keys is None else EncryptionCodec(keys)
+    client = await Client.connect(
+        address, namespace=namespace, data_converter=data_converter(codec), **options
+    )
+    if codec is not None:
+        codec.ask(_Runs(client))
+    return client
+
+
+class _Runs:
+    """Knows when runs began: the server says it, and nobody who starts one can choose it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def began(self, workflow_id: str) -> datetime | None:
+        try:
+            return (await self._client.get_workflow_handle(workflow_id).describe()).start_time
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
 
 # --- connecting to a Temporal server or Temporal Cloud by settings
 
 
-async def connect_temporal(settings: Settings) -> Client:
-    """A connected client with the pydantic data converter.
+def key_store(settings: Settings) -> FolderKeyStore | None:
+    """The keys that settings of the connected mode name; None where they name none.
 
     Raises:
+        EncryptionKeysUnusable: there are no keys in the folder.
+        InvalidSettings: the master key is none.
+    """
+    if settings.encryption_keys is None:
+        return None
+    return FolderKeyStore(
+        settings.encryption_keys, new_secret=new_secret, master=settings.master_key
+    )
+
+
+async def connect_temporal(settings: Settings, keys: KeyStore | None = None) -> Client:
+    """A connected client with the pydantic data converter.
+
+    Args:
+        settings: Say where the server is, and where the keys are.
+        keys: Those of :func:`key_store`, where the caller needs them too.
+
+    Raises:
+        EncryptionKeysUnusable: the settings name keys that are not there.
         TemporalNotSetUp: the namespace does not exist.
         TemporalUnavailable: nothing that speaks Temporal answers at the address.
         InvalidSettings: certificate settings that do not fit together.
     """
     key = settings.temporal_api_key
     try:
-        client = await Client.connect(
+        client = await connect_client(
             settings.temporal_address,
-            namespace=settings.temporal_namespace,
+            settings.temporal_namespace,
+            keys or key_store(settings),
             api_key=key.get_secret_value() if key is not None else None,
             tls=_tls(settings),
-            data_converter=pydantic_data_converter,
         )
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=settings.temporal_namespace), retry=True

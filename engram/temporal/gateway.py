@@ -27,7 +27,8 @@ from temporalio.common import (
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
-from temporalio.exceptions import TemporalError
+from temporalio.converter import WorkflowSerializationContext
+from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
@@ -59,6 +60,7 @@ from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
 from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
+from engram.system import system_clock
 from engram.temporal.passes import PassRunner
 from engram.temporal.retry import asked_again, retry_until_answered, typed
 
@@ -198,7 +200,9 @@ class WorkflowGateway:
         """Erase everything of a user, or wait for the erasure that runs."""
         return await self._run_or_join(
             names.ERASURE_WORKFLOW,
-            ErasureInput(scope=scope, store_timeout=self._settings.store_timeout),
+            ErasureInput(
+                scope=scope, store_timeout=self._settings.store_timeout, asked_at=system_clock()
+            ),
             ErasureReceipt,
             workflow_id=self.erasure_id(scope),
             described_by=attributes("erasure", user=scope.tenant),
@@ -379,15 +383,17 @@ async def erased_runs(client: Client, workflow_id: str) -> set[str]:
                 rounds.add(event.event_id)
             completed = event.activity_task_completed_event_attributes
             if completed.scheduled_event_id in rounds:
-                found.update((await _round(client, completed.result)).deleted)
+                found.update((await _round(client, workflow_id, completed.result)).deleted)
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
     return found
 
 
-async def _round(client: Client, result: Payloads) -> WorkflowRound:
-    (answer,) = await client.data_converter.decode(result.payloads, [WorkflowRound])
+async def _round(client: Client, workflow_id: str, result: Payloads) -> WorkflowRound:
+    context = WorkflowSerializationContext(client.namespace, workflow_id)
+    converter = client.data_converter.with_context(context)
+    (answer,) = await converter.decode(result.payloads, [WorkflowRound])
     done: WorkflowRound = answer
     return done
 
@@ -440,9 +446,8 @@ class SpendingReader:
 
 
 async def _noted(run: WorkflowExecution) -> tuple[ModelSpent, ...]:
-    noted: Any = await run.memo_value(names.SPENT_MEMO, ())
     try:
-        return _PARTS.validate_python(noted)
-    except ValidationError:
-        # Another program may set memos too.
+        return _PARTS.validate_python(await run.memo_value(names.SPENT_MEMO, ()))
+    except (ValidationError, ApplicationError):
+        # Another program may set memos too; what is not encrypted by us is refused.
         return ()

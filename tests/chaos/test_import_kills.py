@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
 import engram
@@ -23,6 +21,7 @@ from engram.contracts.importing import ImportProgress
 from engram.domain.memories import DerivedMemory
 from tests.support.durability_checks import episodes
 from tests.support.programs import SMALL, Program, servers_of, started, until
+from tests.support.temporal_server import client_of
 
 TURNS = 4800
 USER = "ada"
@@ -86,8 +85,7 @@ async def reaches(folder: Path, wanted: int, *programs: Program) -> int:
 
 async def acknowledged(folder: Path) -> int:
     """How far the import of the folder has come, by its workflow; 0 when there is none yet."""
-    port = json.loads((folder / "server.json").read_text())["port"]
-    client = await Client.connect(f"127.0.0.1:{port}", data_converter=pydantic_data_converter)
+    client = await client_of(folder)
     query = f"WorkflowType = '{names.IMPORT_WORKFLOW}'"
     async for run in client.list_workflows(query):
         handle = client.get_workflow_handle(run.id)

@@ -8,7 +8,6 @@ Another order of events: ENGRAM_CHAOS_SEED=7
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import signal
@@ -20,7 +19,6 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 import engram
 from engram import MemoryStore, Settings
@@ -43,6 +41,7 @@ from tests.support.programs import (
     started,
     until,
 )
+from tests.support.temporal_server import client_of
 
 ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "9")) // 3)
 """Of each of the three tests; of one kill alone it is luck whether it is inside something."""
@@ -114,8 +113,7 @@ async def ready(trace: Path, program: Program, name: str) -> None:
 @asynccontextmanager
 async def temporal_of(folder: Path) -> AsyncIterator[Client]:
     """A client of the server that works on the folder."""
-    port = json.loads((folder / "server.json").read_text())["port"]
-    yield await Client.connect(f"127.0.0.1:{port}", data_converter=pydantic_data_converter)
+    yield await client_of(folder)
 
 
 async def finish(memory: MemoryStore, trace: Path, client: Client, *programs: Program) -> int:

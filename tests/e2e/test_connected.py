@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import AsyncMock
 from uuid import uuid4
@@ -27,13 +28,21 @@ from engram.client import connect
 from engram.client import connect as connecting
 from engram.client.connect import open_server_repository
 from engram.domain.access import Access
+from engram.domain.memories import MemoryType
 from engram.embedding.embedder import make_embedder
-from engram.errors import InvalidSettings, StorageUnavailable, TemporalUnavailable
+from engram.errors import (
+    EncryptionKeysUnusable,
+    EngramError,
+    InvalidSettings,
+    StorageUnavailable,
+    TemporalUnavailable,
+)
 from engram.server.keys import KeyFile, new_key
 from engram.settings import Settings
 from engram.storage.server import ServerRepository
 from engram.system import new_id, new_secret, system_clock
 from engram.temporal.connection import connect_temporal
+from engram.temporal.keys import FolderKeyStore
 from engram.workflows.worker import running_workers
 from tests.support.ports import free_port
 
@@ -42,7 +51,10 @@ URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 
 @pytest.fixture
 def settings(
-    temporal_address: str, temporal_namespace: str, monkeypatch: pytest.MonkeyPatch
+    temporal_address: str,
+    temporal_namespace: str,
+    encryption_keys: FolderKeyStore,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Settings:
     """Settings of a cluster and of an application that nobody else uses.
 
@@ -64,6 +76,7 @@ def settings(
     return Settings.load(
         temporal_address=temporal_address,
         temporal_namespace=temporal_namespace,
+        encryption_keys=encryption_keys.folder,
         qdrant_url=URL or "http://127.0.0.1:6333",
         namespace=f"n{unique}",
         collection_prefix=f"t{unique}",
@@ -189,3 +202,29 @@ async def test_readiness_of_real_servers(
         monkeypatch.setattr(ServerRepository, "info", AsyncMock(side_effect=StorageUnavailable("")))
         with pytest.raises(StorageUnavailable):
             await engine.check()
+
+
+async def test_keys_that_are_not_there_are_a_typed_error(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """A folder that is not mounted: neither client nor worker goes on without keys."""
+    unmounted = settings.model_copy(update={"encryption_keys": tmp_path / "unmounted"})
+    with pytest.raises(EncryptionKeysUnusable, match="mounted"):
+        await connect_temporal(unmounted)
+    assert not (tmp_path / "unmounted").exists()
+
+
+async def test_a_client_without_the_keys_is_refused_typed(
+    temporal_client: Client, settings: Settings
+) -> None:
+    """Its session fails, and it is told; nothing is stored, and one with the keys goes on."""
+    plain = settings.model_copy(
+        update={"encryption_keys": None, "encode_timeout": timedelta(seconds=3)}
+    )
+    async with worker(temporal_client, settings):
+        async with engram.connect(user_id="ada", settings=plain) as memory:
+            with pytest.raises(EngramError):
+                await memory.encode("I live in Porto.", session_id="s1")
+        async with engram.connect(user_id="ada", settings=settings) as memory:
+            assert (await memory.stats()).counts[MemoryType.EPISODIC] == 0
+            await memory.encode("I moved to Lisbon.", session_id="s1")

@@ -131,7 +131,7 @@ async def test_registers_attributes_on_an_older_folder(
 
 async def test_serves_its_pages_on_request(folder: DataFolder) -> None:
     """With the UI there is a URL that answers on the asked port; without, there is none."""
-    server = await TemporalDevServer.start(folder, Settings.load())
+    server = await TemporalDevServer.start(folder, Settings.load(temporal_ui=True))
     url = server.temporal_ui_url
     assert url is not None
     port = int(url.rpartition(":")[2])

@@ -35,6 +35,7 @@ from tests.support.edge_stores import borrowed_store
 from tests.support.process_trace import Ledger
 from tests.support.programs import Program, module, processes_of, servers_of, started, until
 from tests.support.stores import worker_settings
+from tests.support.temporal_server import client_of
 
 PATIENCE = 90.0
 
@@ -186,8 +187,7 @@ async def all_done(programs: Sequence[Program]) -> None:
 
 async def ends_of(folder: Path, session: str) -> Counter[WorkflowExecutionStatus | None]:
     """How the runs of a session stand."""
-    port = json.loads((folder / "server.json").read_text())["port"]
-    client = await Client.connect(f"127.0.0.1:{port}")
+    client = await client_of(folder)
     wanted = names.session_workflow_id(Scope.of("default", numbered_turns.USER), session)
     return Counter([run.status async for run in client.list_workflows() if run.id == wanted])
 

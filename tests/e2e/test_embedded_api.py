@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 import engram
+from engram import Settings
 from engram.client.memory import MemoryStore
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, MemoryType
 from engram.errors import (
@@ -35,7 +36,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MemoryStore]:
     """An embedded Engram on a fresh folder."""
-    async with engram.open(tmp_path_factory.mktemp("api") / "data", user_id="nobody") as store:
+    folder, settings = tmp_path_factory.mktemp("api") / "data", Settings.load(temporal_ui=True)
+    async with engram.open(folder, user_id="nobody", settings=settings) as store:
         yield store
 
 

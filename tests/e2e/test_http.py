@@ -85,7 +85,8 @@ class Up:
 def environment(home: Path, port: int) -> dict[str, str]:
     """Nothing of the surroundings but where programs are."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"HOME": str(home), "PATH": path, "COLUMNS": "160", "ENGRAM_HTTP_PORT": str(port)}
+    up = {"ENGRAM_HTTP_PORT": str(port), "ENGRAM_TEMPORAL_UI": "true"}
+    return {"HOME": str(home), "PATH": path, "COLUMNS": "160", **up}
 
 
 @pytest.fixture(scope="module")

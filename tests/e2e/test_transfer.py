@@ -13,8 +13,6 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 import engram
 from engram import MemoryStore, Settings, Turn
@@ -24,6 +22,7 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnreadableSource
 from tests.support.clock import NOW
 from tests.support.durability_checks import unfinished
+from tests.support.temporal_server import client_of
 
 MOVED = NOW - timedelta(days=100)
 QUIET: dict[str, Any] = {
@@ -76,8 +75,7 @@ def memory(home: tuple[MemoryStore, Path]) -> MemoryStore:
 
 async def settled(folder: Path, scope: Scope) -> None:
     """Wait until no workflow of the user runs."""
-    port = json.loads((folder / "server.json").read_text())["port"]
-    client = await Client.connect(f"127.0.0.1:{port}", data_converter=pydantic_data_converter)
+    client = await client_of(folder)
     assert await unfinished(client, 100, f"{names.USER_ATTRIBUTE} = '{scope.tenant}'") == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -11,7 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from temporalio.client import Client
+
 from engram.contracts import names
+from engram.embedded.keys import folder_keys
+from engram.settings import Settings
+from engram.temporal.connection import connect_client
 from tests.support.ports import free_port
 
 
@@ -50,3 +56,10 @@ def wait_until_it_listens(address: str, seconds: float = 30) -> None:
                 return
         assert time.monotonic() < deadline, "the development server did not start"
         time.sleep(0.05)
+
+
+async def client_of(folder: Path) -> Client:
+    """A client of the server that runs on a data folder, with the folder's keys."""
+    port = json.loads((folder / "server.json").read_text())["port"]
+    keys = folder_keys(folder, Settings.load())
+    return await connect_client(f"127.0.0.1:{port}", "default", keys)

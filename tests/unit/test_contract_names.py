@@ -18,6 +18,8 @@ def test_names_never_change() -> None:
         "PROMOTION_WORKFLOW": "engram.promotion",
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
+        # Whose key payloads are encrypted with: another choice would not find it again.
+        "OF_ONE_USER": {"session", "import", "forgetting", "consolidation", "consolidation-test"},
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",
         "FORGET_TURNS_SIGNAL": "forget",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tarfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 import engram
 from engram import MemoryStore, Settings
@@ -20,6 +18,7 @@ from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.domain.memories import Episode
 from tests.support.durability_checks import episodes
+from tests.support.temporal_server import client_of
 from tests.upgrade.make import BATCH, turns
 
 LEFT_BEHIND = Path(__file__).parents[1] / "data" / "upgrade"
@@ -34,9 +33,7 @@ async def opened(folder: Path) -> AsyncIterator[tuple[MemoryStore, Client]]:
     """The memory in a folder, and a client of the server that runs on it."""
     settings = Settings.load(data_dir=folder, temporal_ui=False)
     async with engram.open(user_id="talking", settings=settings) as memory:
-        port = json.loads((folder / "server.json").read_text())["port"]
-        address = f"127.0.0.1:{port}"
-        yield memory, await Client.connect(address, data_converter=pydantic_data_converter)
+        yield memory, await client_of(folder)
 
 
 async def in_order(memory: MemoryStore) -> list[Episode]:

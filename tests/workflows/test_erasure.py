@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
 
 from engram.agents.models import make_model
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
-from engram.contracts.removal import SERVERS_MAY_KEEP, ErasureReceipt
+from engram.contracts import names
+from engram.contracts.removal import SERVERS_MAY_KEEP, ErasureInput, ErasureReceipt
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
+from engram.errors import PayloadRefused
 from engram.system import new_id, system_clock
 from engram.temporal.gateway import list_workflows
-from engram.workflows.worker import running_workers
+from engram.temporal.keys import FolderKeyStore
+from engram.workflows.removal import ErasureWorkflow
+from engram.workflows.worker import running_workers, sandbox_runner
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 
@@ -25,7 +33,7 @@ async def _left(client: Client, scope: Scope) -> set[str]:
 
 @pytest.mark.long
 async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
-    temporal_client: Client,
+    temporal_client: Client, encryption_keys: FolderKeyStore
 ) -> None:
     """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}")
@@ -33,7 +41,9 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
     async with (
         borrowed_store() as repository,
         running_workers(
-            temporal_client, repository, embedder, model, settings, new_write_id=new_id
+            *(temporal_client, repository, embedder, model, settings),
+            new_write_id=new_id,
+            keys=encryption_keys,
         ),
     ):
         engine = direct_engine(
@@ -47,6 +57,7 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
             await memory.encode("Write to me@example.org.", session_id="s2")
             await memory.consolidate()
         kept = (await bob.stats()).counts
+        keys = {one: await encryption_keys.current(one.scope.tenant) for one in (ada, bob)}
         receipt = await ada.erase()
         assert receipt == ErasureReceipt.model_validate_json(receipt.model_dump_json())
         assert receipt.memories["episodic"] == 2
@@ -61,9 +72,35 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert counts == [0] * len(STORED_TYPES)
         # Of the erasure itself the service lists the run, which holds no content.
         assert await _left(temporal_client, scope) == {receipt.workflow_id}
+        # What anybody still has of the user's histories is noise.
+        assert await encryption_keys.find(scope.tenant, keys[ada].id) is None
+        assert await encryption_keys.find(bob.scope.tenant, keys[bob].id) == keys[bob]
         assert await ada.recall("Where do I live?") == []
         assert (await bob.stats()).counts == kept
         assert (await bob.recall("Where do I live?")) != []
         await ada.encode("Hello again.", session_id="s1")
         assert (await ada.stats()).counts[MemoryType.EPISODIC] == 1
         await engine.close()
+
+
+async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
+    temporal_client: Client, scope: Scope
+) -> None:
+    """Its ciphertext stays good for the user's next life; the time it was asked at does not."""
+    queue, minute = f"erasing-{new_id()}", timedelta(minutes=1)
+    asked = ErasureInput(
+        scope=scope, store_timeout=minute, asked_at=system_clock() - timedelta(hours=2)
+    )
+    async with Worker(
+        temporal_client,
+        task_queue=queue,
+        workflows=[ErasureWorkflow],
+        workflow_runner=sandbox_runner(),
+    ):
+        with pytest.raises(WorkflowFailureError) as failed:
+            await temporal_client.execute_workflow(
+                names.ERASURE_WORKFLOW, asked, id=f"erasure/{new_id()}", task_queue=queue
+            )
+    cause = failed.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == PayloadRefused.code

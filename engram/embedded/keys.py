@@ -1,0 +1,59 @@
+"""The keys of a data folder's Temporal payloads: made with the folder, and never made twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engram.embedded.folder import ENCRYPTION, DataFolder, read_record, write_record
+from engram.errors import EncryptionKeysUnusable
+from engram.ports import Clock
+from engram.settings import Settings
+from engram.system import new_secret
+from engram.temporal.keys import FolderKeyStore
+
+
+def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyStore:
+    """The keys of a folder that this process owns; made at the first start.
+
+    Before Temporal's database is: where there is one already, its runs are plain, and go on.
+
+    Args:
+        folder: Locked by this process.
+        settings: May name another folder for them, and the master key.
+        clock: The real one: it is compared with the server's.
+
+    Raises:
+        EncryptionKeysUnusable: they are missing, though the folder had some, or are others.
+    """
+    known = read_record(folder.encryption_record)
+    if known is not None:
+        return _same(known.get("keys"), folder, folder_keys(folder.path, settings))
+    keys = FolderKeyStore.create(
+        settings.encryption_keys or folder.encryption,
+        new_secret=new_secret,
+        since=clock() if folder.temporal_db.exists() else None,
+        master=settings.master_key,
+    )
+    write_record(folder.encryption_record, {"keys": keys.id})
+    return keys
+
+
+def folder_keys(path: Path, settings: Settings) -> FolderKeyStore:
+    """The keys of a folder that a process, this or another one, has opened before.
+
+    Raises:
+        EncryptionKeysUnusable: they are missing.
+    """
+    # Looking must not make the folder.
+    where = settings.encryption_keys or path / ENCRYPTION
+    return FolderKeyStore(where, new_secret=new_secret, master=settings.master_key)
+
+
+def _same(known: object, folder: DataFolder, keys: FolderKeyStore) -> FolderKeyStore:
+    if known != keys.id:
+        raise EncryptionKeysUnusable(
+            f"The encryption keys are not those that {folder.path} was encrypted with.",
+            allowed="the keys it had before",
+            hint="Restore them from a backup. docs/encryption.md says what can be done without.",
+        )
+    return keys

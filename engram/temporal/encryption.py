@@ -1,0 +1,291 @@
+"""Encrypting what passes through Temporal, and refusing what is not encrypted by us.
+
+Whose key it is, the workflow's id says. The decision is docs/decisions/0020-encryption.md.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import structlog
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from google.protobuf.message import DecodeError
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
+    DefaultFailureConverterWithEncodedAttributes,
+    EncodingPayloadConverter,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
+from temporalio.exceptions import ApplicationError
+
+from engram.contracts.names import SHARED_KEY_OWNER, key_owner_of
+from engram.errors import PayloadRefused
+from engram.ports import DataKey, KeyStore
+from engram.system import new_secret
+from engram.temporal.keys import NONCE_BYTES
+
+# What a schedule appends to the id of each run it starts.
+_SCHEDULED: Final = re.compile(r"-\d{4}-\d\d-\d\dT[0-9:.]+Z\Z")
+
+
+# --- payloads that are refused, and the converter that says so where somebody reads them
+
+_REFUSED: Final = b"engram/refused"
+
+
+def refused_payload() -> Payload:
+    """What stands for a payload that is refused: whoever reads it gets the typed error.
+
+    The codec raises nothing itself. It would end the workflow task, which is tried again
+    for ever: one plain signal would stop a session. So a start fails, an update is rejected,
+    a signal is dropped, and an activity fails.
+    """
+    return Payload(metadata={"encoding": _REFUSED})
+
+
+class _RefusedConverter(EncodingPayloadConverter):
+    """Raises the typed error for what was refused."""
+
+    @property
+    def encoding(self) -> str:
+        """See the base class."""
+        return _REFUSED.decode()
+
+    def to_payload(self, value: Any) -> Payload | None:
+        """See the base class."""
+        return None
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """See the base class."""
+        error = PayloadRefused(
+            "What was sent is not encrypted with a key of Engram.",
+            allowed="what a client with the same encryption keys sends",
+            hint="Client and workers need the same ENGRAM_ENCRYPTION_KEYS.",
+        )
+        raise ApplicationError(
+            str(error), error.as_dict(), type=error.code, non_retryable=not error.retryable
+        )
+
+
+class EngramPayloadConverter(PydanticPayloadConverter):
+    """Pydantic's, and the typed error for what was refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.converters = {**self.converters, _REFUSED: _RefusedConverter()}
+
+
+# --- the codec
+
+_ENCODING: Final = b"binary/encrypted"
+_KEY_FIELD: Final = "engram-key"
+_WORKFLOW_FIELD: Final = "engram-workflow"
+# Seconds for which it is not asked again about a workflow whose run began later.
+_REMEMBERED: Final = 10.0
+_MOST_REMEMBERED: Final = 10_000
+
+_log = structlog.get_logger("engram.temporal")
+
+
+class Runs(Protocol):
+    """Knows when runs began."""
+
+    async def began(self, workflow_id: str) -> datetime | None:
+        """When the latest run of a workflow began, by the server; None if there is none."""
+        ...
+
+
+@dataclass
+class Common:
+    """What all copies of a codec have together."""
+
+    runs: Runs | None = None
+    refused: int = 0
+    replays: bool = False
+    later: OrderedDict[str, float] = field(default_factory=OrderedDict)
+
+
+class EncryptionCodec(PayloadCodec, WithSerializationContext):
+    """Encrypts payloads by AES-256-GCM, and reads only what it encrypted.
+
+    Each is bound to its key and to its workflow. What is plain is read in one case: the
+    workflow's latest run began before encryption was switched on.
+
+    Args:
+        keys: Shared by all clients and workers.
+        workflow_id: Whose payloads they are; None where nobody says.
+        common: Of the codec that this one is a copy of.
+    """
+
+    def __init__(
+        self, keys: KeyStore, workflow_id: str | None = None, common: Common | None = None
+    ) -> None:
+        self._keys = keys
+        self._common = common or Common()
+        self._workflow_id = workflow_id
+        self._plain = self._common.replays
+
+    @property
+    def keys(self) -> KeyStore:
+        """The keys that it uses."""
+        return self._keys
+
+    @property
+    def refused(self) -> int:
+        """How many payloads it has refused."""
+        return self._common.refused
+
+    def ask(self, runs: Runs) -> None:
+        """Ask there when a run began, of whatever comes plain."""
+        self._common.runs = runs
+
+    def with_context(self, context: SerializationContext) -> EncryptionCodec:
+        """See the base class."""
+        workflow_id = None
+        if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            workflow_id = context.workflow_id
+        return EncryptionCodec(self._keys, workflow_id, self._common)
+
+    def for_replays(self) -> EncryptionCodec:
+        """One that reads what is plain, too, and encrypts nothing: a replay has no effects."""
+        return EncryptionCodec(self._keys, common=Common(replays=True))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """See the base class."""
+        if self._common.replays:
+            return list(payloads)
+        bound = self._workflow_id or ""
+        key = await self._keys.current(key_owner_of(bound))
+        return [_sealed(payload, key, bound) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """See the base class.
+
+        Raises:
+            EncryptionKeysUnusable: the keys cannot be read now; nothing is refused for that.
+            temporalio.service.RPCError: it cannot be asked now when the run began.
+        """
+        return [await self._decoded(payload) for payload in payloads]
+
+    async def _decoded(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != _ENCODING:
+            if await self._began_plain():
+                return payload
+            return self._refuse("not encrypted")
+        key_id, bound = _read(payload, _KEY_FIELD), _read(payload, _WORKFLOW_FIELD)
+        if not self._is_bound_here(bound):
+            return self._refuse("of another workflow")
+        key = await self._keys.find(key_owner_of(bound), key_id)
+        if key is None:
+            return self._refuse("of an unknown key")
+        opened = _opened(payload, key, bound)
+        return self._refuse("changed") if opened is None else opened
+
+    def _is_bound_here(self, bound: str) -> bool:
+        here = self._workflow_id
+        if here is None or bound == here:
+            return True
+        # A schedule holds one payload for all runs it will start, and hands each the
+        # result of the one before.
+        return key_owner_of(here) == SHARED_KEY_OWNER and (
+            _SCHEDULED.sub("", bound) == _SCHEDULED.sub("", here)
+        )
+
+    async def _began_plain(self) -> bool:
+        """Whether the latest run of this workflow is from before everything was encrypted."""
+        if self._plain:
+            return True
+        since, common, here = self._keys.since, self._common, self._workflow_id
+        if since is None or common.runs is None or not here:
+            return False
+        if time.monotonic() - common.later.get(here, -_REMEMBERED) < _REMEMBERED:
+            return False
+        # What one step of a run brings is asked for once; the next step may be another run's.
+        began = await common.runs.began(here)
+        self._plain = began is not None and began < since
+        if not self._plain:
+            # For good: runs that are still to come begin later.
+            common.later[here] = time.monotonic()
+            while len(common.later) > _MOST_REMEMBERED:
+                common.later.popitem(last=False)
+        return self._plain
+
+    def _refuse(self, why: str) -> Payload:
+        self._common.refused += 1
+        if self._common.refused.bit_count() == 1:
+            # The first, the second, the fourth: somebody who sends without end fills no log.
+            _log.warning(
+                "a payload was refused",
+                why=why,
+                workflow_id=self._workflow_id,
+                refused=self._common.refused,
+            )
+        return refused_payload()
+
+
+def _sealed(payload: Payload, key: DataKey, bound: str) -> Payload:
+    nonce = new_secret()[:NONCE_BYTES]
+    data = AESGCM(key.secret).encrypt(nonce, payload.SerializeToString(), _about(key.id, bound))
+    metadata = {
+        "encoding": _ENCODING,
+        _KEY_FIELD: key.id.encode(),
+        _WORKFLOW_FIELD: bound.encode(),
+    }
+    return Payload(metadata=metadata, data=nonce + data)
+
+
+def _opened(payload: Payload, key: DataKey, bound: str) -> Payload | None:
+    nonce, data = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
+    try:
+        return Payload.FromString(AESGCM(key.secret).decrypt(nonce, data, _about(key.id, bound)))
+    except (InvalidTag, ValueError, DecodeError):
+        return None
+
+
+def _about(key_id: str, bound: str) -> bytes:
+    """What a payload is bound to, beside its key."""
+    return f"engram-payload/1\0{key_id}\0{bound}".encode()
+
+
+def _read(payload: Payload, name: str) -> str:
+    return payload.metadata.get(name, b"").decode("utf-8", "replace")
+
+
+# --- the converter of every client
+
+
+def data_converter(codec: EncryptionCodec | None) -> DataConverter:
+    """How values become payloads.
+
+    Args:
+        codec: Encrypts them, and failures' messages; None leaves both readable.
+    """
+    plain = DataConverter(payload_converter_class=EngramPayloadConverter)
+    if codec is None:
+        return plain
+    return replace(
+        plain,
+        payload_codec=codec,
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+
+
+def for_replays(converter: DataConverter) -> DataConverter:
+    """A client's converter for replaying a history, encrypted or not."""
+    codec = converter.payload_codec
+    if not isinstance(codec, EncryptionCodec):
+        return converter
+    return replace(converter, payload_codec=codec.for_replays())
