@@ -19,6 +19,7 @@ def test_names_never_change() -> None:
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
         # Whose key payloads are encrypted with: another choice would not find it again.
+        "SHARED_KEY_OWNER": "shared",
         "OF_ONE_USER": {"session", "import", "forgetting", "consolidation", "consolidation-test"},
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",
