@@ -90,7 +90,7 @@ async def running_workers(
     """
     _let_late_cancellations_pass()
     sessions = SessionActivitiesImpl(
-        TurnStore(repository, embedder, Extractor(settings), new_write_id),
+        TurnStore(repository, embedder, Extractor(settings), new_write_id, settings.max_turn_bytes),
         WorkflowGateway(client, settings).request_consolidation,
     )
     erasing = ErasureActivitiesImpl(client, repository)
@@ -104,8 +104,8 @@ async def running_workers(
     async with AsyncExitStack() as stack:
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         importing = ImportActivitiesImpl(
-            TurnImporter(repository, embedder, preparer, new_write_id),
-            MemoryRestorer(repository, embedder, new_write_id),
+            TurnImporter(repository, embedder, preparer, new_write_id, settings.max_turn_bytes),
+            MemoryRestorer(repository, embedder, new_write_id, settings.max_turn_bytes),
         )
         store_worker = await stack.enter_async_context(
             Worker(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
 from engram.consolidation.findings import FindingsStore
@@ -15,8 +15,9 @@ from engram.contracts.session import (
 )
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, MemoryType, Provenance
-from engram.domain.scope import Scope
-from engram.errors import ConflictingMessage, StorageUnavailable
+from engram.domain.scope import Scope, check_identifier
+from engram.domain.turns import check_sequence, check_turn
+from engram.errors import ConflictingMessage, EngramError, InvalidTurn, StorageUnavailable
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.updates import episodes_by_id
 
@@ -96,6 +97,7 @@ class TurnStore:
         embedder: Gives them their vectors.
         extractor: Finds pattern facts, negations and the signal of a turn.
         new_write_id: Gives a fresh id for each write.
+        max_turn_bytes: Longest content of a turn.
     """
 
     def __init__(
@@ -104,17 +106,25 @@ class TurnStore:
         embedder: Embedder,
         extractor: TurnExtractor,
         new_write_id: Callable[[], str],
+        max_turn_bytes: int,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._extractor = extractor
         self._new_write_id = new_write_id
+        self._max_turn_bytes = max_turn_bytes
         self._findings = FindingsStore(repository, embedder, new_write_id)
 
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
-        """Store each call whole or, where it conflicts with what is stored, not at all."""
-        proposed = self._propose(request)
-        stored, errors = await self._look_up(request, proposed)
+        """Store each call whole or, where it cannot be kept or conflicts, not at all.
+
+        Raises:
+            InvalidScope: there can be no such user or session.
+        """
+        refused = self._refused(request)
+        proposed = self._propose(request, refused)
+        stored, conflicts = await self._look_up(request, proposed)
+        errors: dict[int, EngramError] = {**refused, **conflicts}
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
         await self._insert_missing(request, [episode for _, episode in accepted], stored)
         stored, late = await self._look_up(request, accepted)
@@ -128,11 +138,26 @@ class TurnStore:
             for index in range(len(request.calls))
         )
 
-    def _propose(self, request: StoreTurnsInput) -> list[_Proposed]:
+    def _refused(self, request: StoreTurnsInput) -> dict[int, InvalidTurn]:
+        """The calls with a turn that cannot be kept: not each came through a client."""
+        Scope.of(request.scope.namespace, request.scope.user_id)
+        check_identifier(request.session_id, "session id")
+        check_sequence(request.first_sequence)
+        refused: dict[int, InvalidTurn] = {}
+        for index, call in enumerate(request.calls):
+            try:
+                for turn in call.turns:
+                    check_turn(turn, now=request.now, max_bytes=self._max_turn_bytes)
+            except InvalidTurn as error:
+                refused[index] = error
+        return refused
+
+    def _propose(self, request: StoreTurnsInput, refused: Container[int]) -> list[_Proposed]:
         numbered = [(i, call, turn) for i, call in enumerate(request.calls) for turn in call.turns]
         return [
             (index, self._episode(request, call, turn, request.first_sequence + n))
             for n, (index, call, turn) in enumerate(numbered)
+            if index not in refused
         ]
 
     def _episode(

@@ -28,4 +28,5 @@ def turn_store(repository: Any, settings: Settings) -> TurnStore:
         make_embedder("wordllama"),
         Extractor(settings),
         lambda: f"write-{next(counter)}-{uuid4()}",
+        settings.max_turn_bytes,
     )
