@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
-from engram.errors import InvalidSettings, PortInUse
+from engram.errors import DataFolderUnusable, InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
@@ -94,7 +94,7 @@ async def serve_on_socket(
         settings: Limits on what is accepted; from the environment when absent.
 
     Raises:
-        OSError: the socket cannot be made.
+        DataFolderUnusable: the socket cannot be made: its path is too long, say.
     """
     app = create_app(lambda: engine, admission=OwnerOnly(), settings=settings)
     with _bound(path) as listener:
@@ -149,6 +149,7 @@ def public_app(
         admission=admission,
         settings=settings,
         clock=clock,
+        max_body_bytes=settings.http_max_body_bytes,
         readiness=readiness,
     )
 
@@ -176,13 +177,15 @@ async def serve_publicly(
     with ExitStack() as stack:
         if listener is None:
             listener = stack.enter_context(public_listener(settings))
-        async with _answering(app, listener):
+        async with _answering(app, listener, at_once=settings.http_connections):
             host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
             yield f"http://{host}:{settings.http_port}"
 
 
 @asynccontextmanager
-async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+async def _answering(
+    app: ASGIApp, listener: socket.socket, *, at_once: int | None = None
+) -> AsyncIterator[None]:
     server = _Server(
         uvicorn.Config(
             app,
@@ -194,6 +197,7 @@ async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[Non
             # Nothing depends on who a proxy says it asks for.
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            limit_concurrency=at_once,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )
@@ -248,7 +252,15 @@ def _no_address(host: str) -> InvalidSettings:
 def _bound(path: Path) -> Iterator[socket.socket]:
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            raise DataFolderUnusable(
+                f"Other processes cannot be answered at {path} ({error.strerror or error}).",
+                allowed="a path of at most 100 bytes, in a folder that can be written to",
+                hint="Use a data folder with a shorter path, or set TMPDIR to a shorter one.",
+                details={"path": str(path)},
+            ) from error
         try:
             # Before anybody listens: until then a connection is refused.
             path.chmod(0o600)

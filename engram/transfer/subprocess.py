@@ -109,7 +109,8 @@ class PreparationSubprocess:
 
     async def _start(self) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", __name__),
+            # -P: what lies in the current folder, an unpacked export perhaps, is no code of ours.
+            *(sys.executable, "-P", "-m", __name__),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )

@@ -23,9 +23,7 @@ _TIMES: Final = (
     *("2999-01-01T00:00:00Z", "9998-12-31T00:00:00Z", "1776-07-04T00:00:00Z"),
     *("2026-01-01T00:00:00", "yesterday", None, "9999-12-31T23:59:59-12:00"),
 )
-_DEEP: Final[dict[str, Any]] = {"a": 1}
-for _ in range(40):
-    _DEEP = {"a": _DEEP}
+_DEEP: Final = json.loads('{"a": ' * 40 + "1" + "}" * 40)
 # What JSON has no word for goes over the wire as these do.
 _METADATA: Final = (
     *({"a": "x" * 9000}, _DEEP, {"a": float("nan")}, {"a": float("inf")}),

@@ -215,7 +215,7 @@ def one_store(one: Gate) -> dict[ImportKind, Any]:
     embedder = make_embedder("wordllama")
     preparer = HerePreparer(embedder, Extractor(one.settings))
     bound = one.settings.max_turn_bytes
-    makers = {
+    makers: dict[ImportKind, Any] = {
         ImportKind.TURNS: TurnImporter(
             one.repository, embedder, preparer, lambda: uuid4().hex, bound
         ),
