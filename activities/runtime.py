@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -27,6 +26,7 @@ from engram.errors import (
     StorageUnavailable,
     UnforeseenFailure,
 )
+from engram.logging import where
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
 
@@ -94,11 +94,10 @@ def to_application_error(error: EngramError, *, attempt: int = 1) -> Application
 
 def unforeseen(error: Exception, doing: str) -> UnforeseenFailure:
     """The typed error for what nobody has typed; where it came from goes to the log."""
-    where = traceback.format_tb(error.__traceback__)
-    _log.error("an activity failed unforeseen", kind=type(error).__name__, where=where)
+    _log.error("an activity failed unforeseen", kind=type(error).__name__, where=where(error))
     return UnforeseenFailure(
         f"{doing} failed with {type(error).__name__}.",
-        hint="The worker's log has the traceback.",
+        hint="The worker's log says where.",
     )
 
 

@@ -272,7 +272,7 @@ class HostRefused(EngramError):
 
 
 class TooManyRequests(EngramError):
-    """An API key asked more often than it may; trying again later helps."""
+    """More was asked than is allowed at a time, of an API key or for a user; later it may be."""
 
     code = "too_many_requests"
     retryable = True

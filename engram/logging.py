@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import stamina
@@ -18,6 +20,9 @@ from temporalio import activity, workflow
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
+_FRAMES = 12
+# Characters.
+_LONGEST_PLACE = 1000
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -91,6 +96,17 @@ def configure_logging(
 
 def _keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
+
+
+def where(error: BaseException) -> str:
+    """Where an error nobody foresaw was raised, for a line of the log: the innermost frames.
+
+    Neither its text nor the values in its frames: both may hold what is remembered. And
+    never much: it is written again with each retry.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    told = " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
+    return told[-_LONGEST_PLACE:]
 
 
 def configure_default_logging() -> None:

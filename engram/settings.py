@@ -134,8 +134,12 @@ class Settings(BaseSettings):
     http_allowed_hosts: tuple[str, ...] = ()
     """Host names, without port, that requests may name, beside those of loopback. Empty: on
     loopback no others, elsewhere any."""
-    http_requests_per_second: int | None = Field(default=None, ge=1)
-    """Rate limit of each API key, in each process."""
+    http_requests_per_second: int = Field(default=200, ge=0)
+    """Rate limit of each API key, in each process; 0 for none."""
+    http_max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=32 * 1024 * 1024)
+    """Largest body of a request with an API key; a larger one is refused before it is read."""
+    http_connections: int = Field(default=1000, ge=1)
+    """Connections, and requests, at the same time in each process; more are answered 503."""
     keys_file: Path | None = None
     """File of API keys; *unset*: `keys.json` in the data folder."""
     url: str | None = None
@@ -150,6 +154,12 @@ class Settings(BaseSettings):
     """Bytes of turns that one update to a session carries."""
     max_turns_per_update: int = Field(default=64, ge=1, le=500)
     """Turns that one update to a session carries."""
+    max_turns_per_call: int = Field(default=1000, ge=1, le=5000)
+    """Turns that one `encode` takes; an import takes any number."""
+    max_running_sessions: int = Field(default=1000, ge=1)
+    """Sessions of one user that run at the same time, as each process counts them."""
+    max_running_imports: int = Field(default=20, ge=1)
+    """Imports of one user that were begun and are not finished, as each process counts them."""
     working_memory_turns: int = Field(default=50, ge=1, le=500)
     """Turns that the working memory of a session holds."""
     working_memory_bytes: int = Field(default=256 * 1024, ge=1024, le=256 * 1024)

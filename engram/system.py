@@ -6,9 +6,10 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -33,6 +34,52 @@ def new_id() -> str:
 def new_secret() -> bytes:
     """256 random bits that nobody can guess."""
     return secrets.token_bytes(32)
+
+
+# --- files that only their owner reads
+
+
+def private(path: str, flags: int) -> int:
+    """An ``opener`` for :func:`open`: a new file is its owner's alone, and no link is followed.
+
+    Raises:
+        OSError: as :func:`os.open`, also where ``path`` is a symbolic link.
+    """
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+@contextmanager
+def private_draft(target: Path) -> Iterator[TextIO]:
+    """Write a file beside ``target``, which it becomes when the block ends without an error.
+
+    The draft is ``target`` with ``.part`` behind it. What a process that was killed left
+    there goes; a link that others put there is removed, not followed.
+
+    Raises:
+        FileExistsError: another process writes the same file.
+        OSError: it cannot be written.
+    """
+    draft = target.with_name(target.name + ".part")
+    draft.unlink(missing_ok=True)
+    with open(draft, "x", encoding="utf-8", newline="\n", opener=private) as file:
+        own = os.fstat(file.fileno())
+        try:
+            yield file
+            file.flush()
+        except BaseException:
+            if _lies_at(draft, own):
+                draft.unlink(missing_ok=True)
+            raise
+        if not _lies_at(draft, own):
+            raise FileExistsError(f"{target} is written by another process, too")
+        draft.replace(target)
+
+
+def _lies_at(path: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(file, path.lstat())
+    except OSError:
+        return False
 
 
 # --- locks that end with their holder

@@ -9,13 +9,12 @@ import contextlib
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from engram.contracts import names
 from engram.contracts.activities import SessionActivities
 from engram.contracts.session import (
     ConsolidationRequest,
-    EncodeCall,
     EncodeReply,
     EncodeRequest,
     EndSession,
@@ -74,15 +73,6 @@ class SessionWorkflow:
         stored = await self._store(request, first)
         self._absorb(request, stored)
         return EncodeReply(outcomes=stored.outcomes, buffered=self._state.buffer.waiting)
-
-    @encode.validator
-    def _check_encode(self, request: EncodeRequest) -> None:
-        if any(_is_blank(call) for call in request.calls):
-            raise ApplicationError(
-                "A turn without content reached the session.",
-                type="invalid_turn",
-                non_retryable=True,
-            )
 
     @workflow.update(name=names.END_SESSION_UPDATE)
     def end_session(self, request: EndSession) -> SessionSummary:
@@ -232,7 +222,3 @@ class SessionWorkflow:
             f"**{state.buffer.waiting}** wait for extraction, "
             f"run {state.runs} of this session."
         )
-
-
-def _is_blank(call: EncodeCall) -> bool:
-    return any(not turn.content.strip() for turn in call.turns)

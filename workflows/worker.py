@@ -164,7 +164,14 @@ async def running_workers(
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
     sessions = SessionActivitiesImpl(
-        TurnStore(repository, embedder, Extractor(settings), new_write_id, aside),
+        TurnStore(
+            repository,
+            embedder,
+            Extractor(settings),
+            new_write_id,
+            settings.max_turn_bytes,
+            aside,
+        ),
         WorkflowGateway(client, settings).request_consolidation,
     )
     erasing = ErasureActivitiesImpl(client, repository, keys)
@@ -179,8 +186,8 @@ async def running_workers(
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         importing = ImportActivitiesImpl(
-            TurnImporter(repository, embedder, preparer, new_write_id),
-            MemoryRestorer(repository, embedder, new_write_id),
+            TurnImporter(repository, embedder, preparer, new_write_id, settings.max_turn_bytes),
+            MemoryRestorer(repository, embedder, new_write_id, settings.max_turn_bytes),
         )
         store_worker = await stack.enter_async_context(
             Worker(

@@ -220,16 +220,14 @@ def _names(text: str) -> list[str]:
 
 # --- the extraction request, answered by rule
 
-# A speaker's name of this kind is a machine's, and what it says of itself is no memory.
-_MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.I)
-
 
 def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
     found: list[StatedKnowledge] = []
     before: TurnView | None = None
     for turn in request.turns:
-        if _speaks_for_itself(turn):
+        # What a program says of itself is no memory, whatever it is called.
+        if turn.role == "user":
             own = _in_own_words(turn)
             found += _ended_promises(own, found)
             found += _told(own)
@@ -251,13 +249,6 @@ def _fits(stated: StatedKnowledge) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _speaks_for_itself(turn: TurnView) -> bool:
-    if turn.role == "user":
-        return True
-    named = turn.speaker is not None and not _MACHINE.search(turn.speaker)
-    return turn.role == "assistant" and named
 
 
 def _in_own_words(turn: TurnView) -> TurnView:

@@ -47,9 +47,9 @@ def verify(memory_id: MemoryId, options: MemoryOptions) -> None:
 def _print_verification(found: Verification) -> None:
     verdict = ("stands", "green") if found.ok else ("does not stand", "red")
     told = f" ({found.method.value}): {found.explanation}"
-    output.console.print(Text.assemble(verdict, output.harmless(told)))
+    output.console.print(Text.assemble(verdict, told))
     for quote in found.evidence:
-        output.console.print(Text(f"  “{output.harmless(quote.words)}”"))
+        output.console.print(Text(f"  “{quote.words}”"))
 
 
 @commands.command()

@@ -8,7 +8,6 @@ take it apart. What is no answer (errors, progress, questions) goes to standard 
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from engram.domain.sanitize import escaped, harmless, one_line
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
     from engram.domain.memories import AnyMemory
     from engram.errors import EngramError
@@ -25,7 +28,19 @@ if TYPE_CHECKING:
 
 
 class PipeConsole(Console):
-    """Wraps and cuts lines on a terminal only. NO_COLOR is rich's own."""
+    """Wraps and cuts lines on a terminal only. NO_COLOR is rich's own.
+
+    Whatever is printed is only shown: what somebody said, or called themselves, moves no
+    cursor. That is seen to here, where everything passes, and not where each of it comes from.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """See :meth:`rich.console.Console.render`."""
+        for segment in super().render(renderable, options):
+            # Rich's own control codes, as of a progress bar, are segments of another kind.
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
         """See :meth:`rich.console.Console.print`."""
@@ -46,7 +61,12 @@ def print_json(value: Any) -> None:
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - slow; no help text needs it
 
     plain = to_jsonable_python(value)
-    console.file.write(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+    print_document(json.dumps(plain, ensure_ascii=False, indent=2))
+
+
+def print_document(document: str) -> None:
+    """JSON as it is; on a terminal, characters that would act there are escaped."""
+    console.file.write((escaped(document) if console.is_terminal else document) + "\n")
 
 
 def print_error(error: EngramError, *, as_json: bool = False) -> None:
@@ -108,14 +128,15 @@ def print_table(
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        # Before it is measured: what is replaced is wider than it was.
+        table.add_row(*(Text(harmless(cell)) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
 
 
 def print_fields(title: str, model: BaseModel) -> None:
     """A model's fields, one a line; what is empty, zero or false is left out."""
     rows = [
-        (name.replace("_", " "), harmless(plain(value)))
+        (name.replace("_", " "), plain(value))
         for name, value in model.model_dump(mode="json").items()
         if value
     ]
@@ -165,7 +186,7 @@ def memory_text(memory: AnyMemory) -> Text:
     )
 
     if isinstance(memory, Episode):
-        return Text(harmless(f"{memory.speaker or memory.role}: {memory.content}"))
+        return Text(harmless(f"{one_line(memory.speaker or memory.role)}: {memory.content}"))
     text = Text(harmless(memory.content))
     if memory.status is not MemoryStatus.ACTIVE:
         text.append(f"  ({memory.status}", style="dim")
@@ -188,11 +209,6 @@ def _told(hit: RecallHit) -> list[Text]:
 def _one_line(cell: str | Text) -> str:
     """A cell as it goes into a line; --json keeps every character."""
     return " ".join(harmless(str(cell)).split())
-
-
-def harmless(text: str) -> str:
-    """Text that a terminal only shows: what somebody said must not move its cursor."""
-    return "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
 
 
 def plain(value: Any) -> str:

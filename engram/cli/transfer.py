@@ -131,7 +131,7 @@ def export(
                 return await memory.export_file(file, include_test=include_test)
             lines = 0
             async for line in memory.export_lines(include_test=include_test):
-                output.console.file.write(line + "\n")
+                output.print_document(line)
                 lines += 1
             return lines - 2
 

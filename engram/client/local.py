@@ -167,6 +167,12 @@ def direct_engine(
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         TrialHandlers(repository, embedder, passes, rules, clock, new_id, settings.max_turn_bytes),
-        TransferHandlers(ImportGateway(client, settings), repository, embedder, clock),
+        TransferHandlers(
+            ImportGateway(client, settings),
+            repository,
+            embedder,
+            clock,
+            settings.max_running_imports,
+        ),
     )
     return DirectEngine(gateway, repository, handlers, turns, recalls, links)

@@ -33,6 +33,7 @@ from engram.operations.transfer import (
 )
 from engram.ports import Clock
 from engram.settings import Settings
+from engram.system import private_draft
 from engram.transfer.accept import Acceptance, Acceptor, ReadReport
 from engram.transfer.batches import turn_batches
 from engram.transfer.export import ExportedFile, ExportHeader, header_line, last_line, memory_line
@@ -285,8 +286,10 @@ class TransferMethods(StoreMethods):
     async def export_file(self, path: str | Path, *, include_test: bool = False) -> int:
         """Write :meth:`export_lines` into a file, which appears when it is whole.
 
+        Only its owner can read it.
+
         Args:
-            path: Where; a file that is there is replaced.
+            path: Where; a file that is there, or a link, is replaced.
             include_test: Test memories too.
 
         Returns:
@@ -296,14 +299,11 @@ class TransferMethods(StoreMethods):
             OSError: the file cannot be written.
             StorageUnavailable: the store does not answer; what was written is left out.
         """
-        target = Path(path)
-        unfinished = target.with_name(target.name + ".part")
         lines = 0
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        with private_draft(Path(path)) as file:
             async for line in self.export_lines(include_test=include_test):
                 file.write(line + "\n")
                 lines += 1
-        unfinished.replace(target)
         return lines - 2
 
     def _acceptance(self, prefix: str, zone: tzinfo, undated_at: datetime) -> Acceptance:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
 from engram.aside import ProcessAside
@@ -18,10 +18,12 @@ from engram.contracts.session import (
 from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, Unread
-from engram.domain.scope import Scope
+from engram.domain.scope import Scope, check_identifier
+from engram.domain.turns import check_sequence, check_turn
 from engram.errors import (
     ConflictingMessage,
     EngramError,
+    InvalidTurn,
     ModelRejected,
     SchemaMismatch,
     StorageUnavailable,
@@ -109,6 +111,7 @@ class TurnStore:
         embedder: Gives them their vectors.
         extractor: Finds pattern facts, negations and the signal of a turn.
         new_write_id: Gives a fresh id for each write.
+        max_turn_bytes: Longest content of a turn.
         aside: Where long turns are read; None: here as well.
     """
 
@@ -118,22 +121,29 @@ class TurnStore:
         embedder: Embedder,
         extractor: TurnExtractor,
         new_write_id: Callable[[], str],
+        max_turn_bytes: int,
         aside: ProcessAside | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._reader = TurnReader(extractor, aside)
         self._new_write_id = new_write_id
+        self._max_turn_bytes = max_turn_bytes
         self._findings = FindingsStore(repository, embedder, new_write_id)
 
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
-        """Store each call whole or, where it conflicts with what is stored, not at all."""
-        foreign = self._of_another_store(request)
-        proposed = [
-            (call, episode) for call, episode in self._propose(request) if call not in foreign
-        ]
+        """Store each call whole or, where it cannot be kept or conflicts, not at all.
+
+        Raises:
+            InvalidScope: there can be no such user or session.
+        """
+        refused: dict[int, EngramError] = {
+            **self._of_another_store(request),
+            **self._unkeepable(request),
+        }
+        proposed = self._propose(request, refused)
         stored, errors = await self._look_up(request, proposed)
-        errors |= foreign
+        errors |= refused
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
         errors |= await self._insert_missing(request, accepted, stored)
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
@@ -161,11 +171,26 @@ class TurnStore:
             if call.embedder not in (None, here)
         }
 
-    def _propose(self, request: StoreTurnsInput) -> list[_Proposed]:
+    def _unkeepable(self, request: StoreTurnsInput) -> dict[int, EngramError]:
+        """The calls with a turn that cannot be kept: not each came through a client."""
+        Scope.of(request.scope.namespace, request.scope.user_id)
+        check_identifier(request.session_id, "session id")
+        check_sequence(request.first_sequence)
+        refused: dict[int, EngramError] = {}
+        for index, call in enumerate(request.calls):
+            try:
+                for turn in call.turns:
+                    check_turn(turn, now=request.now, max_bytes=self._max_turn_bytes)
+            except InvalidTurn as error:
+                refused[index] = error
+        return refused
+
+    def _propose(self, request: StoreTurnsInput, refused: Container[int]) -> list[_Proposed]:
         numbered = [(i, call, turn) for i, call in enumerate(request.calls) for turn in call.turns]
         return [
             (index, self._episode(request, call, turn, request.first_sequence + n))
             for n, (index, call, turn) in enumerate(numbered)
+            if index not in refused
         ]
 
     def _episode(

@@ -24,6 +24,7 @@ from engram.digests.names import (
 from engram.domain.digests import EntityKind, Equation, Mention
 from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import USER, held_predicate
+from engram.domain.turns import is_first_party
 from engram.language.text import collapsed
 
 # --- phrases that tell about names. In them ``<1>``, ``<2>`` stand for names; see ``clues``
@@ -386,7 +387,7 @@ def episode_clues(episodes: Iterable[Episode]) -> MentionEvidence:
     """What turns say about names; what assistants and tools say is not asked."""
     told = MentionEvidence()
     for episode in episodes:
-        if episode.role == "user" or episode.speaker:
+        if is_first_party(episode):
             told = told.plus(clues_in(episode.content, episode.id, episode.speaker))
     return told
 

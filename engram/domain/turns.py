@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, get_args
+from hashlib import sha256
+from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Episode
+from engram.domain.sanitize import has_control_characters, one_line
 from engram.errors import InvalidTurn
 
 # --- what an application hands over: conversation turns, and the checks they pass first
@@ -22,6 +24,7 @@ EARLIEST_TIMESTAMP = datetime(1900, 1, 1, tzinfo=UTC)
 CLOCK_SKEW_ALLOWED = timedelta(days=1)
 MAX_NAME_CHARACTERS = 256
 MAX_TAGS = 64
+MAX_SEQUENCE = 2**53
 MAX_METADATA_BYTES = 8 * 1024
 MAX_METADATA_DEPTH = 32
 
@@ -30,7 +33,9 @@ class Turn(BaseModel):
     """One utterance of a conversation, as the application knows it.
 
     Attributes:
-        role: Who the application says is speaking.
+        role: Who the application says is speaking: ``user`` for a person, whoever it is,
+            and ``assistant``, ``system`` or ``tool`` for a program. Only what people say
+            is evidence for a memory.
         content: The words, kept verbatim.
         speaker: The speaker's name, where there is more than one person.
         timestamp: When it was said, with a timezone; the client's clock when absent.
@@ -53,8 +58,47 @@ class Turn(BaseModel):
     importance: float | None = None
 
 
-def check_turn(turn: Turn, *, now: datetime, max_bytes: int) -> None:
+class TurnLike(Protocol):
+    """What every form of a turn on its way in has."""
+
+    @property
+    def role(self) -> str:
+        """Who is speaking."""
+
+    @property
+    def content(self) -> str:
+        """The words."""
+
+    @property
+    def speaker(self) -> str | None:
+        """The speaker's name."""
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it was said."""
+
+    @property
+    def message_id(self) -> str | None:
+        """The application's id."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Plain data."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Labels."""
+
+    @property
+    def importance(self) -> float | None:
+        """0 to 1."""
+
+
+def check_turn(turn: TurnLike, *, now: datetime, max_bytes: int) -> None:
     """Refuse a turn that cannot be kept faithfully.
+
+    Asked where a turn is handed over, so that its author learns it at once, and again
+    where it is stored: not everything that reaches a worker came through a client.
 
     Args:
         turn: What the application handed over.
@@ -66,25 +110,39 @@ def check_turn(turn: Turn, *, now: datetime, max_bytes: int) -> None:
     """
     if turn.role not in ROLES:
         raise InvalidTurn("The role of a turn is unknown.", allowed=", ".join(ROLES))
-    _check_text(turn.content, "content")
-    if not turn.content.strip():
+    check_content(turn.content, max_bytes=max_bytes)
+    for what, name in (("speaker", turn.speaker), ("message id", turn.message_id)):
+        if name is not None:
+            check_name(name, what)
+    if turn.timestamp is not None:
+        check_timestamp(turn.timestamp, now=now)
+    _check_labels(turn)
+
+
+def check_content(content: str, *, max_bytes: int, what: str = "content") -> None:
+    """Refuse words that are none, are no Unicode text, or are too many.
+
+    Args:
+        content: The words.
+        max_bytes: As many are accepted, in UTF-8.
+        what: How the error calls them.
+
+    Raises:
+        InvalidTurn: saying which of these it is.
+    """
+    check_text(content, what)
+    if not content.strip():
         raise InvalidTurn(
-            "The content of a turn is empty.", allowed="text with at least one visible character"
+            f"The {what} of a turn is empty.", allowed="text with at least one visible character"
         )
-    size = len(turn.content.encode())
+    size = len(content.encode())
     if size > max_bytes:
         raise InvalidTurn(
-            f"The content of a turn has {size} bytes.",
+            f"The {what} of a turn has {size} bytes.",
             allowed=f"up to {max_bytes} bytes of UTF-8",
             hint="Split it into several turns, or raise ENGRAM_MAX_TURN_BYTES.",
             details={"size": size, "limit": max_bytes},
         )
-    for what, name in (("speaker", turn.speaker), ("message id", turn.message_id)):
-        if name is not None:
-            _check_name(name, what)
-    if turn.timestamp is not None:
-        check_timestamp(turn.timestamp, now=now)
-    _check_labels(turn)
 
 
 def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp") -> None:
@@ -104,7 +162,12 @@ def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp")
         raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
 
 
-def _check_text(text: str, what: str) -> None:
+def check_text(text: str, what: str) -> None:
+    """Refuse what no store and no JSON document can hold.
+
+    Raises:
+        InvalidTurn: it has a NUL, or half of a pair of surrogates.
+    """
     if "\x00" in text:
         raise InvalidTurn(f"The {what} holds a NUL byte.", allowed="text without NUL")
     try:
@@ -117,20 +180,49 @@ def _check_text(text: str, what: str) -> None:
         ) from error
 
 
-def _check_name(name: str, what: str) -> None:
-    _check_text(name, what)
-    if not name.strip() or len(name) > MAX_NAME_CHARACTERS:
+def check_sequence(sequence: int) -> None:
+    """Refuse a number that no turn can have within its session.
+
+    Raises:
+        InvalidTurn: it is negative, or more than a store counts.
+    """
+    if not 0 <= sequence <= MAX_SEQUENCE:
         raise InvalidTurn(
-            f"The {what} of a turn is empty or too long.",
-            allowed=f"1 to {MAX_NAME_CHARACTERS} characters, not only whitespace",
+            "The number of a turn in its session is out of range.", allowed=f"0 to {MAX_SEQUENCE}"
         )
 
 
-def _check_labels(turn: Turn) -> None:
+def check_name(name: str, what: str, *, longest: int = MAX_NAME_CHARACTERS) -> None:
+    """Refuse a short text that is empty, too long, or more than one line.
+
+    Args:
+        name: A speaker, a message id, a tag.
+        what: How the error calls it.
+        longest: Characters that it may have.
+
+    Raises:
+        InvalidTurn: saying which of these it is.
+    """
+    check_text(name, what)
+    if not name.strip() or len(name) > longest:
+        raise InvalidTurn(
+            f"The {what} of a turn is empty or too long.",
+            allowed=f"1 to {longest} characters, not only whitespace",
+        )
+    if has_control_characters(name):
+        # It stands on lines of prompts and tables, and would begin one of its own.
+        raise InvalidTurn(
+            f"The {what} of a turn holds a control character.",
+            allowed="text on one line, without control characters",
+            hint="Replace line ends by spaces.",
+        )
+
+
+def _check_labels(turn: TurnLike) -> None:
     if len(turn.tags) > MAX_TAGS:
         raise InvalidTurn(f"A turn has {len(turn.tags)} tags.", allowed=f"up to {MAX_TAGS}")
     for tag in turn.tags:
-        _check_name(tag, "tag")
+        check_name(tag, "tag")
     if turn.importance is not None and not 0.0 <= turn.importance <= 1.0:
         raise InvalidTurn("The importance of a turn is out of range.", allowed="0.0 to 1.0")
     _check_metadata(turn.metadata)
@@ -170,7 +262,7 @@ def _inside(value: Any) -> Iterable[Any]:
 def _plain_size(value: Any) -> int:
     """Roughly the bytes of one value that holds no others; refuses what JSON has no form for."""
     if isinstance(value, str):
-        _check_text(value, "metadata")
+        check_text(value, "metadata")
         return len(value.encode())
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidTurn(
@@ -192,16 +284,40 @@ def _plain_size(value: Any) -> int:
 # an answer that quotes it, back as a turn. What Engram said itself is no new
 # evidence for it, so a block is fenced by two lines that no one writes by chance.
 
-OPENING = "<engram-memory>"
-CLOSING = "</engram-memory>"
-_BLOCK = re.compile(rf"{OPENING}.*?(?:{CLOSING}|\Z)", re.DOTALL)
-_FENCE = re.compile(r"</?engram-memory>", re.IGNORECASE)
+_NAME = "engram-memory"
+OPENING = f"<{_NAME} ...>"
+"""How instructions for a model write the fence that opens; each block has its own mark there."""
+CLOSING = f"</{_NAME} ...>"
+"""The same of the fence that closes."""
+_MARK_DIGITS = 12
+_BLOCK = re.compile(
+    rf"<{_NAME}(?P<mark>(?: [0-9a-f]{{{_MARK_DIGITS}}})?)>.*?(?:</{_NAME}(?P=mark)>|\Z)", re.DOTALL
+)
+# Whatever a model could take for a fence: other widths of the bracket, spaces, either slash.
+_LIKE_A_FENCE = re.compile(
+    r"[<\uff1c\ufe64\u2039\u27e8](?=[\s/\\\uff0f]{0,8}engram)", re.IGNORECASE
+)
 
 
 def context_block(lines: Iterable[str]) -> str:
-    """The lines as one fenced block; a fence inside a line is taken out, so that none closes it."""
-    kept = [_FENCE.sub("", line) for line in lines]
-    return "\n".join((OPENING, *kept, CLOSING))
+    """The lines as one fenced block, out of which none of them reaches.
+
+    Opening and closing fence carry a mark, made from all of the lines, that no line
+    can hold.
+    """
+    kept = [block_line(line) for line in lines]
+    mark = sha256("\n".join(kept).encode("utf-8", "replace")).hexdigest()[:_MARK_DIGITS]
+    return "\n".join((f"<{_NAME} {mark}>", *kept, f"</{_NAME} {mark}>"))
+
+
+def block_line(line: str) -> str:
+    """The line as it stands in a block: still one line, and without anything like a fence.
+
+    The bracket of whatever looks like one becomes ``&lt;``. How far a line is
+    indented stays: it says what the line belongs to.
+    """
+    indent = len(line) - len(line.lstrip(" "))
+    return " " * indent + _LIKE_A_FENCE.sub("&lt;", one_line(line))
 
 
 def without_context_blocks(text: str) -> str:
@@ -212,22 +328,16 @@ def without_context_blocks(text: str) -> str:
 # --- whose turns speak for the user, and whose are only context
 
 _USER = "user"
-_ASSISTANT = "assistant"
-# A speaker's name of this kind is a machine's, and what it says is no testimony.
-_MACHINE = re.compile(r"\b(?:assistant|bot|ai|agent|system|tool|model)\b", re.IGNORECASE)
 
 
 def is_first_party(episode: Episode) -> bool:
     """Whether what the turn says is said by a person about themselves.
 
-    Users do. Of the assistant's turns only those of a named person do: a recorded
-    conversation of two people has one of them in that role. Tools and system
-    messages never do.
+    Users do, and in a conversation of several people each is a user with a name. What
+    an assistant says is a model's, whatever it is called: its words, or what somebody
+    made it say, are no evidence about anybody. Tools and system messages are none either.
     """
-    if episode.role == _USER:
-        return True
-    named = episode.speaker is not None and not _MACHINE.search(episode.speaker)
-    return episode.role == _ASSISTANT and named
+    return episode.role == _USER
 
 
 def without_injected_context(episode: Episode) -> Episode:

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
@@ -108,6 +108,9 @@ _PATIENCE_SECONDS: Final = 120.0
 _FIRST_WAIT_SECONDS: Final = 2.0
 # How long closing waits for what runs; the next start goes on with it.
 _CLOSING_SECONDS: Final = 30.0
+# After rewriting, so many times as long as it took nothing is rewritten again: while it goes
+# on Temporal stands still for everybody, and whoever may erase one user may ask for it.
+_REST: Final = 4.0
 _AGAIN: Final = "Engram tries again when the folder is opened next, or with the next erase."
 
 
@@ -141,6 +144,8 @@ class FolderScrubber:
         self._waiting: set[str] = set()
         self._erasing: Counter[str] = Counter()
         self._next: asyncio.Task[CompactReceipt] | None = None
+        self._rests_until = 0.0
+        self._at_once = asyncio.Event()
 
     async def erase(
         self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
@@ -150,7 +155,8 @@ class FolderScrubber:
         return await asyncio.shield(self._begin(self._erase(workflow_id, erasing)))
 
     async def compact(self) -> CompactReceipt:
-        """See :meth:`engram.ports.Scrubber.compact`."""
+        """See :meth:`engram.ports.Scrubber.compact`. Who operates the folder waits for no rest."""
+        self._at_once.set()
         return await self._scrubbed(())
 
     def resume(self) -> None:
@@ -161,6 +167,7 @@ class FolderScrubber:
 
     async def close(self) -> None:
         """Wait some seconds for what runs; the next process that opens the folder does the rest."""
+        self._at_once.set()
         if self._tasks:
             _log.info("finishing an erasure before closing")
             await asyncio.wait(self._tasks, timeout=_CLOSING_SECONDS)
@@ -214,9 +221,22 @@ class FolderScrubber:
 
     async def _scrub_next(self) -> CompactReceipt:
         async with self._one:
+            await self._rested()
             self._next = None
             erasures, self._waiting = self._waiting, set()
-            return await self._scrub(erasures)
+            began = time.monotonic()
+            try:
+                return await self._scrub(erasures)
+            finally:
+                ended = time.monotonic()
+                self._rests_until = ended + _REST * (ended - began)
+
+    async def _rested(self) -> None:
+        """Wait until files may be rewritten again; erasures that end meanwhile share it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(self._rests_until - time.monotonic(), 0)):
+                await self._at_once.wait()
+        self._at_once.clear()
 
     async def _scrub(self, erasures: set[str]) -> CompactReceipt:
         memories, problems, rewritten = 0, [], []

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,8 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
 from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
 from engram.system import FileLock
+
+_log = structlog.get_logger("engram.embedded")
 
 # --- small JSON files that say which processes work on a data folder
 
@@ -82,6 +87,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
 _SOCKET_PATH_BYTES = 100
 ENCRYPTION: Final = "encryption"
 """The subfolder of the keys that Temporal payloads are encrypted with."""
+_SOCKET = "engram.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +187,7 @@ class DataFolder:
         """Become the owner if there is none, and leave word of it; True on success.
 
         Raises:
-            DataFolderUnusable: the folder cannot be written to.
+            DataFolderUnusable: the folder cannot be written to, or is another user's.
             EmbeddedPartMissing: this platform has no such locks.
         """
         if self.locked:
@@ -193,6 +199,9 @@ class DataFolder:
         except OSError as error:
             self._lock.release()
             raise self._unusable("cannot be written to") from error
+        except DataFolderUnusable:
+            self._lock.release()
+            raise
         return True
 
     def has_owner(self) -> bool:
@@ -260,12 +269,13 @@ class DataFolder:
         self._lock.release()
 
     def _take_over(self) -> None:
+        self._make_private()
         self._forget_dead_owner()
         self.store.mkdir(mode=0o700, exist_ok=True)
-        wanted = self.path / "engram.sock"
+        wanted = self.path / _SOCKET
         if len(os.fsencode(wanted)) > _SOCKET_PATH_BYTES:
             self._private = Path(tempfile.mkdtemp(prefix="engram-"))
-            wanted = self._private / "engram.sock"
+            wanted = self._private / _SOCKET
         self._socket = wanted
         write_record(self._owner_record, {"pid": os.getpid(), "socket": str(wanted)})
 
@@ -273,13 +283,44 @@ class DataFolder:
         owner = self.owner()
         if owner is None:
             return
-        owner.socket.unlink(missing_ok=True)
+        if self._is_own_socket(owner.socket):
+            owner.socket.unlink(missing_ok=True)
         if owner.socket.parent.name.startswith("engram-") and owner.socket.parent != self.path:
             # Its private folder for the socket; rmdir takes nothing that is not empty.
             try:
                 owner.socket.parent.rmdir()
             except OSError:
                 return
+
+    def _is_own_socket(self, path: Path) -> bool:
+        """Whether a socket of ours lies where owners make theirs; records can be forged."""
+        beside = path.parent == self.path or path.parent.name.startswith("engram-")
+        try:
+            found = path.lstat()
+        except OSError:
+            return False
+        ours = stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
+        return ours and beside and path.name == _SOCKET
+
+    def _make_private(self) -> None:
+        """See to it that only this user looks into the folder: some of its files say more.
+
+        Raises:
+            DataFolderUnusable: it belongs to another user, who could change all that is in it.
+            OSError: the rights cannot be read.
+        """
+        found = self.path.stat()
+        if os.geteuid() not in (0, found.st_uid) and found.st_uid != 0:
+            raise self._unusable("belongs to another user")
+        if not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return
+        try:
+            self.path.chmod(stat.S_IRWXU)
+        except OSError as error:
+            # Of a mounted volume, say: whoever mounts it decides.
+            _log.warning("other users may look into the data folder", reason=error.strerror)
+        else:
+            _log.info("other users could look into the data folder; that was taken from them")
 
     def _unusable(self, why: str) -> DataFolderUnusable:
         return DataFolderUnusable(

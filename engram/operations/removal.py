@@ -45,8 +45,9 @@ COMPACT: Final = Operation(
     "compact",
     Compact,
     CompactReceipt,
-    "Rewrite all files of a data folder without what was deleted.",
+    "Rewrite all files of a data folder without what was deleted; no API key opens this.",
     access=Access.ADMIN,
+    operator_only=True,
 )
 
 

@@ -11,7 +11,7 @@ from engram.contracts.importing import FinishImport, ImportBatch, ImportKind, Im
 from engram.domain.access import Access
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
-from engram.operations.registry import Operation, Question, handles
+from engram.operations.registry import Operation, Question, RunningQuota, handles
 from engram.ports import Clock, Embedder, Equals, MemoryRepository, Not
 from engram.temporal.importing import ImportGateway
 from engram.transfer.batches import check_packed
@@ -125,6 +125,7 @@ class TransferHandlers:
         repository: Where memories are counted.
         embedder: Its identity is named in exports.
         clock: The present.
+        most_running: Imports of one user that may be begun and not finished.
     """
 
     def __init__(
@@ -133,11 +134,18 @@ class TransferHandlers:
         repository: MemoryRepository,
         embedder: Embedder,
         clock: Clock,
+        most_running: int,
     ) -> None:
         self._gateway = gateway
         self._repository = repository
         self._embedder = embedder
         self._clock = clock
+        self._running = RunningQuota(
+            "imports",
+            most_running,
+            gateway.idle,
+            "Finish those that were begun: the same command goes on where it stopped.",
+        )
 
     # The two kinds never meet: who may only write turns cannot reach a restoring.
 
@@ -172,6 +180,7 @@ class TransferHandlers:
         return await self._finish(scope, asked, ImportKind.MEMORIES)
 
     async def _begin(self, scope: Scope, asked: Begin, kind: ImportKind) -> ImportProgress:
+        self._running.admit(scope, _named(asked, kind))
         return await self._gateway.begin(
             scope, _named(asked, kind), kind, consolidate=asked.consolidate
         )
@@ -182,7 +191,9 @@ class TransferHandlers:
 
     async def _finish(self, scope: Scope, asked: Finish, kind: ImportKind) -> ImportProgress:
         done = FinishImport(total=asked.total, consolidate=asked.consolidate)
-        return await self._gateway.finish(scope, _named(asked, kind), done)
+        progress = await self._gateway.finish(scope, _named(asked, kind), done)
+        self._running.ended(scope, _named(asked, kind))
+        return progress
 
     @handles(EXPORT_HEADER)
     async def export_header(self, scope: Scope, asked: AskExport) -> ExportHeader:

@@ -298,7 +298,7 @@ class BoostTest(Question):
 class DeleteTests(Question):
     """Which test memories are removed: these, or all of them; ``dry_run``: only counted."""
 
-    memory_ids: tuple[str, ...] | None = None
+    memory_ids: tuple[str, ...] | None = Field(default=None, max_length=1000)
     dry_run: bool = False
 
 

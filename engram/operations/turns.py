@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Final, cast
 
@@ -24,9 +25,9 @@ from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
-from engram.errors import error_from_dict
+from engram.errors import InvalidTurn, error_from_dict
 from engram.lifecycle.due import of_population
-from engram.operations.registry import Http, Intake, Operation, Question, handles
+from engram.operations.registry import Http, Intake, Operation, Question, RunningQuota, handles
 from engram.operations.session_writer import (
     Acknowledged,
     BatchLimits,
@@ -121,6 +122,14 @@ class Receipt(BaseModel):
 
 def _settled(asked: Encode, intake: Intake) -> Encode:
     """Every turn checked, with an id and a time: sent twice, it is stored once."""
+    most = intake.settings.max_turns_per_call
+    if len(asked.turns) > most:
+        raise InvalidTurn(
+            f"There are {len(asked.turns)} turns to encode.",
+            allowed=f"up to {most} at once",
+            hint="Send fewer at once, or import them; ENGRAM_MAX_TURNS_PER_CALL is the bound.",
+            details={"turns": len(asked.turns), "limit": most},
+        )
     settling = TurnIntake(intake.clock, intake.new_id, max_bytes=intake.settings.max_turn_bytes)
     return asked.model_copy(update={"turns": settling.accept(asked.turns)})
 
@@ -187,6 +196,12 @@ class TurnHandlers:
         self._embedder = embedder
         self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
+        self._running = RunningQuota(
+            "sessions",
+            settings.max_running_sessions,
+            timedelta(minutes=settings.session_idle_minutes),
+            "End sessions that are over; one that is idle ends by itself.",
+        )
 
     @handles(ENCODE)
     async def encode(self, scope: Scope, asked: Encode) -> Receipt:
@@ -195,7 +210,9 @@ class TurnHandlers:
         Raises:
             ConflictingMessage: a message id was used before with other content.
             TemporalUnavailable: no acknowledgement came in time.
+            TooManyRequests: too many sessions of this user run.
         """
+        self._running.admit(scope, asked.session_id)
         call = EncodeCall(
             turns=tuple(AcceptedTurn.model_validate(dict(turn)) for turn in asked.turns),
             extract_facts=asked.extract_facts,
@@ -214,6 +231,7 @@ class TurnHandlers:
     @handles(END_SESSION)
     async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
         """End a session; None if it was not running."""
+        self._running.ended(scope, asked.session_id)
         return await self._gateway.end_session(scope, asked.session_id)
 
     @handles(WORKING_MEMORY)

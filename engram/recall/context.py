@@ -22,8 +22,9 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import LifecycleRules
+from engram.domain.sanitize import one_line
 from engram.domain.scope import Scope
-from engram.domain.turns import context_block
+from engram.domain.turns import block_line, context_block
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
 from engram.recall.request import Visibility, visible
@@ -52,7 +53,7 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     room = tokens * CHARACTERS_PER_TOKEN - _NOTHING
     chosen: list[tuple[int, str]] = []
     for hit in hits:
-        line = _line(hit)
+        line = block_line(_line(hit))
         if len(line) + 1 <= room:
             room -= len(line) + 1
             chosen.append((_group(hit), line))
@@ -72,7 +73,7 @@ def _group(hit: RecallHit) -> int:
 
 
 def _line(hit: RecallHit) -> str:
-    said = " ".join(hit.memory.content.split())
+    said = one_line(hit.memory.content)
     if len(said) > _LONGEST_LINE:
         said = said[: _LONGEST_LINE - len(_CUT)] + _CUT
     return f"- {said} ({'; '.join(_marks(hit))})"
@@ -81,7 +82,7 @@ def _line(hit: RecallHit) -> str:
 def _marks(hit: RecallHit) -> Iterable[str]:
     memory = hit.memory
     if isinstance(memory, Episode):
-        yield f"{memory.speaker or memory.role}, {memory.timestamp:%Y-%m-%d}"
+        yield f"{one_line(memory.speaker or memory.role)}, {memory.timestamp:%Y-%m-%d}"
         if memory.session_id is not None:
             yield f"session {memory.session_id}"
         if hit.negated_by:

@@ -19,6 +19,7 @@ from engram.domain.memories import (
     MemoryType,
 )
 from engram.domain.scope import check_identifier
+from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS
 from engram.errors import EngramError, InvalidQuery
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
@@ -107,6 +108,10 @@ class Visibility:
 # --- what recall is asked, checked before anything is searched
 
 
+# Of types or forms; there are fewer of either, and none counts twice.
+_MOST_NAMES = 32
+
+
 def _out_of_range(what: str) -> InvalidQuery:
     return InvalidQuery(f"{what} is out of range.", allowed="a number from 0 to 1, or None")
 
@@ -144,13 +149,24 @@ def _tags(value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return None
     if not value or not all(value):
         raise _no_tags()
+    if len(value) > MAX_TAGS or any(len(tag) > MAX_NAME_CHARACTERS for tag in value):
+        raise InvalidQuery(
+            "There are too many tags, or one is too long.",
+            allowed=f"up to {MAX_TAGS} tags of up to {MAX_NAME_CHARACTERS} characters",
+        )
     return tuple(dict.fromkeys(value))
+
+
+def _check_count(names: Sequence[str]) -> None:
+    if len(names) > _MOST_NAMES:
+        raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMES}")
 
 
 def _types(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     allowed = ", ".join(memory_type.value for memory_type in STORED_TYPES)
+    _check_count(names)
     if not names:
         raise InvalidQuery("No memory type is asked for.", allowed=f"{allowed}, or None for all")
     try:
@@ -164,6 +180,7 @@ def _forms(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     allowed = ", ".join(form.value for form in MemoryForm)
+    _check_count(names)
     try:
         chosen = {MemoryForm(name) for name in names}
     except ValueError as error:

@@ -104,7 +104,8 @@ _ABOUT: Final = (
     "Durable memory for LLM applications. Every address but health, readiness and this "
     "document takes an API key: `engram keys create` makes one. Its access is read, write or "
     "admin, each of which includes the ones before; `x-engram-access` says which one an "
-    "address takes. What a key does not reach answers as if it did not exist."
+    "address takes, and `operator` that no key opens it. What a key does not reach answers as if "
+    "it did not exist."
 )
 # What any address can answer instead of what was asked for, with or without a key.
 _ALWAYS: Final = {

@@ -20,7 +20,7 @@ from engram.domain.access import Access
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidInput, KeyRefused, KeysUnusable
 from engram.ports import Clock
-from engram.system import FileLock
+from engram.system import FileLock, private
 
 # --- API keys: what one is, how one is made, and how a presented one is recognised
 
@@ -170,6 +170,7 @@ class KeyFile:
                     raise self._unusable(
                         "may be written by other users", "Take that from them: chmod go-w."
                     )
+                self._check_folders()
                 return _Kept.model_validate_json(file.read()).keys
         except FileNotFoundError:
             return ()
@@ -178,6 +179,20 @@ class KeyFile:
         except ValidationError:
             # Not chained: its text would repeat what the file holds.
             raise self._unusable("is damaged, or of another version") from None
+
+    def _check_folders(self) -> None:
+        """Refuse a file that others could replace by one of theirs.
+
+        In a folder with the sticky bit only a file's owner can, whoever may write there:
+        so are the folders of mounted secrets.
+        """
+        for folder in {self.path.absolute().parent, self.path.resolve().parent}:
+            mode = folder.stat().st_mode
+            if mode & _OTHERS_WRITE and not mode & stat.S_ISVTX:
+                raise self._unusable(
+                    f"lies in {folder}, where other users may write",
+                    f"Take that from them: chmod go-w {folder}.",
+                )
 
     def stamp(self) -> _Stamp:
         """Something that differs after every change."""
@@ -255,7 +270,7 @@ class KeyFile:
         # A name that only this writer, who holds the lock, uses.
         fresh = self._beside(".new")
         fresh.unlink(missing_ok=True)
-        with open(fresh, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        with open(fresh, "xb", opener=private) as file:
             file.write(kept.model_dump_json(indent=2).encode())
             file.flush()
             os.fsync(file.fileno())

@@ -18,7 +18,8 @@ from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
 from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus
-from engram.domain.turns import Turn, context_block
+from engram.domain.sanitize import one_line
+from engram.domain.turns import Turn, block_line, context_block
 from engram.errors import InvalidQuery, InvalidTurn, MemoryClosed, OwnerUnavailable
 from engram.operations.digests import Profile
 from engram.operations.lifecycle import ACTIONS
@@ -120,6 +121,7 @@ NOTHING = "Nothing that answers this is remembered."
 # Characters; the resource of a memory has all of it.
 _LONGEST_MEMORY = 600
 _LONGEST_SOURCE = 200
+_LONGEST_NAME = 100
 _SOURCES = 2
 
 
@@ -149,7 +151,8 @@ def stored(receipt: Receipt) -> str:
 
 def verified(found: Verification) -> str:
     """What checking a memory found."""
-    lines = [f"{'It stands' if found.ok else 'It does not stand'}: {found.explanation}"]
+    told = f"{'It stands' if found.ok else 'It does not stand'}: {found.explanation}"
+    lines = [block_line(told)]
     lines += [
         f'Says so: "{_cut(quote.words, _LONGEST_SOURCE)}" [{quote.episode_id}]'
         for quote in found.evidence
@@ -159,7 +162,7 @@ def verified(found: Verification) -> str:
 
 def confirmed(done: Acted) -> str:
     """What confirming a memory came to."""
-    return f"Confirmed: {_memory(done.memory)}"
+    return f"Confirmed: {block_line(_memory(done.memory))}"
 
 
 def forgotten(receipt: ForgetReceipt) -> str:
@@ -209,12 +212,12 @@ def _memory(memory: AnyMemory, more: str = "") -> str:
 
 
 def _episode(episode: Episode, longest: int) -> str:
-    who = episode.speaker or episode.role
+    who = _cut(episode.speaker or episode.role, _LONGEST_NAME)
     return f"{episode.timestamp:%Y-%m-%d} {who}: {_cut(episode.content, longest)}"
 
 
 def _cut(text: str, longest: int) -> str:
-    flat = " ".join(text.split())
+    flat = one_line(text)
     return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import re
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -42,6 +41,7 @@ from engram.errors import (
     TooManyRequests,
     UnknownFailure,
 )
+from engram.logging import where
 from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
 from engram.settings import Settings
@@ -86,6 +86,20 @@ class Caller:
                 f"The API key does not allow to {_DOING[needed]}.",
                 allowed=f"a key with access {needed}",
                 details={"needed": needed.value},
+            )
+
+    def require_operator(self) -> None:
+        """Check that they may act on what is everybody's.
+
+        Raises:
+            AccessDenied: they reach some of the memories only.
+        """
+        if self.namespace is not None:
+            raise AccessDenied(
+                "This acts on the memories of everybody, and no API key allows it.",
+                allowed="the user who owns the data folder",
+                hint="Run the command on the machine where the data folder lies.",
+                details={"needed": "operator"},
             )
 
     def reach(self, namespace: str, user_id: str) -> None:
@@ -353,9 +367,7 @@ class TooLarge(HTTPException):
 
 def unforeseen(error: Exception) -> Response:
     """The answer where something failed that has no type; the log says where."""
-    # Neither its text nor the values in its frames: both may hold what is remembered.
-    where = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("a request failed in an unforeseen way", kind=type(error).__name__, where=where)
+    _log.error("a request failed unforeseen", kind=type(error).__name__, where=where(error))
     return problem(UnknownFailure(f"The request failed: {type(error).__name__}."))
 
 
@@ -366,10 +378,10 @@ class RateLimit:
     """How often one key may ask, in this process.
 
     Args:
-        per_second: Requests of one key in a second; None for any number.
+        per_second: Requests of one key in a second; 0 for any number.
     """
 
-    def __init__(self, per_second: int | None) -> None:
+    def __init__(self, per_second: int) -> None:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._allowed = RateLimitItemPerSecond(per_second) if per_second else None
 

@@ -28,6 +28,7 @@ from engram.server.middleware import caller_of
 
 ACCESS: Final = "x-engram-access"
 OPEN: Final = "none"
+OPERATOR: Final = "operator"
 
 
 class GuardedRoute(APIRoute):
@@ -41,11 +42,18 @@ class GuardedRoute(APIRoute):
     def access(self) -> Access | None:
         """What a caller must be allowed; None for everybody, without a key."""
         said = (self.openapi_extra or {})[ACCESS]
+        if said == OPERATOR:
+            return Access.ADMIN
         return None if said == OPEN else Access(said)
+
+    @property
+    def operator_only(self) -> bool:
+        """Whether no API key opens it, because it acts on everybody's memory."""
+        return bool((self.openapi_extra or {})[ACCESS] == OPERATOR)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """As FastAPI makes it, behind the check."""
-        needed = self.access
+        needed, operator_only = self.access, self.operator_only
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
@@ -54,13 +62,17 @@ class GuardedRoute(APIRoute):
                 whose = request.path_params
                 caller.reach(whose["namespace"], whose["user_id"])
                 caller.require(needed)
+                if operator_only:
+                    caller.require_operator()
             return await handle(request)
 
         return guarded
 
 
-def takes(access: Access | None) -> dict[str, str]:
+def takes(access: Access | None, *, operator_only: bool = False) -> dict[str, str]:
     """What a route's ``openapi_extra`` says about access."""
+    if operator_only:
+        return {ACCESS: OPERATOR}
     return {ACCESS: OPEN if access is None else access.value}
 
 
@@ -140,7 +152,7 @@ def _routes() -> tuple[BaseRoute, ...]:
             description=operation.about,
             tags=[operation.http.tag],
             response_model=operation.answer,
-            openapi_extra=takes(operation.access),
+            openapi_extra=takes(operation.access, operator_only=operation.operator_only),
         )
     return tuple(router.routes)
 

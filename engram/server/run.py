@@ -146,6 +146,7 @@ def public_app(
         admission=admission,
         settings=settings,
         clock=clock,
+        max_body_bytes=settings.http_max_body_bytes,
         readiness=readiness,
     )
 
@@ -173,13 +174,15 @@ async def serve_publicly(
     with ExitStack() as stack:
         if listener is None:
             listener = stack.enter_context(public_listener(settings))
-        async with _answering(app, listener):
+        async with _answering(app, listener, at_once=settings.http_connections):
             host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
             yield f"http://{host}:{settings.http_port}"
 
 
 @asynccontextmanager
-async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+async def _answering(
+    app: ASGIApp, listener: socket.socket, *, at_once: int | None = None
+) -> AsyncIterator[None]:
     server = _Server(
         uvicorn.Config(
             app,
@@ -191,6 +194,7 @@ async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[Non
             # Nothing depends on who a proxy says it asks for.
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            limit_concurrency=at_once,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )

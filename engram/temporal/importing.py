@@ -48,6 +48,11 @@ class ImportGateway:
         self._settings = settings
         self._idle = idle
 
+    @property
+    def idle(self) -> timedelta:
+        """How long an import waits for a client that went away."""
+        return self._idle
+
     async def begin(
         self, scope: Scope, import_id: str, kind: ImportKind, *, consolidate: bool
     ) -> ImportProgress:

@@ -7,15 +7,16 @@ import json
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.contracts.importing import ImportedTurn
+from engram.domain.sanitize import has_control_characters, one_line
 from engram.domain.scope import check_identifier
-from engram.domain.turns import Turn, check_turn
+from engram.domain.turns import MAX_NAME_CHARACTERS, Turn, check_turn
 from engram.errors import InvalidScope, InvalidTurn
 from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
 
@@ -62,6 +63,8 @@ _REFUSED: Final = re.compile(r"[^A-Za-z0-9._@+:=|~-]+")
 _DIGITS: Final = re.compile(r"\d+")
 _LONGEST_NAME: Final = 56
 _PLACES_A_REASON: Final = 5
+# What the id of a part has behind that of its turn.
+_LONGEST_ENDING: Final = len("#123456")
 # Sessions whose last words are kept, for sources that mix sessions.
 _SESSIONS_IN_MIND: Final = 256
 
@@ -182,6 +185,11 @@ class Acceptor:
         message_id = found.message_id or _derived(session.name, position, found)
         limit = self._how.max_turn_bytes
         parts = split(content, limit) if len(content) * 4 > limit else [content]
+        if len(parts) > 1 and len(message_id) > MAX_NAME_CHARACTERS - _LONGEST_ENDING:
+            message_id = _derived(session.name, position, found)
+        if found.speaker is not None and has_control_characters(found.speaker):
+            # People choose their names, and other programs let them.
+            found = replace(found, speaker=one_line(found.speaker) or None)
         try:
             # Not validated a second time: what matters is checked below.
             whole = Turn.model_construct(
@@ -190,7 +198,7 @@ class Acceptor:
                 speaker=found.speaker,
                 timestamp=when,
                 message_id=message_id,
-                metadata=found.metadata,
+                metadata=_of_part(found.metadata, len(parts), len(parts)),
                 tags=found.tags,
                 importance=found.importance,
             )
@@ -214,7 +222,6 @@ class Acceptor:
         number: int,
         of: int,
     ) -> ImportedTurn:
-        several = {"part": number, "parts": of} if of > 1 else {}
         # Each field was checked already, and there are many turns.
         made = ImportedTurn.model_construct(
             session_id=session.name,
@@ -222,8 +229,8 @@ class Acceptor:
             role=turn.role,
             content=words,
             speaker=turn.speaker,
-            timestamp=when + (number - 1) * _TICK if several else when,
-            metadata={**turn.metadata, **several} if several else turn.metadata,
+            timestamp=when + (number - 1) * _TICK,
+            metadata=_of_part(turn.metadata, number, of),
             tags=turn.tags,
             importance=turn.importance,
             sequence=session.stored,
@@ -274,6 +281,11 @@ class Acceptor:
         places = counts.places.get(reason, ())
         if len(places) < _PLACES_A_REASON:
             counts.places[reason] = (*places, place)
+
+
+def _of_part(metadata: Mapping[str, Any], number: int, of: int) -> Mapping[str, Any]:
+    """What is kept with one part of a turn; a turn that is whole keeps what it has."""
+    return {**metadata, "part": number, "parts": of} if of > 1 else metadata
 
 
 def session_name(wanted: str) -> str:

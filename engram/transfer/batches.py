@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
@@ -12,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engram.contracts.importing import ExportedMemory, ImportBatch, ImportedTurn
 from engram.errors import InvalidInput
+from engram.transfer.gate import Refusals, place_of
 
 # --- entries of an import as one short text: what crosses Temporal is kept in histories for weeks
 
@@ -23,6 +25,8 @@ _LEVEL: Final = 1
 MOST_UNPACKED: Final = 16 * 1024 * 1024
 # Temporal takes 2 MB in all, and more than that would hold the importing workflow up.
 MOST_PACKED: Final = 1_900_000
+# The gate looks at each while nothing else runs, for some 20 ms.
+MOST_ENTRIES: Final = 800
 
 TURNS: Final = TypeAdapter(tuple[ImportedTurn, ...])
 MEMORIES: Final = TypeAdapter(tuple[ExportedMemory, ...])
@@ -42,9 +46,10 @@ def check_packed(batch: ImportBatch) -> None:
     """
     if not batch.packed.isascii():
         raise InvalidInput("A batch of an import is not packed.", allowed="what pack() gives")
-    if len(batch.packed) > MOST_PACKED:
+    if len(batch.packed) > MOST_PACKED or batch.count > MOST_ENTRIES:
         raise InvalidInput(
-            "A batch of an import is too large.", allowed=f"{MOST_PACKED} bytes packed"
+            "A batch of an import is too large.",
+            allowed=f"{MOST_ENTRIES} entries and {MOST_PACKED} bytes packed",
         )
 
 
@@ -62,14 +67,14 @@ def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, .
             raise InvalidInput(
                 "A batch of an import is too large.", allowed=f"{MOST_UNPACKED} bytes unpacked"
             )
-        entries = reader.validate_json(data)
-    except (binascii.Error, zlib.error, ValidationError) as error:
+    except (binascii.Error, zlib.error) as error:
         # Their messages quote what was sent.
         raise InvalidInput(
             "A batch of an import cannot be read.",
             hint="Use the same version of Engram in all processes.",
             details={"first": batch.first, "reason": type(error).__name__},
         ) from None
+    entries = _read(batch, data, reader)
     if len(entries) != batch.count:
         raise InvalidInput(
             f"A batch of an import has {len(entries)} entries and says {batch.count}.",
@@ -78,10 +83,40 @@ def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, .
     return entries
 
 
+def _read(batch: ImportBatch, data: bytes, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, ...]:
+    try:
+        return reader.validate_json(data)
+    except ValidationError as error:
+        wrong = _wrong_entries(error)
+    if not wrong:
+        # Half of a pair of surrogates is no JSON to Pydantic, and the gate says where it is.
+        try:
+            return reader.validate_python(json.loads(data))
+        except ValidationError as error:
+            wrong = _wrong_entries(error)
+        except (ValueError, RecursionError):
+            wrong = []
+    refused = Refusals()
+    for index in wrong:
+        refused.add(place_of(batch, index), InvalidInput("It has not the form of an entry."))
+    refused.check(batch.count, "entries of an import")
+    raise InvalidInput(
+        "A batch of an import cannot be read.",
+        hint="Use the same version of Engram in all processes.",
+        details={"first": batch.first},
+    )
+
+
+def _wrong_entries(error: ValidationError) -> list[int]:
+    """The positions of entries; neither names nor values of fields: they are the sender's."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    first = (one["loc"][0] for one in found if one["loc"])
+    return list(dict.fromkeys(index for index in first if isinstance(index, int)))
+
+
 # --- turns as batches that each fit one update, always cut at the same places
 
 MOST_BYTES: Final = 512 * 1024
-MOST_ENTRIES: Final = 800
 
 
 def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[ImportBatch]:

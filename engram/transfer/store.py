@@ -26,6 +26,7 @@ from engram.errors import InvalidInput, StorageUnavailable
 from engram.language.found import Extraction
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
+from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
 from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
 
 # --- storing a batch of imported turns: one read, one write and one look back, not one a turn
@@ -57,6 +58,7 @@ class TurnImporter:
         embedder: Gives vectors to what the preparer gave none.
         preparer: Works turns out, perhaps in another process.
         new_write_id: Gives a fresh id for each write.
+        max_turn_bytes: Longest content of a turn.
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class TurnImporter:
         embedder: Embedder,
         preparer: Preparer,
         new_write_id: Callable[[], str],
+        max_turn_bytes: int,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._preparer = preparer
         self._new_write_id = new_write_id
+        self._max_turn_bytes = max_turn_bytes
         # Batches of one import are stored in the order in which they came.
         self._writing = asyncio.Lock()
 
@@ -77,10 +81,18 @@ class TurnImporter:
         """Store what is not there; count it.
 
         Raises:
-            InvalidInput: the batch cannot be read.
+            InvalidInput: the batch cannot be read, or a turn of it cannot be kept.
             StorageUnavailable: the store cannot be reached, or does not show what it took.
         """
-        entries = self._entries(request, unpack(request.batch, TURNS))
+        turns = unpack(request.batch, TURNS)
+        check_turns(
+            request.scope,
+            request.batch,
+            turns,
+            now=request.now,
+            max_bytes=self._max_turn_bytes,
+        )
+        entries = self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
         parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
         prepared: list[Prepared] = []
@@ -145,7 +157,7 @@ class TurnImporter:
     def _episode(
         self, request: StoreBatchInput, turn: ImportedTurn, provenance: Provenance
     ) -> Episode:
-        # Each field was checked when the batch was read; there are many turns.
+        # Each field was checked when the batch was taken in; there are many turns.
         return Episode.model_construct(
             id=episode_id(request.scope, turn.session_id, turn.message_id),
             namespace=request.scope.namespace,
@@ -288,6 +300,7 @@ class MemoryRestorer:
         repository: Where memories are kept.
         embedder: Gives them their vectors anew.
         new_write_id: Gives a fresh id for each write.
+        max_turn_bytes: Longest content of a turn.
     """
 
     def __init__(
@@ -295,18 +308,21 @@ class MemoryRestorer:
         repository: MemoryRepository,
         embedder: Embedder,
         new_write_id: Callable[[], str],
+        max_turn_bytes: int,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._new_write_id = new_write_id
+        self._max_turn_bytes = max_turn_bytes
 
     async def store(self, request: StoreBatchInput) -> ImportTally:
         """Store what is not there; count it.
 
         Raises:
-            InvalidInput: the batch cannot be read, or a memory is not this user's.
+            InvalidInput: the batch cannot be read, or a memory of it is not this user's
+                or cannot be kept.
         """
-        entries = [_read(request.scope, one) for one in unpack(request.batch, MEMORIES)]
+        entries = self._entries(request)
         there = await self._repository.get(
             request.scope, [one.memory.id for one in entries], fresh=True
         )
@@ -320,6 +336,22 @@ class MemoryRestorer:
             conflicts=len(other),
             conflict_places=tuple(other),
         )
+
+    def _entries(self, request: StoreBatchInput) -> list[_MemoryEntry]:
+        scope, batch = Scope.of(request.scope.namespace, request.scope.user_id), request.batch
+        sent = unpack(batch, MEMORIES)
+        refused, read = Refusals(), []
+        for index, entry in enumerate(sent):
+            place = place_of(batch, index, entry.place)
+            try:
+                one = _read(scope, entry, place)
+                check_memory(entry, one.memory, now=request.now, max_bytes=self._max_turn_bytes)
+            except InvalidInput as error:
+                refused.add(place, error)
+            else:
+                read.append(one)
+        refused.check(len(sent), "memories")
+        return read
 
     async def _insert(self, scope: Scope, entries: Sequence[_MemoryEntry]) -> None:
         vectors = await self._embedder.embed_documents(
@@ -341,23 +373,21 @@ def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:
     )
 
 
-def _read(scope: Scope, entry: ExportedMemory) -> _MemoryEntry:
+def _read(scope: Scope, entry: ExportedMemory, place: str) -> _MemoryEntry:
     try:
         memory: AnyMemory = MEMORY_ADAPTER.validate_python(entry.memory, extra="forbid")
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise InvalidInput(
-            f"The memory of {entry.place or 'a line'} cannot be read.",
+            "It cannot be read.",
             hint="It was written by a newer version of Engram, or changed by another program.",
             details={"reason": str(first["type"])},
         ) from None
     if memory.scope != scope or memory.id != id_of(scope, memory):
         raise InvalidInput(
-            f"The memory of {entry.place or 'a line'} belongs to another user, "
-            "or its id is not derived from what it is.",
-            details={"id": memory.id},
+            "It belongs to another user, or its id is not derived from what it is.",
         )
-    return _MemoryEntry(memory, entry.before, entry.place)
+    return _MemoryEntry(memory, entry.before, place)
 
 
 def id_of(scope: Scope, memory: AnyMemory) -> str:

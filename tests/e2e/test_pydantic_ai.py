@@ -65,9 +65,9 @@ async def test_memory_from_run_to_run(setup: Setup, user: str) -> None:
     assert first.output.startswith("Shown:  Told:")
     second = await durable.run("What do I drink?", deps=Asking(user), run_id="r2")
     assert "I drink green tea." in second.output
-    assert "<engram-memory>" in second.output
+    assert "<engram-memory " in second.output
     sent = second.all_messages_json().decode().split("Shown: ")[0]
-    assert "engram-memory>\\n" not in sent
+    assert "engram-memory " not in sent
     kept = await turns(memory)
     assert [(turn.message_id, turn.role) for turn in kept] == [
         ("r1:user", "user"),

@@ -10,8 +10,9 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from engram.domain.access import Access
+from engram.errors import AccessDenied
 from engram.operations.catalogue import OPERATIONS
-from engram.server.middleware import OPEN_PATHS
+from engram.server.middleware import OPEN_PATHS, OWNER, Caller
 from engram.server.routes import GuardedRoute, address_of, takes
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
@@ -28,6 +29,8 @@ WRITES = {
     *("confirm", "dispute", "protect", "unprotect", "demote"),
     *("import-begin", "import-turns", "import-finish"),
 }
+# Acts on everybody: no key opens it, whatever it may do to one user or one namespace.
+OPERATOR_ONLY = {"compact"}
 # Everything that is not named above is for admins: what is new is closed until it is named here.
 ROUTES = [(one.http.method, address_of(one), one.name) for one in OPERATIONS]
 PLACES = {"session_id": "s1", "memory_id": "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"}
@@ -62,7 +65,9 @@ async def test_every_address_with_every_access(
     assert (await ask(web, method, address(path), None)).status_code == 401
     for access in Access:
         answer = await ask(web, method, address(path), key_maker.token(access.value, access))
-        if access.includes(needed(name)):
+        if name in OPERATOR_ONLY:
+            assert (answer.status_code, answer.json()["code"]) == (403, "access_denied")
+        elif access.includes(needed(name)):
             # What the engine says to a body without content does not matter here.
             assert answer.status_code not in (401, 403), answer.text
         else:
@@ -99,6 +104,14 @@ async def test_what_a_key_does_not_reach_does_not_exist(
             assert {**answer.json(), "request_id": None} == {**unknown, "request_id": None}
         broken = await web.request(method, url, headers=bearer(token), content=b"{")
         assert broken.status_code == 404
+
+
+def test_who_owns_the_folder_may_act_on_everybody() -> None:
+    """The caller of the socket is bound to no namespace; every holder of a key is."""
+    OWNER.require_operator()
+    for user in (None, "ada"):
+        with pytest.raises(AccessDenied):
+            Caller("k", Access.ADMIN, namespace="default", user_id=user).require_operator()
 
 
 async def test_ids_of_others_are_as_ids_that_do_not_exist(

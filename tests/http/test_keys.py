@@ -160,6 +160,24 @@ def test_a_file_that_others_may_write_is_refused(key_maker: KeyMaker) -> None:
         key_maker.file.read()
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_file_in_a_folder_that_others_may_write_is_refused(
+    key_maker: KeyMaker, mode: int
+) -> None:
+    """They could put another file in its place; where only owners can, it is as good as any."""
+    key_maker.token()
+    folder = key_maker.file.path.parent
+    before = folder.stat().st_mode & 0o777
+    folder.chmod(mode)
+    try:
+        with pytest.raises(KeysUnusable, match="where other users may write"):
+            key_maker.file.read()
+        folder.chmod(mode | 0o1000)
+        assert key_maker.file.read()
+    finally:
+        folder.chmod(before)
+
+
 def test_a_linked_file_stays_a_link(key_maker: KeyMaker, tmp_path: Path) -> None:
     """Where the path is a link, as in mounted volumes, the file that it leads to is replaced."""
     (tmp_path / "volume").mkdir()

@@ -22,8 +22,10 @@ from structlog.typing import EventDict
 import engram
 from engram.client.http import remote_engine
 from engram.domain.access import Access
+from engram.embedded.parts import serve_on_socket
 from engram.errors import (
     AccessDenied,
+    DataFolderUnusable,
     EngramError,
     InvalidSettings,
     KeyRefused,
@@ -296,3 +298,12 @@ async def test_naming_servers_means_servers(monkeypatch: pytest.MonkeyPatch) -> 
         async with engram.connect(user_id="ada", qdrant_url=f"http://127.0.0.1:{free_port()}"):
             pytest.fail("nobody is there")
     assert not isinstance(caught.value, OwnerUnavailable)
+
+
+async def test_a_socket_whose_path_is_too_long_is_a_typed_error(tmp_path: Path) -> None:
+    """The kernel takes some hundred bytes; the error says what to do."""
+    path = tmp_path / ("x" * 120) / "engram.sock"
+    path.parent.mkdir()
+    with pytest.raises(DataFolderUnusable, match="shorter"):
+        async with serve_on_socket(FakeEngine(), path):
+            raise AssertionError

@@ -36,5 +36,6 @@ def turn_store(
         make_embedder("wordllama"),
         extractor or Extractor(settings),
         lambda: f"write-{next(counter)}-{uuid4()}",
+        settings.max_turn_bytes,
         aside,
     )

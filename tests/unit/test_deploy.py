@@ -307,7 +307,8 @@ def test_the_api_has_its_keys_from_outside(
     pod = api["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     settings = {one["name"]: one["value"] for one in container["env"]}
-    (mount,), (volume,) = container["volumeMounts"], pod["volumes"]
+    (mount,) = [one for one in container["volumeMounts"] if one["name"] == "keys"]
+    (volume,) = [one for one in pod["volumes"] if one["name"] == "keys"]
     assert Path(settings["ENGRAM_KEYS_FILE"]).parent == Path(mount["mountPath"])
     assert mount["name"] == volume["name"]
     assert volume["secret"]["defaultMode"] == 0o440
@@ -335,8 +336,9 @@ def test_the_api_is_as_safe_as_a_worker(
     (worker,) = deployment["spec"]["template"]["spec"]["containers"]
     pod = api["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    for same in ("image", "envFrom", "securityContext"):
+    for same in ("image", "securityContext"):
         assert container[same] == worker[same]
+    assert [one for one in worker["envFrom"] if one in container["envFrom"]] == container["envFrom"]
     assert services["api"]["image"] == services["worker"]["image"] == container["image"]
     asked = services["worker"]["environment"].items() & services["api"]["environment"].items()
     assert len(asked) >= 6
@@ -348,15 +350,95 @@ def test_the_api_is_as_safe_as_a_worker(
 def test_kubernetes_names_meet(deployment: dict[str, Any]) -> None:
     """The Deployment refers to the ConfigMap and the Secret by their names, and to its own pods."""
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    refers = {next(iter(one)): next(iter(one.values()))["name"] for one in container["envFrom"]}
+    refers = {(kind, told["name"]) for one in container["envFrom"] for kind, told in one.items()}
     config = yaml.safe_load(read("kubernetes/configmap.yaml"))
-    secret = yaml.safe_load(read("kubernetes/secret.example.yaml"))
+    secrets = [*yaml.safe_load_all(read("kubernetes/secret.example.yaml"))]
     assert refers == {
-        "configMapRef": config["metadata"]["name"],
-        "secretRef": secret["metadata"]["name"],
+        ("configMapRef", config["metadata"]["name"]),
+        *(("secretRef", secret["metadata"]["name"]) for secret in secrets),
     }
     spec = deployment["spec"]
     assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+
+
+def test_pods_have_no_more_rights_than_they_use(
+    deployment: dict[str, Any], api: dict[str, Any]
+) -> None:
+    """Nothing can be written but a folder of their own, and no token of Kubernetes is there."""
+    for one in (deployment, api["Deployment"]):
+        pod = one["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        writable = {one["name"] for one in pod["volumes"] if "emptyDir" in one}
+        mounted = {one["mountPath"] for one in container["volumeMounts"] if one["name"] in writable}
+        home = next(one["value"] for one in container["env"] if one["name"] == "HOME")
+        assert mounted == {home} == {"/tmp"}  # noqa: S108 - in a container
+
+
+def test_containers_of_compose_have_no_more_rights_than_they_use(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    """The same in compose: nothing to write but a folder in memory, no capabilities."""
+    for name in ("worker", "api"):
+        service = services[name]
+        assert service["read_only"] is True
+        assert service["tmpfs"] == [service["environment"]["HOME"]]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_only_workers_have_the_keys_of_models(
+    services: dict[str, dict[str, Any]], api: dict[str, Any]
+) -> None:
+    """What answers strangers holds no key of a model's provider."""
+    (container,) = api["Deployment"]["spec"]["template"]["spec"]["containers"]
+    given = {told["name"] for one in container["envFrom"] for told in one.values()}
+    for secret in yaml.safe_load_all(read("kubernetes/secret.example.yaml")):
+        theirs = [name for name in secret["stringData"] if not name.startswith("ENGRAM_")]
+        assert not (theirs and secret["metadata"]["name"] in given)
+    assert not [name for name in services["api"]["environment"] if name.endswith("AI_API_KEY")]
+
+
+def test_the_network_lets_through_what_is_used(
+    deployment: dict[str, Any], api: dict[str, Any]
+) -> None:
+    """Each Deployment reaches what the ConfigMap names, and nobody reaches a worker."""
+    policies = {
+        one["metadata"]["name"]: one["spec"]
+        for one in yaml.safe_load_all(read("kubernetes/networkpolicy.yaml"))
+    }
+    data = yaml.safe_load(read("kubernetes/configmap.yaml"))["data"]
+    needed = {
+        re.search(r"\.(\w+)\.svc\S*:(\d+)", data[name]).groups()  # type: ignore[union-attr]  # an address inside the cluster
+        for name in ("ENGRAM_TEMPORAL_ADDRESS", "ENGRAM_QDRANT_URL")
+    }
+    for one in (deployment, api["Deployment"]):
+        policy = policies[one["metadata"]["name"]]
+        assert policy["podSelector"] == one["spec"]["selector"]
+        reached = {
+            (
+                where["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"],
+                str(port["port"]),
+            )
+            for rule in policy["egress"]
+            for where in rule["to"]
+            if "namespaceSelector" in where
+            for port in rule["ports"]
+        }
+        assert needed <= reached
+    assert policies["engram-worker"]["ingress"] == []
+    (rule,) = policies["engram-api"]["ingress"]
+    assert [port["port"] for port in rule["ports"]] == [Settings.model_fields["http_port"].default]
+
+
+def test_uv_has_one_version() -> None:
+    """CI installs the very uv that the image is built with."""
+    (built,) = re.findall(r"astral-sh/uv:([\d.]+)-", read("Dockerfile"))
+    for name in ("ci", "nightly"):
+        text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+        assert re.findall(r"pip install uv(\S*)", text) == [f"=={built}"]
 
 
 def test_example_environment_names_every_secret(services: dict[str, dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.worker import Replayer, Worker
 
-from engram.logging import configure_logging
+from engram.logging import configure_logging, where
 from engram.workflows.worker import sandbox_runner
 
 
@@ -105,3 +105,21 @@ async def test_temporal_ids_are_bound_and_replays_are_silent(temporal_client: Cl
     replayer = Replayer(workflows=[LoggingWorkflow], workflow_runner=sandbox_runner())
     await replayer.replay_workflow(await handle.fetch_history())
     assert out.getvalue() == before
+
+
+def test_where_an_error_was_raised_is_told_in_few_words() -> None:
+    """However deep it lay: file, line and function of the innermost frames, and no values."""
+
+    def deep(left: int, secret: str) -> None:
+        if not left:
+            raise ValueError(secret)
+        deep(left - 1, secret)
+
+    try:
+        deep(200, "hunter2")
+    except ValueError as error:
+        told = where(error)
+    assert told.endswith("deep")
+    assert "test_logging.py:" in told
+    assert len(told) <= 1000
+    assert "hunter2" not in told

@@ -134,11 +134,15 @@ async def importing(
             return uuid4().hex
 
         importer = TurnImporter(
-            repository, embedder, HerePreparer(embedder, extractor), new_write_id
+            repository,
+            embedder,
+            HerePreparer(embedder, extractor),
+            new_write_id,
+            settings.max_turn_bytes,
         )
         activities = ImportActivitiesImpl(
             Failing(importer, failures) if failures else importer,  # type: ignore[arg-type]  # stands in for it
-            MemoryRestorer(repository, embedder, new_write_id),
+            MemoryRestorer(repository, embedder, new_write_id, settings.max_turn_bytes),
         )
         sessions = SessionActivitiesImpl(turn_store(repository, settings), asked)
         async with Worker(

@@ -143,6 +143,12 @@ class _Text:
                     raise self.broken() from None
                 # Doubled, so that what is read again stays a part of the whole.
                 wanted = min(wanted * 2, 64 * _CHUNK)
+            except ValueError:
+                # Python reads no integer of more than 4,300 digits, and does not call it bad JSON.
+                raise UnreadableSource(
+                    f"{self._what.capitalize()} {self._number} holds a number that is too long.",
+                    details={self._what: self._number},
+                ) from None
             except RecursionError:
                 raise UnreadableSource(
                     f"{self._what.capitalize()} {self._number} is nested too deeply."

@@ -56,7 +56,9 @@ class InProcess:
     def __init__(self, repository: EdgeRepository, settings: Settings) -> None:
         embedder = make_embedder(settings.embedder)
         self._settings = settings
-        self._turns = TurnStore(repository, embedder, Extractor(settings), lambda: uuid4().hex)
+        self._turns = TurnStore(
+            repository, embedder, Extractor(settings), lambda: uuid4().hex, settings.max_turn_bytes
+        )
         self._recaller = Recaller(
             repository, embedder, settings.confidence_weights, settings, covers
         )

@@ -185,12 +185,12 @@ def test_the_first_word_finds_every_wording_that_fits() -> None:
 def test_a_speaker_with_a_name_is_the_subject() -> None:
     """Two people in one conversation are told apart."""
     assert contents("I live in Lisbon.", speaker="Ada") == ["Ada lives in Lisbon."]
-    assert contents("I live in Rome.", role="assistant", speaker="Bo") == ["Bo lives in Rome."]
+    assert contents("I live in Rome.", speaker="Bo") == ["Bo lives in Rome."]
 
 
 @pytest.mark.parametrize(
     ("role", "speaker"),
-    [("assistant", None), ("system", None), ("tool", None), ("assistant", "Helper Bot")],
+    [("assistant", None), ("system", None), ("tool", None), ("assistant", "Claude")],
 )
 def test_machines_say_nothing_about_themselves(role: str, speaker: str | None) -> None:
     """What an assistant or a tool says in the first person is no memory."""

@@ -74,7 +74,7 @@ async def test_turns_of_nothing_but_recalled_memories_ask_no_model() -> None:
         ("user", None, True),
         ("assistant", None, False),
         ("assistant", "Support Bot", False),
-        ("assistant", "Melanie", True),
+        ("assistant", "Melanie", False),
         ("tool", "Melanie", False),
         ("system", None, False),
     ],

@@ -1,5 +1,6 @@
 """The data folder: who may use it, who owns it, what it leaves behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -52,6 +53,42 @@ def test_expands_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """A tilde means the user's home, not a folder of that name."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert DataFolder("~/memory").path == tmp_path / "memory"
+
+
+def test_takes_from_others_a_folder_that_was_there(tmp_path: Path) -> None:
+    """A folder that everybody could look into is this user's alone once it is owned."""
+    tmp_path.chmod(0o755)
+    folder = DataFolder(tmp_path)
+    assert folder.try_lock()
+    folder.release()
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+def test_refuses_the_folder_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who owns a folder could exchange what is in it: typed, and nothing stays locked."""
+    folder = DataFolder(tmp_path)
+    if os.getuid() == 0:
+        os.chown(tmp_path, 4711, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 4712)
+    with pytest.raises(DataFolderUnusable, match="another user"):
+        folder.try_lock()
+    assert not folder.locked
+
+
+def test_a_forged_record_unlinks_nothing(tmp_path: Path) -> None:
+    """Whatever path the record of a dead owner names, only a socket of ours goes."""
+    data, precious = tmp_path / "data", tmp_path / "engram-x" / "engram.sock"
+    precious.parent.mkdir()
+    precious.write_text("mine")
+    folder = DataFolder(data)
+    for named in (precious, tmp_path / "data" / "lock", tmp_path):
+        (data / "owner.json").write_text(json.dumps({"pid": 1, "socket": str(named)}))
+        assert folder.try_lock()
+        folder.release()
+    assert precious.read_text() == "mine"
+    assert (data / "lock").exists()
 
 
 @pytest.mark.parametrize("below", ["", "data"])
@@ -177,7 +214,10 @@ def test_takes_away_what_a_dead_owner_left(tmp_path: Path) -> None:
     script = HOLD_LOCK.replace(
         "assert DataFolder(sys.argv[1])", "f=DataFolder(sys.argv[1])\nassert f"
     )
-    script = script.replace('print("locked"', "f.socket.touch(); print(f.socket")
+    script = script.replace(
+        'print("locked"',
+        "import socket; socket.socket(socket.AF_UNIX).bind(str(f.socket)); print(f.socket",
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:

@@ -24,7 +24,7 @@ from pydantic_ai.models.test import TestModel
 
 from engram.client.memory import MemoryStore
 from engram.domain.scope import Scope
-from engram.domain.turns import CLOSING, OPENING
+from engram.domain.turns import context_block
 from engram.errors import StorageUnavailable
 from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
@@ -143,10 +143,10 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
     agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
     first = await agent.run("Where do I live?")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    block = f"{OPENING}\n- I live in Porto. (user, {today}; session before)\n{CLOSING}"
+    block = context_block([f"- I live in Porto. (user, {today}; session before)"])
     assert seen == [f"{block}\nWhere do I live?"] * 2
     await agent.run("And now?", message_history=first.all_messages())
-    assert seen[2].count(OPENING) == 1
+    assert seen[2].count("<engram-memory ") == 1
     assert seen[2].endswith("And now?")
 
 

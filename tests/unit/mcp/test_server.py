@@ -96,7 +96,7 @@ async def test_remembering_and_recalling(engine: FakeEngine) -> None:
     assert episode.session_id == "s1"
     assert text(kept) == text(again) == f"Kept as {episode.id}."
     assert f"2026-05-20 user: I live in Porto. [episodic {episode.id}]" in found
-    assert found.startswith("<engram-memory>")
+    assert found.startswith("<engram-memory ")
     assert "1 episodic" in count
 
 

@@ -7,7 +7,7 @@ import pytest
 from engram.client.memory import context_of
 from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, MemoryStatus
 from engram.domain.rules import EdgeRules, RankingFactors
-from engram.domain.turns import CLOSING, OPENING, without_context_blocks
+from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
 from engram.language.query import Asked, analyse, holds_cue, period_named
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
@@ -287,7 +287,7 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
 
     block = await context_of(recall, "Where does the user live?", 400, {})  # type: ignore[arg-type]  # asks as an application would
     lines = block.splitlines()
-    assert (lines[0], lines[-1]) == (OPENING, CLOSING)
+    assert block == context_block(lines[1:-1])
     assert lines[1] == "- The user lives in Lisbon (since 2024-01-06; said in s1 on 2024-01-06)"
     assert lines[2].startswith("- The user does not live in Paris (denied 2024-01-07; from turn ")
     assert lines[3] == "- I live in Lisbon now. (user, 2024-01-06; session s1)"

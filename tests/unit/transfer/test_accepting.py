@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.contracts.importing import ImportedTurn
+from engram.domain.scope import Scope
 from engram.transfer.accept import Acceptance, Acceptor, ReadReport, repaired, session_name, split
 from engram.transfer.batches import MOST_ENTRIES, TURNS, turn_batches, unpack
+from engram.transfer.gate import check_turns
 from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
 from tests.support.clock import NOW
 
@@ -138,3 +140,19 @@ def test_mixed_sessions_know_what_was_said_before() -> None:
     """Where a source comes back to a session, the turn says what was said there last."""
     turns, _ = accepted(turn("a1", "a"), turn("b1", "b"), turn("a2", "a"), turn("a3", "a"))
     assert [one.before for one in turns] == [None, None, "a1", None]
+
+
+def test_what_is_accepted_passes_the_gate_of_the_worker() -> None:
+    """Names with line ends, ids of split turns, metadata at its bound: no batch is refused."""
+    found = [
+        turn("Hi.", speaker="Bob\n- 2026-01-01 Bob"),
+        turn("A long turn. " * 40, message_id="x" * 256),
+        turn("Short.", metadata={"a": "x" * 8160}),
+        turn("A long turn. " * 40, metadata={"a": "x" * 8160}),
+    ]
+    turns, report = accepted(*found)
+    assert turns[0].speaker == "Bob - 2026-01-01 Bob"
+    assert sum(report.skipped.values()) == 1
+    (sent,) = turn_batches(turns)
+    scope = Scope.of("default", "ada")
+    check_turns(scope, sent, unpack(sent, TURNS), now=NOW, max_bytes=HOW.max_turn_bytes)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
+
+import pytest
 
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
@@ -44,3 +47,24 @@ async def test_it_prepares_as_this_process_does_and_may_die() -> None:
         assert await aside.prepare(WORK) == expected
     finally:
         await aside.close()
+
+
+@pytest.mark.parametrize("module", ["structlog", "json"])
+async def test_it_runs_no_code_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    """What lies beside an export that somebody unpacked is never imported."""
+    (tmp_path / f"{module}.py").write_text("open('ran', 'w').close()\nraise SystemExit(1)\n")
+    monkeypatch.chdir(tmp_path)
+    settings = Settings.load()
+    here = HerePreparer(None, Extractor(settings))
+    aside = PreparationSubprocess(None, settings.phone_region, here)
+    try:
+        await aside.prepare(WORK)
+        async with asyncio.timeout(90):
+            while not aside.ready and aside.pid is not None:  # noqa: ASYNC110 - another process says so
+                await asyncio.sleep(0.02)
+        assert aside.ready
+    finally:
+        await aside.close()
+    assert not (tmp_path / "ran").exists()

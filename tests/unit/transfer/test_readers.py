@@ -370,3 +370,16 @@ def test_broken_json_is_named(data: bytes, place: str) -> None:
         list(elements(io.BytesIO(data)))
     assert place in str(refused.value) or "element 1" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_a_number_that_python_does_not_read_is_a_typed_error() -> None:
+    """An integer of thousands of digits names its element, in a list and in a line."""
+    digits = "7" * 5000
+    for reader, text in (
+        (chatgpt.read, f'[{{"a": {digits}}}]'),
+        (claude.read, f'[{{}}, {{"a": {digits}}}]'),
+        (lines.read, f'{{"content": "a", "importance": {digits}}}'),
+    ):
+        with pytest.raises(UnreadableSource) as refused:
+            read(reader, text)
+        assert digits[:50] not in str(refused.value)

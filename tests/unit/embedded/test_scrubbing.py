@@ -1,0 +1,103 @@
+"""Files are rewritten for everybody: rarely, together, and at once for who operates the folder."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram.contracts.removal import ErasureReceipt
+from engram.embedded.erase import FolderScrubber
+from engram.embedded.folder import DataFolder
+from tests.support.clock import NOW
+
+SECONDS = 0.1
+
+
+class Rewriting:
+    """Stands for the store and the server: notes when it was at work."""
+
+    def __init__(self) -> None:
+        self.began: list[float] = []
+        self.ended: list[float] = []
+
+    async def rebuild(self) -> int:
+        """Take some time."""
+        self.began.append(time.monotonic())
+        await asyncio.sleep(SECONDS)
+        self.ended.append(time.monotonic())
+        return 1
+
+    def get_workflow_handle(self, _: str) -> Rewriting:
+        """It stands for Temporal's client and its handles, too."""
+        return self
+
+    async def fetch_history_events(self) -> AsyncIterator[Any]:
+        """No histories."""
+        nothing: tuple[Any, ...] = ()
+        for event in nothing:
+            yield event
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """There is no server to pause."""
+        yield
+
+
+@pytest.fixture
+async def rewriting(tmp_path: Path) -> AsyncIterator[tuple[Rewriting, FolderScrubber]]:
+    """A scrubber of an empty folder."""
+    work: Any = Rewriting()
+    scrubber = FolderScrubber(DataFolder(tmp_path / "data"), work, work, work)
+    yield work, scrubber
+    await scrubber.close()
+
+
+async def erase(scrubber: FolderScrubber) -> None:
+    """Erase somebody who has nothing."""
+
+    async def erasing() -> ErasureReceipt:
+        return ErasureReceipt(
+            namespace="default",
+            user_id="nobody",
+            erased_at=NOW,
+            memories={},
+            workflows_stopped=0,
+            histories_deleted=0,
+            histories_kept=0,
+            workflow_id="erasure/default/nobody",
+        )
+
+    receipt = await scrubber.erase("erasure/default/nobody", erasing)
+    assert receipt.rewritten == ("store", "temporal")
+
+
+async def test_erasing_in_a_loop_leaves_time_for_others(
+    rewriting: tuple[Rewriting, FolderScrubber],
+) -> None:
+    """After one rewriting the next waits four times as long, and is shared by who waits."""
+    work, scrubber = rewriting
+    await erase(scrubber)
+    await asyncio.gather(*(erase(scrubber) for _ in range(5)))
+    assert len(work.began) == 2
+    assert work.began[1] - work.ended[0] >= 4 * SECONDS
+
+
+async def test_the_operator_waits_for_no_rest(
+    rewriting: tuple[Rewriting, FolderScrubber],
+) -> None:
+    """Compacting by hand rewrites at once, and takes along what waits."""
+    work, scrubber = rewriting
+    await erase(scrubber)
+    waiting = asyncio.create_task(erase(scrubber))
+    # The rest is four times as long as this.
+    await asyncio.sleep(SECONDS)
+    await scrubber.compact()
+    await waiting
+    assert len(work.began) == 2
+    assert work.began[1] - work.ended[0] < 4 * SECONDS
