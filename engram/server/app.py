@@ -202,7 +202,7 @@ def _complete(operation: dict[str, Any], locked: bool) -> None:
 
 def _refusal(status: int, why: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "description": f"{HTTPStatus(status).phrase}. {why}",
+        "description": why,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     if status == HTTPStatus.TOO_MANY_REQUESTS:
