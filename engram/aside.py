@@ -76,6 +76,7 @@ class ProcessAside:
         self._starting = asyncio.Lock()
         self._calling = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
+        self._closed = False
 
     @property
     def pid(self) -> int | None:
@@ -92,7 +93,7 @@ class ProcessAside:
         Raises:
             CallFailed: the function raised.
             CallTookTooLong: it was ended.
-            EOFError: the process went away, for whatever reason.
+            EOFError: the process went away, for whatever reason, or this was closed.
             OSError: it could not be started.
         """
         if self._seconds is None:
@@ -113,6 +114,8 @@ class ProcessAside:
 
     async def _started(self) -> _Child:
         async with self._starting:
+            if self._closed:
+                raise EOFError
             if self._child is not None:
                 return self._child
             child = self._child = _Child(
@@ -124,6 +127,11 @@ class ProcessAside:
                 )
             )
             child.reading = asyncio.create_task(self._read(child))
+            if self._closed:
+                # While it was being started: nobody else knows of it.
+                self._kill(child)
+                await child.reading
+                raise EOFError
             # A loaded machine may take its time over starting: that counts for no call.
             await self._asked(child, self._load or _nothing, (), loading=True)
             return child
@@ -168,6 +176,10 @@ class ProcessAside:
         except (asyncio.IncompleteReadError, OSError, pickle.UnpicklingError):
             # It ended: whoever still waits hears of it.
             pass
+        except asyncio.CancelledError:
+            # The loop ends, and nobody could let the process go any more.
+            self._kill(child)
+            raise
         finally:
             if self._child is child:
                 self._child = None
@@ -176,7 +188,7 @@ class ProcessAside:
                 if not waiting.done():
                     waiting.set_exception(EOFError("the other process ended"))
             child.waiting.clear()
-            await child.process.wait()
+            await _gone(child.process)
 
     def _kill(self, child: _Child) -> None:
         if self._child is child:
@@ -193,6 +205,7 @@ class ProcessAside:
 
     async def close(self) -> None:
         """Let the process go, and wait until it went."""
+        self._closed = True
         if self._idle is not None:
             self._idle.cancel()
         self._let_go()
@@ -204,6 +217,15 @@ class ProcessAside:
                 except TimeoutError:
                     self._kill(child)
                     await child.reading
+
+
+async def _gone(process: asyncio.subprocess.Process) -> None:
+    """Wait until it ended, and until no pipe to it is open any more."""
+    if process.stdin is not None:
+        process.stdin.close()
+        with contextlib.suppress(ConnectionError):
+            await process.stdin.wait_closed()
+    await process.wait()
 
 
 def _answer(waiting: asyncio.Future[Any], found: Any, raised: str | None) -> None:

@@ -48,6 +48,7 @@ class PreparationSubprocess:
         self._loading: asyncio.Task[None] | None = None
         self._loaded: int | None = None
         self._failures = 0
+        self._closed = False
 
     @property
     def ready(self) -> bool:
@@ -85,6 +86,8 @@ class PreparationSubprocess:
         return unpacked(*await self._aside.call(_prepared, *self._made_with, tuple(work)))
 
     def _failed(self, error: Exception) -> None:
+        if self._closed:
+            return
         self._failures += 1
         _log.warning(
             "the process beside this one failed; going on in this one",
@@ -93,6 +96,7 @@ class PreparationSubprocess:
 
     async def close(self) -> None:
         """Let the process go, and wait until it went."""
+        self._closed = True
         await self._aside.close()
         if self._loading is not None:
             await self._loading

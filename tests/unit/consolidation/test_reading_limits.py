@@ -156,6 +156,7 @@ async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
     def fails(request: ExtractionRequest) -> None:
         raise KeyError(request.turns[0].content)
 
+    load()
     monkeypatch.setattr("engram.agents.rules_model.extract", fails)
     with pytest.raises(ModelRejected) as refused:
         await RulesModel().request(list(asked("secret")), None, OFFERED)
