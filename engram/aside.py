@@ -226,6 +226,8 @@ async def _gone(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ConnectionError):
             await process.stdin.wait_closed()
     await process.wait()
+    # Its transport takes note of that in the loop's next step.
+    await asyncio.sleep(0)
 
 
 def _answer(waiting: asyncio.Future[Any], found: Any, raised: str | None) -> None:
