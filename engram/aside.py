@@ -76,7 +76,7 @@ class ProcessAside:
         self._starting = asyncio.Lock()
         self._calling = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
-        self._closed = False
+        self._closed = asyncio.Event()
 
     @property
     def pid(self) -> int | None:
@@ -114,7 +114,7 @@ class ProcessAside:
 
     async def _started(self) -> _Child:
         async with self._starting:
-            if self._closed:
+            if self._closed.is_set():
                 raise EOFError
             if self._child is not None:
                 return self._child
@@ -127,7 +127,7 @@ class ProcessAside:
                 )
             )
             child.reading = asyncio.create_task(self._read(child))
-            if self._closed:
+            if self._closed.is_set():
                 # While it was being started: nobody else knows of it.
                 self._kill(child)
                 await child.reading
@@ -205,7 +205,7 @@ class ProcessAside:
 
     async def close(self) -> None:
         """Let the process go, and wait until it went."""
-        self._closed = True
+        self._closed.set()
         if self._idle is not None:
             self._idle.cancel()
         self._let_go()
