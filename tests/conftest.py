@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # There is none with -p no:cacheprovider.
     cache: pytest.Cache | None = getattr(config, "cache", None)
-    if cache is not None and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    if cache is not None and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
         kept = str(cache.mkdir("compiled"))
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
         sys.dont_write_bytecode = False
