@@ -40,7 +40,6 @@ from engram.aside import ProcessAside
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
-from engram.contracts import names
 from engram.digests.stage import Digests
 from engram.language.extractor import Extractor
 from engram.ports import Embedder, KeyStore, MaintenanceRepository
@@ -82,7 +81,7 @@ class _GuardedRunner(SandboxedWorkflowRunner):
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """See the base class."""
         made = super().create_instance(det)
-        return _Guarded(made) if det.info.workflow_type in _NAMES else made
+        return _Guarded(made) if det.defn.cls in WORKFLOWS else made
 
 
 class _Guarded(WorkflowInstance):
@@ -126,18 +125,6 @@ WORKFLOWS = (
     PromotionWorkflow,
     MaintenanceWorkflow,
     ImportWorkflow,
-)
-_NAMES = frozenset(
-    {
-        names.SESSION_WORKFLOW,
-        names.CONSOLIDATION_WORKFLOW,
-        names.ERASURE_WORKFLOW,
-        names.FORGETTING_WORKFLOW,
-        names.DECAY_WORKFLOW,
-        names.PROMOTION_WORKFLOW,
-        names.MAINTENANCE_WORKFLOW,
-        names.IMPORT_WORKFLOW,
-    }
 )
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
