@@ -220,10 +220,10 @@ def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[
             clause.text.partition(" but ")[0]
         ):
             continue
-        if _meets(pattern, clause.text, sentence, turn):
-            stated = _matched(pattern, reading, sentence)
-            if stated:
-                yield stated
+        stated = _matched(pattern, reading, sentence)
+        # Asked last: it may look through the whole turn, and most wordings do not fit anyway.
+        if stated and _meets(pattern, clause.text, sentence, turn):
+            yield stated
 
 
 def _meets(pattern: Pattern, clause: str, sentence: Sentence, turn: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -51,6 +52,7 @@ FOUND = {
     "fences of many lengths": pumped("", *(f"{'~' * n}a\n" for n in range(3, 100)), size=WHOLE),
     "combining marks": pumped("a", "\u0316\u0301", size=WHOLE),
     "a tilde for a promise": pumped("I promised to send ", "~", suffix=" pounds", size=WHOLE),
+    "a condition on each clause": pumped("search ", ":i a'a ", "<😀", suffix=" ago", size=WHOLE),
     "words in columns": pumped("", "total          ", suffix="x", size=WHOLE),
 }
 
@@ -107,10 +109,16 @@ def growth(one: Read, *, whole: bool, chance: random.Random, tries: int) -> list
         small, large = (
             collapsed(pumped(prefix, pump, size=size).text).text for size in (8 * KB, WHOLE)
         )
-        least = max(FLOOR, seconds(read, small, bar=FLOOR))
-        if (most := seconds(read, large, bar=TIMES * least)) > TIMES * least:
-            found.append(f"{one.name}: {prefix!r} + {pump!r}: {most:.2f} s (seed {SEED})")
+        # What truly grows too fast does so each time; one measurement in some thousands is off.
+        if all(over_times(read, small, large) for _ in range(3)):
+            found.append(f"{one.name}: {prefix!r} + {pump!r} (seed {SEED})")
     return found
+
+
+def over_times(read: Callable[[str], object], small: str, large: str) -> bool:
+    """Whether the large text takes more than the bar's times as long as the small one."""
+    most = TIMES * max(FLOOR, seconds(read, small, bar=FLOOR))
+    return seconds(read, large, bar=most) > most
 
 
 def test_patterns_grow_with_the_text() -> None:
