@@ -114,7 +114,7 @@ def _step(use: Callable[..., Awaitable[None]], *given: Any) -> Step:
 @pytest.mark.parametrize(
     "seconds",
     [
-        8,
+        3,
         pytest.param(60, marks=pytest.mark.slow),
     ],
 )

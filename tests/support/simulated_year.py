@@ -79,7 +79,7 @@ class Year:
         if talking:
             await self.recall(now)
         if number % 8 == 7:
-            await self.by_hand(now)
+            await self.by_hand(number, now)
         await self.environment.sleep(timedelta(days=7))
         now = await self.environment.get_current_time()
         report = await self.passes.decay(SCOPE)
@@ -132,10 +132,11 @@ class Year:
         for key in chosen:
             self.lives[key].recalled(now)
 
-    async def by_hand(self, now: datetime) -> None:
-        """The user confirms or protects a conclusion, wherever it is in its life."""
+    async def by_hand(self, number: int, now: datetime) -> None:
+        """The user confirms a conclusion, or protects one, wherever it is in its life."""
         known = [key for key, life in self.lives.items() if life.kind == "semantic"]
-        key, action = self.dice.choice(known), self.dice.choice((confirm, protect))
+        # In turn: dice could leave one of them out.
+        key, action = self.dice.choice(known), (confirm, protect)[number // 8 % 2]
 
         def change(memory: AnyMemory) -> AnyMemory:
             return action(memory, now, self.rules).memory
