@@ -15,6 +15,7 @@ from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
     ForgetPlan,
+    LookAgainInput,
     PlanForgettingInput,
     StoreRound,
     WorkflowRound,
@@ -105,6 +106,12 @@ class ForgettingActivitiesImpl(ForgettingActivities):
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
         return Message()
+
+    @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)
+    async def look_again(self, asked: LookAgainInput) -> ForgetPlan:
+        """What was written of the forgotten meanwhile."""
+        async with heartbeating():
+            return await self._forgetter.look_again(asked.scope, asked.plan)
 
     async def _let_session_forget(self, scope: Scope, plan: ForgetPlan) -> None:
         if plan.session_id is None or not plan.episodes:

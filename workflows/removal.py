@@ -21,6 +21,7 @@ from engram.contracts.removal import (
     ForgetInput,
     ForgetPlan,
     ForgetReceipt,
+    LookAgainInput,
     PlanForgettingInput,
 )
 from engram.domain.buffer import portions
@@ -84,6 +85,10 @@ class ErasureWorkflow:
 _LIMIT = timedelta(minutes=10)
 # What one activity composes again.
 _CHUNK = 200
+# Runs of before deleted once, whatever was written of the forgotten meanwhile.
+_LOOKS_AGAIN = "forgetting-looks-again"
+# What was noted as forgotten is not written again, so one look finds the last of it.
+_MOST_LOOKS = 20
 
 
 @workflow.defn(name=names.FORGETTING_WORKFLOW)
@@ -100,12 +105,9 @@ class ForgettingWorkflow:
             about,
             _LIMIT,
         )
-        await execute(
-            ForgettingActivities.apply_forgetting,
-            ApplyForgettingInput(scope=asked.scope, now=workflow.now(), plan=plan),
-            about,
-            _LIMIT,
-        )
+        await self._apply(asked, plan)
+        if workflow.patched(_LOOKS_AGAIN):
+            plan = await self._until_nothing_is_found(asked, plan)
         return ForgetReceipt(
             memory_id=asked.memory_id,
             forgotten={kind: len(ids) for kind, ids in plan.gone.items()},
@@ -113,6 +115,30 @@ class ForgettingWorkflow:
             recomposed=await self._compose(asked, plan),
             workflow_id=workflow.info().workflow_id,
         )
+
+    async def _apply(self, asked: ForgetInput, plan: ForgetPlan) -> None:
+        await execute(
+            ForgettingActivities.apply_forgetting,
+            ApplyForgettingInput(scope=asked.scope, now=workflow.now(), plan=plan),
+            f"forget {asked.memory_id}",
+            _LIMIT,
+        )
+
+    async def _until_nothing_is_found(self, asked: ForgetInput, plan: ForgetPlan) -> ForgetPlan:
+        """Look for what was written between looking and deleting; all that went in the end."""
+        for number in range(_MOST_LOOKS):
+            further = await execute(
+                ForgettingActivities.look_again,
+                LookAgainInput(scope=asked.scope, plan=plan),
+                f"look again for {asked.memory_id}",
+                _LIMIT,
+            )
+            if not further.ids:
+                break
+            workflow.logger.info("%d written meanwhile; round %d", len(further.ids), number + 1)
+            await self._apply(asked, further)
+            plan = plan.plus(further)
+        return plan
 
     async def _compose(self, asked: ForgetInput, plan: ForgetPlan) -> int:
         """Profiles, topics and boxes that named what is gone, from what is left."""

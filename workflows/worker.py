@@ -131,6 +131,7 @@ async def running_workers(
                     erasing.erase_memories,
                     forgetting.plan_forgetting,
                     forgetting.apply_forgetting,
+                    forgetting.look_again,
                     importing.store_batch,
                 ],
                 workflow_runner=sandbox_runner(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import structlog
+
 from engram.consolidation.findings import FindingsStore
 from engram.contracts.session import (
     AcceptedTurn,
@@ -13,12 +15,15 @@ from engram.contracts.session import (
     StoredTurn,
     StoreTurnsInput,
 )
+from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, MemoryType, Provenance
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, StorageUnavailable
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.updates import episodes_by_id
+
+_log = structlog.get_logger(__name__)
 
 # --- what was said just before a turn: a turn is found by those words too, not only by its own
 
@@ -116,11 +121,13 @@ class TurnStore:
         proposed = self._propose(request)
         stored, errors = await self._look_up(request, proposed)
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
-        await self._insert_missing(request, [episode for _, episode in accepted], stored)
+        forgotten = await self._insert_missing(
+            request, [episode for _, episode in accepted], stored
+        )
         stored, late = await self._look_up(request, accepted)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
-        receipts = await self._derive(request, accepted, stored)
+        receipts = await self._derive(request, accepted, stored, forgotten)
         return tuple(
             CallOutcome(error=errors[index].as_dict())
             if index in errors
@@ -180,41 +187,53 @@ class TurnStore:
 
     async def _insert_missing(
         self, request: StoreTurnsInput, together: Sequence[Episode], stored: Mapping[str, Episode]
-    ) -> None:
+    ) -> frozenset[str]:
+        """Store those that are not there; the ids of those that were forgotten."""
         episodes = list({one.id: one for one in together if one.id not in stored}.values())
         if not episodes:
-            return
+            return frozenset()
         before = await turns_before(self._repository, request.scope, episodes, together)
         vectors = await self._embedder.embed_documents([e.indexed_text for e in episodes], before)
-        await self._repository.insert(
+        forgotten = await self._repository.insert(
             request.scope,
             [NewMemory(episode, vector) for episode, vector in zip(episodes, vectors, strict=True)],
+            epoch=request.epoch,
         )
+        if forgotten:
+            _log.info("turns that were forgotten came again", turns=len(forgotten))
+        return forgotten
 
     async def _derive(
         self,
         request: StoreTurnsInput,
         accepted: Sequence[_Proposed],
         stored: Mapping[str, Episode],
+        forgotten: frozenset[str],
     ) -> list[tuple[int, StoredTurn]]:
         """Store what the turns state; the receipts, each with its call."""
-        if any(proposed.id not in stored for _, proposed in accepted):
+        if any(p.id not in stored and p.id not in forgotten for _, p in accepted):
             raise StorageUnavailable(
                 "The store took an episode and does not show it yet.",
                 hint="Nothing was acknowledged to the caller; it is tried again.",
             )
         # Derived from what is stored, not from what was sent: a turn sent
         # again without a timestamp must give its first receipt.
-        kept = [stored[proposed.id] for _, proposed in accepted]
+        there = [(call, episode) for call, episode in accepted if episode.id in stored]
+        kept = [stored[proposed.id] for _, proposed in there]
         extracted = [
             self._extractor.extract(one.content, one.role, one.speaker, one.timestamp)
             for one in kept
         ]
-        deriving = [n for n, (call, _) in enumerate(accepted) if request.calls[call].extract_facts]
+        deriving = [n for n, (call, _) in enumerate(there) if request.calls[call].extract_facts]
         ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
         found = dict(zip(deriving, ids, strict=True))
         receipts: list[tuple[int, StoredTurn]] = []
-        for n, (call, proposed) in enumerate(accepted):
+        number = iter(range(len(there)))
+        for call, proposed in accepted:
+            if proposed.id not in stored:
+                receipts.append((call, _of_forgotten(proposed)))
+                continue
+            n = next(number)
             fact_ids, negation_ids = found.get(n, ((), ()))
             receipt = StoredTurn(
                 episode_id=kept[n].id,
@@ -227,6 +246,17 @@ class TurnStore:
             )
             receipts.append((call, receipt))
         return receipts
+
+
+def _of_forgotten(episode: Episode) -> StoredTurn:
+    return StoredTurn(
+        episode_id=episode.id,
+        message_id=episode.message_id,
+        signal=Signal.NONE,
+        new=False,
+        timestamp=episode.timestamp,
+        forgotten=True,
+    )
 
 
 def _conflict(episode: Episode) -> ConflictingMessage:

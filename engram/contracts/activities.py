@@ -40,6 +40,7 @@ from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
     ForgetPlan,
+    LookAgainInput,
     PlanForgettingInput,
     StoreRound,
     WorkflowRound,
@@ -173,6 +174,11 @@ class ForgettingActivities:
     @activity.defn(name=names.APPLY_FORGETTING_ACTIVITY)
     async def apply_forgetting(self, asked: ApplyForgettingInput) -> Message:
         """Let the session forget as well, mend what stays, delete what goes."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)
+    async def look_again(self, asked: LookAgainInput) -> ForgetPlan:
+        """Return what was written of the forgotten meanwhile."""
         raise NotImplementedError
 
 

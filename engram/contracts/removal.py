@@ -140,6 +140,10 @@ class ForgetPlan(Message):
         boxed: Turns whose boxes are made again.
         ended: Sessions whose last box is among them: they get no further turn.
         session_id: The conversation of a forgotten turn.
+        buried: What is not to be written again once it is deleted.
+        drawn: By the id of a conclusion among them: turns that say other things as well,
+            from which it is not to be drawn again.
+        again: Whether it was found by looking again, when the forgotten turns were gone.
     """
 
     memory_id: str
@@ -152,6 +156,21 @@ class ForgetPlan(Message):
     boxed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     session_id: str | None = None
+    buried: tuple[str, ...] = ()
+    drawn: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    again: bool = False
+
+    def plus(self, other: ForgetPlan) -> ForgetPlan:
+        """Both together, of one memory that is forgotten."""
+        kinds = sorted({*self.gone, *other.gone})
+        gone = {kind: (*self.gone.get(kind, ()), *other.gone.get(kind, ())) for kind in kinds}
+        rest = {
+            name: tuple(sorted({*getattr(self, name), *getattr(other, name)}))
+            for name in ("composed", "boxed", "ended")
+        }
+        return self.model_copy(
+            update={"gone": {kind: tuple(dict.fromkeys(ids)) for kind, ids in gone.items()}, **rest}
+        )
 
     @property
     def ids(self) -> frozenset[str]:
@@ -167,6 +186,12 @@ class PlanForgettingInput(ScopedMessage):
 
 class ApplyForgettingInput(TimedMessage):
     """Input of the activity that deletes, and mends what stays."""
+
+    plan: ForgetPlan
+
+
+class LookAgainInput(ScopedMessage):
+    """Input of the activity that looks for what was written of the forgotten meanwhile."""
 
     plan: ForgetPlan
 

@@ -34,13 +34,23 @@ class EncodeCall(Message):
 
 
 class EncodeRequest(Message):
-    """One update of a session: the calls that were waiting, in order."""
+    """One update of a session: the calls that were waiting, in order.
+
+    Attributes:
+        epoch: The user's when the callers handed over; see
+            :meth:`engram.ports.MemoryRepository.epoch`.
+    """
 
     calls: tuple[EncodeCall, ...] = Field(min_length=1)
+    epoch: int | None = None
 
 
 class StoredTurn(Message):
-    """The receipt of one turn. Storing it again gives the same."""
+    """The receipt of one turn. Storing it again gives the same.
+
+    Attributes:
+        forgotten: Whether the user had this very turn forgotten: it is not stored again.
+    """
 
     episode_id: str
     message_id: str
@@ -49,6 +59,7 @@ class StoredTurn(Message):
     negation_ids: tuple[str, ...] = ()
     new: bool = True
     timestamp: datetime
+    forgotten: bool = False
 
 
 class CallOutcome(Message):
@@ -73,6 +84,7 @@ class StoreTurnsInput(TimedMessage):
     first_sequence: int
     workflow_id: str
     run_id: str
+    epoch: int | None = None
 
 
 class StoreTurnsOutput(Message):
