@@ -626,21 +626,42 @@ class Scrubber(Protocol):
     """Sees to it that what was erased leaves the files too, where they are Engram's own."""
 
     async def erase(
-        self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
+        self,
+        workflow_id: str,
+        erasing: Callable[[], Awaitable[ErasureReceipt]],
+        erased: Callable[[], Awaitable[ErasureReceipt | None]],
     ) -> ErasureReceipt:
-        """Erase by a workflow, then scrub the files.
+        """Erase by a workflow; behind its receipt, scrub the files.
 
         Goes on if the caller does not wait, and after a crash at the next start.
 
         Args:
             workflow_id: Of the workflow that erases.
             erasing: Starts it or finds it, and waits for it.
+            erased: Waits for what goes on behind it.
 
         Returns:
-            Its receipt, with what was scrubbed.
+            Its receipt.
 
         Raises:
             TemporalUnavailable: the workflow cannot be asked; it goes on, and so may the caller.
+        """
+        ...
+
+    async def erased(
+        self, workflow_id: str, erased: Callable[[], Awaitable[ErasureReceipt | None]]
+    ) -> ErasureReceipt | None:
+        """Wait until histories are deleted and files scrubbed behind an erasure.
+
+        Args:
+            workflow_id: Of the workflow that erased.
+            erased: Waits for what goes on behind it.
+
+        Returns:
+            The receipt, with what was scrubbed; None if there was no erasure.
+
+        Raises:
+            TemporalUnavailable: the workflow cannot be asked; it goes on.
         """
         ...
 

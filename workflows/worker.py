@@ -36,7 +36,11 @@ from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
 from engram.workflows.importing import ImportWorkflow
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
-from engram.workflows.removal import ErasureWorkflow, ForgettingWorkflow
+from engram.workflows.removal import (
+    ErasureWorkflow,
+    ForgettingWorkflow,
+    HistoryErasureWorkflow,
+)
 from engram.workflows.session import SessionWorkflow
 
 # --- the one sandbox that workers, tests and replays run workflows in
@@ -62,12 +66,16 @@ WORKFLOWS = (
     SessionWorkflow,
     ConsolidationWorkflow,
     ErasureWorkflow,
+    HistoryErasureWorkflow,
     ForgettingWorkflow,
     DecayWorkflow,
     PromotionWorkflow,
     MaintenanceWorkflow,
     ImportWorkflow,
 )
+# As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
+# and they as late that their workflow was terminated.
+_HEARTBEATS = timedelta(seconds=4)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -93,7 +101,7 @@ async def running_workers(
         TurnStore(repository, embedder, Extractor(settings), new_write_id),
         WorkflowGateway(client, settings).request_consolidation,
     )
-    erasing = ErasureActivitiesImpl(client, repository)
+    erasing = ErasureActivitiesImpl(client, repository, new_write_id)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
     storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
@@ -128,6 +136,7 @@ async def running_workers(
                     living.promote_session,
                     living.find_due_users,
                     erasing.erase_workflows,
+                    erasing.raise_fence,
                     erasing.erase_memories,
                     forgetting.plan_forgetting,
                     forgetting.apply_forgetting,
@@ -137,6 +146,7 @@ async def running_workers(
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor()],
                 graceful_shutdown_timeout=_GRACE,
+                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         model_worker = await stack.enter_async_context(
@@ -147,6 +157,7 @@ async def running_workers(
                 interceptors=[TypedErrorInterceptor()],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
                 graceful_shutdown_timeout=_GRACE,
+                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         yield store_worker, model_worker

@@ -39,6 +39,7 @@ from engram.contracts.messages import Message
 from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
+    FenceOutput,
     ForgetPlan,
     LookAgainInput,
     PlanForgettingInput,
@@ -155,6 +156,11 @@ class ErasureActivities:
     @activity.defn(name=names.ERASE_WORKFLOWS_ACTIVITY)
     async def erase_workflows(self, asked: ErasureInput) -> WorkflowRound:
         """Terminate what runs for the user, and delete the histories of what ran."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
+    async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
+        """Let nothing be written any more that began before now, and count what is there."""
         raise NotImplementedError
 
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)

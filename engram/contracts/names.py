@@ -12,6 +12,7 @@ from engram.domain.scope import Scope
 SESSION_WORKFLOW: Final = "engram.session"
 CONSOLIDATION_WORKFLOW: Final = "engram.consolidation"
 ERASURE_WORKFLOW: Final = "engram.erasure"
+HISTORY_ERASURE_WORKFLOW: Final = "engram.history_erasure"
 FORGETTING_WORKFLOW: Final = "engram.forgetting"
 DECAY_WORKFLOW: Final = "engram.decay"
 PROMOTION_WORKFLOW: Final = "engram.promotion"
@@ -47,6 +48,7 @@ DIGEST_KNOWLEDGE_ACTIVITY: Final = "engram.digest_knowledge"
 DIGEST_SESSIONS_ACTIVITY: Final = "engram.digest_sessions"
 LEARN_GUIDELINES_ACTIVITY: Final = "engram.learn_guidelines"
 ERASE_WORKFLOWS_ACTIVITY: Final = "engram.erase_workflows"
+RAISE_FENCE_ACTIVITY: Final = "engram.raise_fence"
 ERASE_MEMORIES_ACTIVITY: Final = "engram.erase_memories"
 PLAN_FORGETTING_ACTIVITY: Final = "engram.plan_forgetting"
 APPLY_FORGETTING_ACTIVITY: Final = "engram.apply_forgetting"
@@ -78,6 +80,11 @@ def forgetting_workflow_id(scope: Scope, memory_id: str) -> str:
 def erasure_workflow_id(scope: Scope) -> str:
     """One running erasure per user."""
     return f"erasure/{scope.tenant}"
+
+
+def history_erasure_workflow_id(erasure: str) -> str:
+    """What deletes histories behind an erasure, by the id of that."""
+    return f"history-{erasure}"
 
 
 def consolidation_workflow_id(scope: Scope, variant: str = "") -> str:

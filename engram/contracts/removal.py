@@ -20,9 +20,27 @@ class ErasureInput(ScopedMessage):
 
     Attributes:
         store_timeout: For one round over the store or the workflows.
+        before: Runs that began later are left alone; None: none is.
+        most_runs: As many histories are deleted in one round.
+        only_running: Whether runs that have ended are left to a later round.
     """
 
     store_timeout: timedelta
+    before: datetime | None = None
+    most_runs: int = 1000
+    only_running: bool = False
+
+
+class FenceOutput(Message):
+    """What the user had when the fence stood.
+
+    Attributes:
+        epoch: The user's from now on; nothing that began before it is written any more.
+        memories: How many memories are to be deleted, by type.
+    """
+
+    epoch: int
+    memories: Mapping[str, int] = Field(default_factory=dict)
 
 
 class WorkflowRound(Message):
@@ -41,8 +59,16 @@ class WorkflowRound(Message):
 
     @property
     def quiet(self) -> bool:
-        """Whether there was nothing left to do."""
+        """Whether there was nothing left to do; histories may be kept all the same."""
         return not self.stopped and not self.deleted
+
+    def plus(self, other: WorkflowRound) -> WorkflowRound:
+        """Both together; what was deleted twice counts once."""
+        return WorkflowRound(
+            stopped=self.stopped + other.stopped,
+            deleted=tuple(dict.fromkeys((*self.deleted, *other.deleted))),
+            kept=self.kept + other.kept,
+        )
 
 
 class StoreRound(Message):
@@ -58,9 +84,11 @@ class ErasureReceipt(Message):
     Attributes:
         namespace: Of the user.
         user_id: Whose memory it was.
-        complete: Whether everything was gone at the end. False when something was
-            written for the user all the while: erase again once that has stopped.
-        erased_at: When it ended.
+        complete: Whether everything was gone: of a receipt that is not ``scrubbed``, every
+            memory; of one that is, every history and every byte in the files as well.
+        scrubbed: Whether histories and files were gone through, too. ``erased`` waits for
+            the receipt of that.
+        erased_at: When the last memory was gone.
         memories: Deleted memories by type.
         workflows_stopped: Running workflows that were terminated.
         histories_deleted: Workflow histories that were deleted.
@@ -83,6 +111,25 @@ class ErasureReceipt(Message):
     workflow_id: str
     rewritten: tuple[str, ...] = ()
     may_remain: tuple[str, ...] = ()
+    scrubbed: bool = False
+
+
+class HistoryErasureInput(ScopedMessage):
+    """All that the workflow behind an erasure knows; carried whole over continue-as-new.
+
+    Attributes:
+        receipt: Of the erasure, with what was counted so far.
+        fenced_at: Runs that began later belong to what the user has since.
+        store_timeout: For one round over the workflows.
+        recent: Runs whose deletion was asked for last; the service lists them for a while.
+        quiet: Rounds in a row that found nothing to do.
+    """
+
+    receipt: ErasureReceipt
+    fenced_at: datetime
+    store_timeout: timedelta
+    recent: tuple[str, ...] = ()
+    quiet: int = 0
 
 
 class CompactReceipt(Message):
@@ -99,6 +146,17 @@ class CompactReceipt(Message):
     rewritten: tuple[str, ...] = ()
     may_remain: tuple[str, ...] = ()
 
+
+BEING_SCRUBBED: Final = (
+    "Temporal's histories of the user, and the files of a data folder, hold words until they "
+    "are deleted and rewritten, which goes on: `erased` waits for it.",
+)
+"""What is still there when the last memory is gone."""
+
+HISTORIES_KEPT: Final = (
+    "Temporal did not let {count} histories be deleted: it keeps them until its retention ends."
+)
+"""What is to be said of histories that stay."""
 
 SERVERS_MAY_KEEP: Final = (
     "Qdrant keeps deleted points in its log and segments until it optimises them, "
