@@ -167,7 +167,8 @@ SERVERS_MAY_KEEP: Final = (
 """What erasing cannot reach on servers."""
 
 FOLDER_MAY_KEEP: Final = (
-    "The record of the erasing workflow names the user, until its retention ends.",
+    "The records of the erasing workflows and of passes over all users name the user, until "
+    "their retention ends; API keys that are bound to the user, until they are revoked.",
     "Backups and snapshots that were made before, and blocks of the disk that were freed "
     "and not used again.",
 )

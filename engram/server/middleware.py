@@ -41,6 +41,7 @@ from engram.errors import (
     SessionBusy,
     TooManyRequests,
     UnknownFailure,
+    UserErased,
 )
 from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
@@ -246,6 +247,7 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (NoSuchAddress, 404),
     (ConflictingMessage, 409),
     (ImportOutOfStep, 409),
+    (UserErased, 409),
     (HostRefused, 421),
     (SessionBusy, 429),
     (TooManyRequests, 429),
