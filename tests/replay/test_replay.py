@@ -67,9 +67,6 @@ def test_every_workflow_has_histories() -> None:
     assert recorded == {
         names.SESSION_WORKFLOW,
         names.CONSOLIDATION_WORKFLOW,
-        names.FORGETTING_WORKFLOW,
-        names.ERASURE_WORKFLOW,
-        names.HISTORY_ERASURE_WORKFLOW,
         names.DECAY_WORKFLOW,
         names.PROMOTION_WORKFLOW,
         names.MAINTENANCE_WORKFLOW,
