@@ -52,7 +52,11 @@ from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
 from engram.workflows.importing import ImportWorkflow
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
-from engram.workflows.removal import ErasureWorkflow, ForgettingWorkflow
+from engram.workflows.removal import (
+    ErasureWorkflow,
+    ForgettingWorkflow,
+    HistoryErasureWorkflow,
+)
 from engram.workflows.session import SessionWorkflow
 
 # --- the one sandbox that workers, tests and replays run workflows in
@@ -121,6 +125,7 @@ WORKFLOWS = (
     SessionWorkflow,
     ConsolidationWorkflow,
     ErasureWorkflow,
+    HistoryErasureWorkflow,
     ForgettingWorkflow,
     DecayWorkflow,
     PromotionWorkflow,
@@ -132,6 +137,7 @@ _NAMES = frozenset(
         names.SESSION_WORKFLOW,
         names.CONSOLIDATION_WORKFLOW,
         names.ERASURE_WORKFLOW,
+        names.HISTORY_ERASURE_WORKFLOW,
         names.FORGETTING_WORKFLOW,
         names.DECAY_WORKFLOW,
         names.PROMOTION_WORKFLOW,
@@ -139,6 +145,9 @@ _NAMES = frozenset(
         names.IMPORT_WORKFLOW,
     }
 )
+# As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
+# and they as late that their workflow was terminated.
+_HEARTBEATS = timedelta(seconds=4)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -174,7 +183,7 @@ async def running_workers(
         ),
         WorkflowGateway(client, settings).request_consolidation,
     )
-    erasing = ErasureActivitiesImpl(client, repository, keys)
+    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
     storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
@@ -210,15 +219,18 @@ async def running_workers(
                     living.promote_session,
                     living.find_due_users,
                     erasing.erase_workflows,
+                    erasing.raise_fence,
                     erasing.erase_memories,
                     forgetting.plan_forgetting,
                     forgetting.apply_forgetting,
+                    forgetting.look_again,
                     importing.store_batch,
                 ],
                 workflow_runner=sandbox_runner(),
                 interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
                 graceful_shutdown_timeout=_GRACE,
                 deployment_config=_deployment(),
+                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         model_worker = await stack.enter_async_context(
@@ -230,6 +242,7 @@ async def running_workers(
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
                 graceful_shutdown_timeout=_GRACE,
                 deployment_config=_deployment(),
+                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         yield store_worker, model_worker

@@ -76,8 +76,13 @@ def erase(options: MemoryOptions, yes: Yes = False) -> None:
     """
     if not yes:
         typer.confirm(f"Erase everything of {options.user} for good?", abort=True, err=True)
+
+    async def erasing(memory: MemoryStore) -> ErasureReceipt:
+        receipt = await memory.erase()
+        return await memory.erased() or receipt
+
     receipt = options.answer(
-        lambda memory: memory.erase(),
+        erasing,
         _print_erased,
         doing="Erasing; a server takes its time to delete histories",
     )

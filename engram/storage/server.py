@@ -17,7 +17,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
-from engram.ports import SparseVector, Stamp, StoreInfo, unstamped
+from engram.ports import SparseVector, Stamp, StoreInfo, TextVectors, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, EngineRepository, found_values
 from engram.storage.filters import Range, Translator
@@ -188,6 +188,12 @@ class ServerDialect:
     def negation(self, inner: models.Filter) -> models.Filter:
         """This does not hold."""
         return models.Filter(must_not=[inner])
+
+
+def _vector(vectors: TextVectors | None) -> dict[str, Any]:
+    if vectors is None:
+        return {}
+    return {DENSE: list(vectors.dense), SPARSE: _sparse(vectors.sparse)}
 
 
 def _one(condition: Any) -> models.Filter:
@@ -477,7 +483,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         prepared = [
             models.PointStruct(
                 id=point.memory_id,
-                vector={DENSE: list(point.vectors.dense), SPARSE: _sparse(point.vectors.sparse)},
+                vector=_vector(point.vectors),
                 payload=point.payload,
             )
             for point in points

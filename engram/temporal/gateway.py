@@ -209,6 +209,23 @@ class WorkflowGateway:
             summary=f"erase {scope.tenant}",
         )
 
+    async def erased(self, scope: Scope) -> ErasureReceipt | None:
+        """Wait until histories are deleted behind the last erasure; None if there was none."""
+        workflow_id = names.history_erasure_workflow_id(self.erasure_id(scope))
+        handle = self._client.get_workflow_handle(workflow_id, result_type=ErasureReceipt)
+
+        async def attempt() -> ErasureReceipt | None:
+            try:
+                receipt: ErasureReceipt = await handle.result()
+            except RPCError as error:
+                gone = error.status is RPCStatusCode.NOT_FOUND
+                if gone and not isinstance(typed(error), TemporalNotSetUp):
+                    return None
+                raise
+            return receipt
+
+        return await retry_until_answered(attempt, workflow_id, None)
+
     async def _run_or_join(
         self,
         workflow: str,
@@ -374,10 +391,32 @@ async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
 
 async def erased_runs(client: Client, workflow_id: str) -> set[str]:
     """Runs whose deletion the last erasure under this id asked for; empty if there was none."""
+    behind = names.history_erasure_workflow_id(workflow_id)
+    return await _deleted_by(client, workflow_id) | await _deleted_by(client, behind)
+
+
+async def _deleted_by(client: Client, workflow_id: str) -> set[str]:
+    found: set[str] = set()
+    run_id: str | None = None
+    while True:
+        deleted, before = await _deleted_in(client, workflow_id, run_id)
+        found |= deleted
+        if not before:
+            return found
+        run_id = before
+
+
+async def _deleted_in(client: Client, workflow_id: str, run_id: str | None) -> tuple[set[str], str]:
+    """What one run deleted, and the run that it continues, if it does."""
     found: set[str] = set()
     rounds: set[int] = set()
+    before = ""
     try:
-        async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+        handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+        async for event in handle.fetch_history_events():
+            before = before or (
+                event.workflow_execution_started_event_attributes.continued_execution_run_id
+            )
             scheduled = event.activity_task_scheduled_event_attributes
             if scheduled.activity_type.name == names.ERASE_WORKFLOWS_ACTIVITY:
                 rounds.add(event.event_id)
@@ -387,7 +426,7 @@ async def erased_runs(client: Client, workflow_id: str) -> set[str]:
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-    return found
+    return found, before
 
 
 async def _round(client: Client, workflow_id: str, result: Payloads) -> WorkflowRound:

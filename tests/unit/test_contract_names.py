@@ -13,6 +13,7 @@ def test_names_never_change() -> None:
         "SESSION_WORKFLOW": "engram.session",
         "CONSOLIDATION_WORKFLOW": "engram.consolidation",
         "ERASURE_WORKFLOW": "engram.erasure",
+        "HISTORY_ERASURE_WORKFLOW": "engram.history_erasure",
         "FORGETTING_WORKFLOW": "engram.forgetting",
         "DECAY_WORKFLOW": "engram.decay",
         "PROMOTION_WORKFLOW": "engram.promotion",
@@ -45,10 +46,12 @@ def test_names_never_change() -> None:
         "DIGEST_KNOWLEDGE_ACTIVITY": "engram.digest_knowledge",
         "DIGEST_SESSIONS_ACTIVITY": "engram.digest_sessions",
         "LEARN_GUIDELINES_ACTIVITY": "engram.learn_guidelines",
+        "RAISE_FENCE_ACTIVITY": "engram.raise_fence",
         "ERASE_WORKFLOWS_ACTIVITY": "engram.erase_workflows",
         "ERASE_MEMORIES_ACTIVITY": "engram.erase_memories",
         "PLAN_FORGETTING_ACTIVITY": "engram.plan_forgetting",
         "APPLY_FORGETTING_ACTIVITY": "engram.apply_forgetting",
+        "LOOK_AGAIN_ACTIVITY": "engram.look_for_forgotten",
         "REVIEW_ACTIVITY": "engram.review_due_memories",
         "PROMOTE_ACTIVITY": "engram.promote_memories",
         "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
@@ -69,6 +72,8 @@ def test_workflow_ids_never_change() -> None:
     assert names.session_workflow_id(scope, "s1") == "session/default/ada/s1"
     assert names.forgetting_workflow_id(scope, "m1") == "forgetting/default/ada/m1"
     assert names.erasure_workflow_id(scope) == "erasure/default/ada"
+    behind = names.history_erasure_workflow_id("erasure/default/ada")
+    assert behind == "history-erasure/default/ada"
     assert names.consolidation_workflow_id(scope) == "consolidation/default/ada"
     assert names.consolidation_workflow_id(scope, "-test") == "consolidation-test/default/ada"
     assert names.decay_workflow_id(scope) == "decay/default/ada"
