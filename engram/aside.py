@@ -112,9 +112,13 @@ class ProcessAside:
                 self._kill(child)
                 raise
 
+    def _is_closed(self) -> bool:
+        """Asked anew each time: another task may close this while one waits."""
+        return self._closed
+
     async def _started(self) -> _Child:
         async with self._starting:
-            if self._closed:
+            if self._is_closed():
                 raise EOFError
             if self._child is not None:
                 return self._child
@@ -127,7 +131,7 @@ class ProcessAside:
                 )
             )
             child.reading = asyncio.create_task(self._read(child))
-            if self._closed:
+            if self._is_closed():
                 # While it was being started: nobody else knows of it.
                 self._kill(child)
                 await child.reading

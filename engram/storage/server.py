@@ -363,6 +363,8 @@ def _size(payload: Payload) -> int:
 
 
 def _size_with_vectors(point: NewPoint) -> int:
+    if point.vectors is None:
+        return _size(point.payload)
     dense, sparse = point.vectors.dense, point.vectors.sparse.indices
     return _size(point.payload) + _NUMBER * (len(dense) + 2 * len(sparse))
 

@@ -32,7 +32,7 @@ async def test_what_rests_on_a_buried_turn_is_refused(repository: MaintenanceRep
     """Conclusions, habits and facts that name it among others are not stored either."""
     memories = one_of_each(ADA)
     derived = [m for m in memories if m.type is not MemoryType.EPISODIC]
-    gone = derived[0].source_episode_ids[0]  # type: ignore[union-attr]  # these are derived
+    gone = derived[0].source_episode_ids[0]
     await repository.bury(ADA, {gone}, drawn={}, key=KEY)
     assert await repository.insert(ADA, [new(m) for m in derived]) == {m.id for m in derived}
 

@@ -61,6 +61,8 @@ async def rewriting(tmp_path: Path) -> AsyncIterator[tuple[Rewriting, FolderScru
 async def erase(scrubber: FolderScrubber) -> None:
     """Erase somebody who has nothing."""
 
+    workflow_id = "erasure/default/nobody"
+
     async def erasing() -> ErasureReceipt:
         return ErasureReceipt(
             namespace="default",
@@ -70,10 +72,12 @@ async def erase(scrubber: FolderScrubber) -> None:
             workflows_stopped=0,
             histories_deleted=0,
             histories_kept=0,
-            workflow_id="erasure/default/nobody",
+            workflow_id=workflow_id,
         )
 
-    receipt = await scrubber.erase("erasure/default/nobody", erasing)
+    await scrubber.erase(workflow_id, erasing, erasing)
+    receipt = await scrubber.erased(workflow_id, erasing)
+    assert receipt is not None
     assert receipt.rewritten == ("store", "temporal")
 
 

@@ -77,13 +77,12 @@ class Story:
         """Store a batch of an import."""
         embedder = make_embedder("wordllama")
         preparer = HerePreparer(embedder, Extractor(self.memory.settings))
-        stores = {
+        bound = self.memory.settings.max_turn_bytes
+        stores: dict[ImportKind, TurnImporter | MemoryRestorer] = {
             ImportKind.TURNS: TurnImporter(
-                self.repository, embedder, preparer, new_write_id, self.memory.settings.max_turn_bytes
+                self.repository, embedder, preparer, new_write_id, bound
             ),
-            ImportKind.MEMORIES: MemoryRestorer(
-                self.repository, embedder, new_write_id, self.memory.settings.max_turn_bytes
-            ),
+            ImportKind.MEMORIES: MemoryRestorer(self.repository, embedder, new_write_id, bound),
         }
         packed = pack([one.model_dump_json() for one in entries])
         return await stores[kind].store(
