@@ -33,8 +33,8 @@ MADE_FROM: Final = frozenset(
     {LinkKind.BELONGS_TO, LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO}
 )
 """Links to what a memory is made of: a summary of its members, a habit of what became it."""
-# No namespace begins like this, so no scope of a user is confined to these points, or meets them.
-_ASIDE: Final = "!"
+ASIDE: Final = "!"
+"""The namespace of marks and records: no user's, so that no scope of one is confined to them."""
 _ID: Final = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
 # An erasure is only ever repeated within the hours of its retries.
 _OPERATIONS_KEPT: Final = 8
@@ -82,6 +82,7 @@ class Ledger:
         return {
             "id": ledger_id(scope),
             TENANT: aside(scope).tenant,
+            "namespace": ASIDE,
             "epoch": self.epoch,
             "key": self.key,
             "revision": self.revision,
@@ -124,7 +125,7 @@ class Ledger:
 
 def aside(scope: Scope) -> Scope:
     """Where the record and the marks of a user are kept; it does not say whose they are."""
-    return Scope(namespace=_ASIDE, user_id=ledger_id(scope))
+    return Scope(namespace=ASIDE, user_id=ledger_id(scope))
 
 
 def ledger_id(scope: Scope) -> str:
@@ -134,7 +135,7 @@ def ledger_id(scope: Scope) -> str:
 
 def mark_payload(scope: Scope, mark: str) -> dict[str, Any]:
     """The point that is a mark."""
-    return {"id": mark, TENANT: aside(scope).tenant}
+    return {"id": mark, TENANT: aside(scope).tenant, "namespace": ASIDE}
 
 
 def burials(

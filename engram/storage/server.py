@@ -628,6 +628,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         with server_errors("listing values"):
             answer = await self._client.facet(name, field, limit=MOST_VALUES)
             points = (await self._client.get_collection(name)).points_count or 0
+        points -= await self._count(memory_type, self._filters.aside())
         return found_values({str(hit.value): hit.count for hit in answer.hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: models.Filter) -> None:

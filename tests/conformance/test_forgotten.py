@@ -9,7 +9,7 @@ import pytest
 from engram.domain.identity import episode_id
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.errors import UserErased
-from engram.ports import MaintenanceRepository
+from engram.ports import Equals, MaintenanceRepository, Missing, Not
 from engram.storage.base import EngineRepository
 from engram.storage.points import NewPoint
 from tests.support.engines import ADA, BOB, new, one_of_each
@@ -116,3 +116,22 @@ async def test_a_turn_forgotten_while_it_is_inserted_is_taken_back(
     monkeypatch.setattr(repository, "_insert", late)
     assert await repository.insert(ADA, [new(turn)]) == {turn.id}
     assert await repository.count(ADA, MemoryType.EPISODIC) == 0
+
+
+async def test_marks_are_no_memories_to_whoever_reads_across_users(
+    repository: MaintenanceRepository,
+) -> None:
+    """They are no one's turns, are not in need of judgement, and nobody lists or counts them."""
+    turn = one_of_each(ADA)[0]
+    judged = turn.model_copy(update={"policy_fingerprint": "one"})
+    await repository.insert(ADA, [new(judged)])
+    await repository.bury(ADA, {episode_id(ADA, "s", "a")}, drawn={}, key=KEY)
+    await repository.raise_epoch(BOB, "an erasure", key=KEY)
+    kind = MemoryType.EPISODIC
+    assert await repository.values(kind, "policy_fingerprint") == {"one"}
+    for where in ((), (Missing("policy_fingerprint"),), (Not(Equals("status", "deleted")),)):
+        found = await repository.scopes(kind, where, order_by="known_at", limit=10)
+        assert set(found) <= {ADA}
+    page = await repository.scroll(ADA, kind)
+    assert ([one.id for one in page.memories], page.unreadable) == ([turn.id], ())
+    assert await repository.count(ADA, kind) == 1

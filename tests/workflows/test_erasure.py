@@ -91,7 +91,8 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         behind = names.history_erasure_workflow_id(receipt.workflow_id)
         since = names.session_workflow_id(scope, "s3")
         assert await _left(temporal_client, scope) == {receipt.workflow_id, behind, since}
-        assert await ada.recall("Where do I live?") == []
+        found = {hit.memory.content for hit in await ada.recall("Where do I live?")}
+        assert found <= {"Hello again."}
         assert (await bob.stats()).counts == kept
         assert (await bob.recall("Where do I live?")) != []
         await ada.encode("And again.", session_id="s1")

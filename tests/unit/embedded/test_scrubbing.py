@@ -33,8 +33,9 @@ class Rewriting:
         self.ended.append(time.monotonic())
         return 1
 
-    def get_workflow_handle(self, _: str) -> Rewriting:
+    def get_workflow_handle(self, _: str, *, run_id: str | None = None) -> Rewriting:
         """It stands for Temporal's client and its handles, too."""
+        assert run_id is None
         return self
 
     async def fetch_history_events(self) -> AsyncIterator[Any]:
