@@ -104,7 +104,7 @@ class InProcessMemory:
         (outcome,) = await self.turns.store(
             StoreTurnsInput(
                 scope=scope,
-                now=at or when(first),
+                now=accepted[-1].timestamp,
                 session_id=session or f"s{first}",
                 calls=(EncodeCall(turns=accepted),),
                 first_sequence=first,
