@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -42,6 +43,8 @@ _BETWEEN_ROUNDS = timedelta(seconds=5)
 _QUIET_ROUNDS = 2
 # Nothing is inserted behind the fence; what was on its way when it rose, is taken back.
 _MOST_ROUNDS = 30
+# Runs of before raised no fence, and gave their receipt once histories were deleted.
+_FENCED = "erasing-raises-a-fence"
 _ASKED_WITHIN = timedelta(hours=1)
 _SOON = timedelta(milliseconds=200)
 # Of what runs, before the receipt; all else that is known of the user follows behind it.
@@ -61,6 +64,8 @@ class ErasureWorkflow:
     async def run(self, asked: ErasureInput) -> ErasureReceipt:
         """Erase, and say what was erased."""
         _check_age(asked)
+        if not workflow.patched(_FENCED):
+            return await self._in_rounds(asked)
         about, limit = f"erase {asked.scope.tenant}", asked.store_timeout
         fence = await execute(ErasureActivities.raise_fence, asked, about, limit)
         fenced_at = workflow.now()
@@ -89,6 +94,41 @@ class ErasureWorkflow:
         )
         await self._go_on_behind(asked, receipt, fenced_at, stopped)
         return receipt
+
+    async def _in_rounds(self, asked: ErasureInput) -> ErasureReceipt:
+        """Go on as erasures did without a fence: until two looks in a row found nothing."""
+        stopped = kept = quiet = 0
+        deleted: set[str] = set()
+        memories: Counter[str] = Counter()
+        for number in range(_MOST_ROUNDS):
+            if number:
+                await workflow.sleep(_BETWEEN_ROUNDS, summary="look again for late listings")
+            about, limit = f"erase {asked.scope.tenant}", asked.store_timeout
+            workflows = await execute(ErasureActivities.erase_workflows, asked, about, limit)
+            stored = await execute(ErasureActivities.erase_memories, asked, about, limit)
+            stopped += workflows.stopped
+            deleted.update(workflows.deleted)
+            kept = max(kept, workflows.kept)
+            memories.update(stored.deleted)
+            clean = workflows.quiet and not stored.left and not sum(stored.deleted.values())
+            quiet = quiet + 1 if clean else 0
+            workflow.set_current_details(
+                f"Round {number + 1}: {stopped} workflows stopped, {len(deleted)} histories "
+                f"deleted, {memories.total()} memories deleted."
+            )
+            if quiet >= _QUIET_ROUNDS:
+                break
+        return ErasureReceipt(
+            namespace=asked.scope.namespace,
+            user_id=asked.scope.user_id,
+            complete=quiet >= _QUIET_ROUNDS,
+            erased_at=workflow.now(),
+            memories=dict(memories),
+            workflows_stopped=stopped,
+            histories_deleted=len(deleted),
+            histories_kept=kept,
+            workflow_id=workflow.info().workflow_id,
+        )
 
     async def _delete_memories(self, asked: ErasureInput, about: str) -> int:
         """Delete until nothing is left; how much is, all the same."""
