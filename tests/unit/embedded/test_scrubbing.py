@@ -61,7 +61,6 @@ async def rewriting(tmp_path: Path) -> AsyncIterator[tuple[Rewriting, FolderScru
 
 async def erase(scrubber: FolderScrubber) -> None:
     """Erase somebody who has nothing."""
-
     workflow_id = "erasure/default/nobody"
 
     async def erasing() -> ErasureReceipt:
