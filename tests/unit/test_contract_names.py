@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engram.contracts import names
 from engram.domain.scope import Scope
 
@@ -81,6 +83,19 @@ def test_workflow_ids_never_change() -> None:
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"
     assert names.maintenance_workflow_id("decay") == "maintenance/decay"
     assert names.import_workflow_id(scope, "i1") == "import/default/ada/i1"
+
+
+@pytest.mark.parametrize("store", [names.DEFAULT_STORE, "staging", "s" * 60])
+@pytest.mark.parametrize("user", ["ada", "u" * 80])
+def test_what_deletes_histories_is_of_the_store_of_its_erasure(store: str, user: str) -> None:
+    """Its id follows from that of the erasure; its payloads outlive the user's key."""
+    scope = Scope.of("n" * 60, user)
+    erasure = names.in_store(store, names.erasure_workflow_id(scope))
+    behind = names.history_erasure_workflow_id(erasure)
+    assert names.store_of(behind) == store
+    assert "history-erasure/" in behind
+    assert len(behind) <= names.LONGEST_ID
+    assert names.key_owner_of(behind) == names.SHARED_KEY_OWNER
 
 
 def test_workflow_ids_of_another_store_begin_with_its_prefix() -> None:
