@@ -76,7 +76,7 @@ class ProcessAside:
         self._starting = asyncio.Lock()
         self._calling = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
-        self._closed = False
+        self._closed = asyncio.Event()
 
     @property
     def pid(self) -> int | None:
@@ -112,13 +112,9 @@ class ProcessAside:
                 self._kill(child)
                 raise
 
-    def _is_closed(self) -> bool:
-        """Asked anew each time: another task may close this while one waits."""
-        return self._closed
-
     async def _started(self) -> _Child:
         async with self._starting:
-            if self._is_closed():
+            if self._closed.is_set():
                 raise EOFError
             if self._child is not None:
                 return self._child
@@ -131,7 +127,7 @@ class ProcessAside:
                 )
             )
             child.reading = asyncio.create_task(self._read(child))
-            if self._is_closed():
+            if self._closed.is_set():
                 # While it was being started: nobody else knows of it.
                 self._kill(child)
                 await child.reading
@@ -209,7 +205,7 @@ class ProcessAside:
 
     async def close(self) -> None:
         """Let the process go, and wait until it went."""
-        self._closed = True
+        self._closed.set()
         if self._idle is not None:
             self._idle.cancel()
         self._let_go()

@@ -336,7 +336,9 @@ async def test_a_taken_port_is_refused(folder: DataFolder, setting: str) -> None
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(PortInUse, match=f"{port}.*ENGRAM_{setting.upper()}"):
-            await TemporalDevServer.start(folder, Settings.load(**{setting: port}))
+            await TemporalDevServer.start(
+                folder, Settings.load(temporal_ui=True, **{setting: port})
+            )
     assert nothing_left(folder)
 
 

@@ -18,7 +18,7 @@ from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import ModelSpent
-from engram.domain.memories import STORED_TYPES, MemoryStatus
+from engram.domain.memories import STORED_TYPES, Episode, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
@@ -116,11 +116,15 @@ def opened(
 
 
 async def points(memory: Memory) -> dict[str, str]:
-    """Every stored point with all that it says, revision and write id included."""
+    """Every stored point with all that it says; not that reading a turn was refused."""
     found: dict[str, str] = {}
     for kind in STORED_TYPES:
         page = await memory.repository.scroll(memory.scope, kind, limit=500)
-        found |= {m.id: m.model_dump_json() for m in page.memories}
+        noted = {"unread", "revision", "write_id"}
+        found |= {
+            m.id: m.model_dump_json(exclude=noted if isinstance(m, Episode) else None)
+            for m in page.memories
+        }
     return found
 
 

@@ -438,7 +438,8 @@ def test_uv_has_one_version() -> None:
     (built,) = re.findall(r"astral-sh/uv:([\d.]+)-", read("Dockerfile"))
     for name in ("ci", "nightly"):
         text = (ROOT / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
-        assert re.findall(r"pip install uv(\S*)", text) == [f"=={built}"]
+        (constraints,) = re.findall(r"PIP_CONSTRAINT: (\S+)", text)
+        assert (ROOT / constraints).read_text(encoding="utf-8") == f"uv=={built}\n"
 
 
 def test_example_environment_names_every_secret(services: dict[str, dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.worker import Replayer, Worker
 
 from engram.logging import configure_logging, where
+from engram.temporal.encryption import for_replays
 from engram.workflows.worker import sandbox_runner
 
 
@@ -102,7 +103,11 @@ async def test_temporal_ids_are_bound_and_replays_are_silent(temporal_client: Cl
     assert from_workflow["run_id"] == handle.result_run_id
     assert (from_activity["activity"], from_activity["attempt"]) == ("logging-activity", 1)
     before = out.getvalue()
-    replayer = Replayer(workflows=[LoggingWorkflow], workflow_runner=sandbox_runner())
+    replayer = Replayer(
+        workflows=[LoggingWorkflow],
+        workflow_runner=sandbox_runner(),
+        data_converter=for_replays(temporal_client.data_converter),
+    )
     await replayer.replay_workflow(await handle.fetch_history())
     assert out.getvalue() == before
 

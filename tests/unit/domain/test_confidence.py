@@ -141,7 +141,6 @@ def test_half_a_day_can_be_the_time_constant() -> None:
         ("contradictions", -1),
         ("seed", -0.1),
         ("seed", 1.1),
-        ("surprise", 1),
     ],
 )
 def test_a_confidence_out_of_range_is_refused_by_name(field: str, value: float) -> None:
