@@ -83,6 +83,11 @@ class ProcessAside:
         """The process, while there is one."""
         return None if self._child is None else self._child.process.pid
 
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no calls any more."""
+        return self._closed.is_set()
+
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """What ``function`` returns there.
 

@@ -65,8 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Containers often set PYTHONDONTWRITEBYTECODE. Each of some hundred processes would then
     compile everything again; what they compile is kept apart from the sources instead.
     """
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and config.cache is not None:
-        kept = str(config.cache.mkdir("compiled"))
+    # There is none with -p no:cacheprovider.
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    if cache is not None and os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        kept = str(cache.mkdir("compiled"))
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
         sys.dont_write_bytecode = False
 

@@ -40,7 +40,6 @@ from engram.aside import ProcessAside
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
-from engram.contracts import names
 from engram.digests.stage import Digests
 from engram.language.extractor import Extractor
 from engram.ports import Embedder, KeyStore, MaintenanceRepository
@@ -86,7 +85,7 @@ class _GuardedRunner(SandboxedWorkflowRunner):
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """See the base class."""
         made = super().create_instance(det)
-        return _Guarded(made) if det.info.workflow_type in _NAMES else made
+        return _Guarded(made) if det.defn.cls in WORKFLOWS else made
 
 
 class _Guarded(WorkflowInstance):
@@ -132,19 +131,6 @@ WORKFLOWS = (
     MaintenanceWorkflow,
     ImportWorkflow,
 )
-_NAMES = frozenset(
-    {
-        names.SESSION_WORKFLOW,
-        names.CONSOLIDATION_WORKFLOW,
-        names.ERASURE_WORKFLOW,
-        names.HISTORY_ERASURE_WORKFLOW,
-        names.FORGETTING_WORKFLOW,
-        names.DECAY_WORKFLOW,
-        names.PROMOTION_WORKFLOW,
-        names.MAINTENANCE_WORKFLOW,
-        names.IMPORT_WORKFLOW,
-    }
-)
 # As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
 # and they as late that their workflow was terminated.
 _HEARTBEATS = timedelta(seconds=4)
@@ -172,80 +158,100 @@ async def running_workers(
     """
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
-    sessions = SessionActivitiesImpl(
-        TurnStore(
-            repository,
-            embedder,
-            Extractor(settings),
-            new_write_id,
-            settings.max_turn_bytes,
-            aside,
-        ),
-        WorkflowGateway(client, settings).request_consolidation,
-    )
-    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
-    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
-    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
-    living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
-    digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
     thinking = ConsolidationModelActivitiesImpl(
         repository, embedder, ExtractionAgent(model, aside), LinkingAgent(model)
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
-        importing = ImportActivitiesImpl(
-            TurnImporter(repository, embedder, preparer, new_write_id, settings.max_turn_bytes),
-            MemoryRestorer(repository, embedder, new_write_id, settings.max_turn_bytes),
-        )
+        most = settings.max_turn_bytes
+        turns = TurnStore(repository, embedder, Extractor(settings), new_write_id, most, aside)
+        activities = [
+            *_of_sessions(turns, client, settings),
+            *_of_memories(repository, embedder, new_write_id),
+            *_of_removal(client, repository, new_write_id, keys),
+            ImportActivitiesImpl(
+                TurnImporter(repository, embedder, preparer, new_write_id, most),
+                MemoryRestorer(repository, embedder, new_write_id, most),
+            ).store_batch,
+        ]
         store_worker = await stack.enter_async_context(
-            Worker(
+            _worker(
                 client,
+                settings,
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
-                activities=[
-                    sessions.store_turns,
-                    sessions.request_consolidation,
-                    storing.select_due,
-                    storing.reconcile,
-                    storing.write_plan,
-                    storing.retire,
-                    storing.mark_consolidated,
-                    digesting.digest_knowledge,
-                    digesting.digest_sessions,
-                    digesting.learn_guidelines,
-                    living.review,
-                    living.promote,
-                    living.promote_session,
-                    living.find_due_users,
-                    erasing.erase_workflows,
-                    erasing.raise_fence,
-                    erasing.erase_memories,
-                    forgetting.plan_forgetting,
-                    forgetting.apply_forgetting,
-                    forgetting.look_again,
-                    importing.store_batch,
-                ],
+                activities=activities,
                 workflow_runner=sandbox_runner(),
-                interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
-                graceful_shutdown_timeout=_GRACE,
-                deployment_config=_deployment(),
-                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         model_worker = await stack.enter_async_context(
-            Worker(
+            _worker(
                 client,
+                settings,
                 task_queue=settings.model_queue,
                 activities=[thinking.extract, thinking.link],
-                interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
-                graceful_shutdown_timeout=_GRACE,
-                deployment_config=_deployment(),
-                max_heartbeat_throttle_interval=_HEARTBEATS,
             )
         )
         yield store_worker, model_worker
+
+
+def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[Callable[..., Any]]:
+    sessions = SessionActivitiesImpl(turns, WorkflowGateway(client, settings).request_consolidation)
+    return [sessions.store_turns, sessions.request_consolidation]
+
+
+def _of_memories(
+    repository: MaintenanceRepository, embedder: Embedder, new_write_id: Callable[[], str]
+) -> list[Callable[..., Any]]:
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
+    digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
+    living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
+    return [
+        storing.select_due,
+        storing.reconcile,
+        storing.write_plan,
+        storing.retire,
+        storing.mark_consolidated,
+        digesting.digest_knowledge,
+        digesting.digest_sessions,
+        digesting.learn_guidelines,
+        living.review,
+        living.promote,
+        living.promote_session,
+        living.find_due_users,
+    ]
+
+
+def _of_removal(
+    client: Client,
+    repository: MaintenanceRepository,
+    new_write_id: Callable[[], str],
+    keys: KeyStore | None,
+) -> list[Callable[..., Any]]:
+    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
+    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
+    return [
+        erasing.raise_fence,
+        erasing.erase_workflows,
+        erasing.erase_memories,
+        forgetting.plan_forgetting,
+        forgetting.apply_forgetting,
+        forgetting.look_again,
+    ]
+
+
+def _worker(client: Client, settings: Settings, **of_this_one: Any) -> Worker:
+    """A worker with what both have alike."""
+    return Worker(
+        client,
+        interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
+        graceful_shutdown_timeout=_GRACE,
+        deployment_config=_deployment(),
+        max_heartbeat_throttle_interval=_HEARTBEATS,
+        **of_this_one,
+    )
 
 
 def _deployment() -> WorkerDeploymentConfig:

@@ -308,6 +308,7 @@ class TurnStore:
         ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
         found = dict(zip(deriving, ids, strict=True))
         receipts: list[tuple[int, StoredTurn]] = []
+        told_of: set[str] = set()
         number = iter(range(len(there)))
         for call, proposed in accepted:
             if proposed.id not in stored:
@@ -324,10 +325,11 @@ class TurnStore:
                 fact_ids=told,
                 negation_ids=denied,
                 ids_left_out=len(fact_ids) + len(negation_ids) - len(told) - len(denied),
-                new=kept[n].write_id == proposed.write_id,
+                new=kept[n].id not in told_of and _is_of(kept[n], request),
                 timestamp=kept[n].timestamp,
             )
             receipts.append((call, receipt))
+            told_of.add(receipt.episode_id)
         return receipts
 
     async def _read(self, episode: Episode) -> Extraction:
@@ -372,6 +374,13 @@ def _of_forgotten(episode: Episode) -> StoredTurn:
         timestamp=episode.timestamp,
         forgotten=True,
     )
+
+
+def _is_of(episode: Episode, request: StoreTurnsInput) -> bool:
+    """Whether this request stored it: also by an attempt whose answer nobody got."""
+    origin = episode.provenance
+    here = (request.workflow_id, request.run_id, request.now)
+    return (origin.workflow_id, origin.run_id, episode.created_at) == here
 
 
 def _conflict(episode: Episode) -> ConflictingMessage:

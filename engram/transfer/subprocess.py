@@ -48,7 +48,6 @@ class PreparationSubprocess:
         self._loading: asyncio.Task[None] | None = None
         self._loaded: int | None = None
         self._failures = 0
-        self._closed = False
 
     @property
     def ready(self) -> bool:
@@ -86,7 +85,7 @@ class PreparationSubprocess:
         return unpacked(*await self._aside.call(_prepared, *self._made_with, tuple(work)))
 
     def _failed(self, error: Exception) -> None:
-        if self._closed:
+        if self._aside.closed:
             return
         self._failures += 1
         _log.warning(
@@ -96,7 +95,6 @@ class PreparationSubprocess:
 
     async def close(self) -> None:
         """Let the process go, and wait until it went."""
-        self._closed = True
         await self._aside.close()
         if self._loading is not None:
             await self._loading

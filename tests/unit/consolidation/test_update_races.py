@@ -12,7 +12,7 @@ import pytest
 from engram.domain.memories import AnyMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
-from engram.ports import MemoryRepository, Replacement, Stamp
+from engram.ports import MemoryRepository, Replacement, Stamp, unstamped
 from engram.storage.updates import DEFAULT_ATTEMPTS, Change, Updated, update_memories
 from tests.support.reconciliation import SCOPE, said
 
@@ -26,6 +26,7 @@ class Shelf:
         gone: Ids that somebody else deletes at the first write.
         asked: Each read: of which ids, of which types, and whether it was fresh.
         written: Each write, by id.
+        stamps: What each write was to be stamped by.
     """
 
     kept: dict[str, AnyMemory]
@@ -36,6 +37,7 @@ class Shelf:
     )
     written: list[list[str]] = field(default_factory=list)
     scopes: set[Scope] = field(default_factory=set)
+    stamps: list[Stamp | None] = field(default_factory=list)
 
     async def get(
         self,
@@ -56,6 +58,7 @@ class Shelf:
     ) -> frozenset[str]:
         """Write those whose revision is still the expected one, after who is faster."""
         self.scopes.add(scope)
+        self.stamps.append(stamp)
         pending = list(replacements)
         self.written.append([one.memory.id for one in pending])
         return frozenset(one.memory.id for one in pending if self._wins(one))
@@ -124,6 +127,17 @@ async def test_each_is_written_once_over_the_revision_that_was_read() -> None:
     assert {one.revision for one in store.kept.values()} == {7, 1}
     assert {one.write_id for one in store.kept.values()} == {"w0", "w1"}
     assert all(one.tags == ("mine",) for one in store.kept.values())
+
+
+@pytest.mark.parametrize("stamp", [None, unstamped])
+async def test_a_stamp_that_is_given_reaches_each_write(stamp: Stamp | None) -> None:
+    """In place of the repository's own, which is used where none is given."""
+    store = shelf(TURNS[0])
+    repository = cast("MemoryRepository", store)
+    await update_memories(
+        repository, SCOPE, [TURNS[0].id], tagged, new_write_id=write_ids(), stamp=stamp
+    )
+    assert store.stamps == [stamp]
 
 
 async def test_without_types_it_is_looked_for_everywhere() -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
+from engram.errors import InvalidQuery
 from engram.ports import (
     After,
     AnyOf,
@@ -23,7 +24,8 @@ from engram.ports import (
     SparseVector,
     TextVectors,
 )
-from engram.recall.request import Visibility, visible
+from engram.recall.request import RecallRequest, Visibility, visible
+from engram.settings import Settings
 from tests.support.recall_memories import ADA, NOW, Memories, day, episode, semantic
 from tests.support.sizes import examples
 
@@ -199,6 +201,15 @@ def test_an_end_learnt_later_was_not_known_then() -> None:
     assert Visibility(now=NOW, as_of=day(40), valid_at=day(5)).counts(paris)
 
 
+@pytest.mark.parametrize(("at", "expected"), [(4, True), (5, False), (6, False)])
+def test_a_replaced_memory_counts_now_for_the_time_before_its_end(
+    at: int, *, expected: bool
+) -> None:
+    """Whoever asks today what held then gets what held, until it ended."""
+    paris = semantic("tea", 0, status=MemoryStatus.SUPERSEDED, valid_to=day(5))
+    assert Visibility(now=NOW, valid_at=day(at)).counts(paris) is expected
+
+
 def test_a_time_to_live_ends_at_its_moment() -> None:
     """A memory is gone from the moment it expires on, and was there before."""
     memory = semantic("tea", 0, expires_at=day(5))
@@ -256,3 +267,12 @@ def test_one_looks_from_now_unless_from_another_moment() -> None:
     """What expires counts by that moment."""
     assert Visibility(now=NOW).moment == NOW
     assert Visibility(now=NOW, as_of=day(4)).moment == day(4)
+
+
+def test_as_many_types_as_are_allowed_are_taken_and_not_one_more() -> None:
+    """The bound itself is allowed; the error says what is."""
+    usual = Settings.load()
+    RecallRequest.of("where?", settings=usual, memory_types=["semantic"] * 32)
+    with pytest.raises(InvalidQuery) as refused:
+        RecallRequest.of("where?", settings=usual, memory_types=["semantic"] * 33)
+    assert str(refused.value).startswith("Too many names are given. Allowed: up to 32")
