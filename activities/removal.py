@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,9 +30,12 @@ from engram.contracts.removal import (
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
 from engram.ports import KeyStore, MemoryRepository
-from engram.temporal.gateway import delete_history, list_workflows, stop
+from engram.temporal.gateway import list_workflows, remove
 
 # --- activities of the erasing workflow and of the one behind it
+
+# So many runs are removed side by side.
+_AT_ONCE = 20
 
 
 class ErasureActivitiesImpl(ErasureActivities):
@@ -78,23 +83,22 @@ class ErasureActivitiesImpl(ErasureActivities):
         """
         done = _done_before(activity.info().heartbeat_details)
         async with heartbeating(lambda: done.model_dump(mode="json")):
+            part: list[WorkflowExecution] = []
             async for execution in list_workflows(self._client, asked.scope, _store()):
                 if _is_left_alone(execution, asked):
                     continue
-                done = done.plus(await self._remove(execution))
-                if len(done.deleted) >= asked.most_runs:
-                    break
-        return done
+                part.append(execution)
+                if len(part) == _AT_ONCE:
+                    done, part = await self._without(part, done), []
+                    if len(done.deleted) >= asked.most_runs:
+                        break
+            return await self._without(part, done)
 
-    async def _remove(self, execution: WorkflowExecution) -> WorkflowRound:
-        running = execution.status is WorkflowExecutionStatus.RUNNING
-        stopped = running and await stop(self._client, execution)
-        deleted = await delete_history(self._client, execution)
-        return WorkflowRound(
-            stopped=int(stopped),
-            deleted=(execution.run_id,) if deleted else (),
-            kept=int(not deleted),
-        )
+    async def _without(
+        self, part: Sequence[WorkflowExecution], done: WorkflowRound
+    ) -> WorkflowRound:
+        removed = await asyncio.gather(*(remove(self._client, one) for one in part))
+        return reduce(WorkflowRound.plus, removed, done)
 
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:

@@ -40,6 +40,10 @@ from engram.workflows.support import execute
 # A server lists what it runs a moment late, and what it deleted for some time more. So one
 # looks until two looks in a row, so far apart, found nothing to do.
 _BETWEEN_ROUNDS = timedelta(seconds=5)
+# Behind the receipt one looks soon, then ever more seldom: each asking is a task of the
+# service, which does not do it before the one of the run's end.
+_LOOK_SOON = timedelta(seconds=1)
+_LOOK_LATE = timedelta(seconds=15)
 _QUIET_ROUNDS = 2
 # Nothing is inserted behind the fence; what was on its way when it rose, is taken back.
 _MOST_ROUNDS = 30
@@ -184,6 +188,7 @@ class HistoryErasureWorkflow:
             before=asked.fenced_at,
             most_runs=_RUNS_A_ROUND,
         )
+        wait = _LOOK_SOON
         while quiet < _QUIET_ROUNDS:
             done = await execute(
                 ErasureActivities.erase_workflows,
@@ -216,7 +221,9 @@ class HistoryErasureWorkflow:
                     )
                 )
             if quiet < _QUIET_ROUNDS and len(done.deleted) < _RUNS_A_ROUND:
-                await workflow.sleep(_BETWEEN_ROUNDS, summary="look again for late listings")
+                pause = _BETWEEN_ROUNDS if quiet else wait
+                await workflow.sleep(pause, summary="look again for late listings")
+                wait = min(2 * wait, _LOOK_LATE)
         kept = receipt.histories_kept
         return receipt.model_copy(
             update={

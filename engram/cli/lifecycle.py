@@ -72,6 +72,9 @@ def _print_forgotten(receipt: ForgetReceipt) -> None:
 def erase(options: MemoryOptions, yes: Yes = False) -> None:
     """Erase everything of a user for good: memories, running workflows, histories.
 
+    Says when the memories are gone, and ends when histories and files are scrubbed, too. It
+    goes on where this is interrupted.
+
     Example: engram erase -u ada --yes
     """
     if not yes:
@@ -79,12 +82,17 @@ def erase(options: MemoryOptions, yes: Yes = False) -> None:
 
     async def erasing(memory: MemoryStore) -> ErasureReceipt:
         receipt = await memory.erase()
+        output.errors.print(
+            f"No memory is left, of {sum(receipt.memories.values())}. "
+            "Histories and files are being scrubbed; this waits for it.",
+            style="dim",
+        )
         return await memory.erased() or receipt
 
     receipt = options.answer(
         erasing,
         _print_erased,
-        doing="Erasing; a server takes its time to delete histories",
+        doing="Erasing",
     )
     if not receipt.complete:
         output.warn("not everything is gone: stop what writes for this user, and erase again")

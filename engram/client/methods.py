@@ -352,8 +352,8 @@ class ForgettingMethods(StoreMethods):
     async def erased(self) -> ErasureReceipt | None:
         """Wait until histories and files are scrubbed behind the last :meth:`erase`.
 
-        Takes some tens of seconds, as long as Temporal takes to delete histories; others go
-        on meanwhile.
+        Takes some seconds in the embedded mode, and with other Temporal servers as long as they
+        take to delete histories, up to a minute or so; others go on meanwhile.
 
         Returns:
             The whole receipt: which histories were deleted, which files were rewritten, and

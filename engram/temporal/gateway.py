@@ -20,6 +20,7 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecution,
+    WorkflowExecutionStatus,
     WorkflowQueryRejectedError,
 )
 from temporalio.common import (
@@ -359,20 +360,14 @@ async def list_workflows(
             yield execution
 
 
-async def stop(client: Client, execution: WorkflowExecution) -> bool:
-    """Terminate a run; False if it ended meanwhile."""
-    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
-    try:
-        await handle.terminate(reason="everything of this user is erased")
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return False
-        raise
-    return True
+async def remove(client: Client, execution: WorkflowExecution) -> WorkflowRound:
+    """Delete what the service keeps of a run, and end the run; where that is not allowed, end it.
 
-
-async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
-    """Delete what the service keeps of a run; False where it does not allow that."""
+    Deleting ends what runs, and takes it away at once. Whatever ended a moment ago stays until
+    the service has written down how far its queues are, which it does every 30 seconds unless
+    it is told otherwise: so nothing is terminated first.
+    """
+    running = execution.status is WorkflowExecutionStatus.RUNNING
     request = DeleteWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_execution=ExecutionId(workflow_id=execution.id, run_id=execution.run_id),
@@ -381,9 +376,21 @@ async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
         await client.workflow_service.delete_workflow_execution(request)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            return True
-        if error.status in _NOT_ALLOWED:
-            _log.warning("a history cannot be deleted", status=error.status.name)
+            return WorkflowRound(deleted=(execution.run_id,))
+        if error.status not in _NOT_ALLOWED:
+            raise
+        _log.warning("a history cannot be deleted", status=error.status.name)
+        return WorkflowRound(stopped=int(running and await _stop(client, execution)), kept=1)
+    return WorkflowRound(stopped=int(running), deleted=(execution.run_id,))
+
+
+async def _stop(client: Client, execution: WorkflowExecution) -> bool:
+    """Terminate a run; False if it ended meanwhile."""
+    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+    try:
+        await handle.terminate(reason="everything of this user is erased")
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
             return False
         raise
     return True

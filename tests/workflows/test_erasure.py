@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import timedelta
 
 import pytest
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from engram.agents.models import make_model
@@ -19,13 +21,14 @@ from engram.contracts.removal import (
     SERVERS_MAY_KEEP,
     ErasureInput,
     ErasureReceipt,
+    WorkflowRound,
 )
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.errors import PayloadRefused
 from engram.system import new_id, system_clock
-from engram.temporal.gateway import list_workflows
+from engram.temporal.gateway import list_workflows, remove
 from engram.temporal.keys import FolderKeyStore
 from engram.workflows.removal import ErasureWorkflow
 from engram.workflows.worker import running_workers, sandbox_runner
@@ -79,6 +82,7 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         # Whoever comes back meanwhile is not taken for what was erased.
         await ada.encode("Hello again.", session_id="s3")
         done = await ada.erased()
+        print(f"scrubbed within {time.monotonic() - began:.2f} s")  # noqa: T201 - the figure
         assert done is not None
         assert (done.complete, done.scrubbed) == (True, True)
         assert done.workflows_stopped >= 2
@@ -121,3 +125,50 @@ async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
     assert cause.type == PayloadRefused.code
+
+
+async def test_a_run_whose_history_may_not_be_deleted_is_ended(
+    temporal_client: Client, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the service does not let histories be deleted, the run still ends, and is counted."""
+
+    async def refused(*_: object) -> None:
+        raise RPCError("not for this client", RPCStatusCode.PERMISSION_DENIED, b"")
+
+    monkeypatch.setattr(temporal_client.workflow_service, "delete_workflow_execution", refused)
+    handle = await temporal_client.start_workflow(
+        names.SESSION_WORKFLOW, id=f"session/{new_id()}", task_queue=f"nobody-{new_id()}"
+    )
+    run = await handle.describe()
+    assert await remove(temporal_client, run) == WorkflowRound(stopped=1, kept=1)
+    assert (await handle.describe()).status is WorkflowExecutionStatus.TERMINATED
+    # Seen as running, and ended meanwhile.
+    assert await remove(temporal_client, run) == WorkflowRound(kept=1)
+
+
+async def test_a_run_is_deleted_without_being_ended_first(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One call ends and deletes it; what was terminated before stays for up to a minute."""
+    handle = await temporal_client.start_workflow(
+        names.SESSION_WORKFLOW, id=f"session/{new_id()}", task_queue=f"nobody-{new_id()}"
+    )
+    run = await handle.describe()
+
+    async def terminated(*_: object, **__: object) -> None:
+        pytest.fail("terminated first")
+
+    monkeypatch.setattr(
+        temporal_client.workflow_service, "terminate_workflow_execution", terminated
+    )
+    assert await remove(temporal_client, run) == WorkflowRound(stopped=1, deleted=(run.run_id,))
+
+    async def watched() -> None:
+        while True:
+            await handle.describe()
+            await asyncio.sleep(0.02)
+
+    with pytest.raises(RPCError) as gone:
+        await asyncio.wait_for(watched(), 20)
+    assert gone.value.status is RPCStatusCode.NOT_FOUND
+    assert await remove(temporal_client, run) == WorkflowRound(deleted=(run.run_id,))

@@ -92,7 +92,7 @@ async def test_what_raises_again_and_again_is_answered_and_holds_no_session(
     async with running_session(temporal_client) as session:
         with pytest.raises(UnforeseenFailure):
             await session.encode(turn(CONTENT))
-        assert attempts == 5
+        assert 3 <= attempts <= 5
         await session.encode(turn("I like tea."))
         assert [one.content for one in await session.episodes()] == ["I like tea."]
         await session.gateway.end_session(session.scope, "s1")
