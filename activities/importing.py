@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from temporalio import activity
 
+from engram.activities.runtime import heartbeating
 from engram.contracts import names
 from engram.contracts.activities import ImportActivities
 from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
@@ -29,6 +30,7 @@ class ImportActivitiesImpl(ImportActivities):
     @activity.defn(name=names.STORE_BATCH_ACTIVITY)
     async def store_batch(self, request: StoreBatchInput) -> ImportTally:
         """Store what is not there."""
-        if request.kind is ImportKind.MEMORIES:
-            return await self._memories.store(request)
-        return await self._turns.store(request)
+        async with heartbeating():
+            if request.kind is ImportKind.MEMORIES:
+                return await self._memories.store(request)
+            return await self._turns.store(request)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -14,7 +20,9 @@ from engram.contracts.messages import Message
 from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
+    FenceOutput,
     ForgetPlan,
+    LookAgainInput,
     PlanForgettingInput,
     StoreRound,
     WorkflowRound,
@@ -22,12 +30,12 @@ from engram.contracts.removal import (
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
 from engram.ports import KeyStore, MemoryRepository
-from engram.temporal.gateway import delete_history, list_workflows, stop
+from engram.temporal.gateway import list_workflows, remove
 
-# --- activities of the erasing workflow
+# --- activities of the erasing workflow and of the one behind it
 
-# What one round takes on: a result of some kilobytes.
-_RUNS_A_ROUND = 1000
+# So many runs are removed side by side.
+_AT_ONCE = 20
 
 
 class ErasureActivitiesImpl(ErasureActivities):
@@ -37,36 +45,60 @@ class ErasureActivitiesImpl(ErasureActivities):
         client: Of the Temporal service.
         repository: Where memories are kept.
         keys: What the user's payloads are encrypted with; None where they are not.
+        new_secret: Makes a fresh value that nobody can guess.
     """
 
     def __init__(
-        self, client: Client, repository: MemoryRepository, keys: KeyStore | None = None
+        self,
+        client: Client,
+        repository: MemoryRepository,
+        new_secret: Callable[[], str],
+        keys: KeyStore | None = None,
     ) -> None:
         self._client = client
         self._repository = repository
+        self._new_secret = new_secret
         self._keys = keys
 
-    @activity.defn(name=names.ERASE_WORKFLOWS_ACTIVITY)
-    async def erase_workflows(self, asked: ErasureInput) -> WorkflowRound:
-        """Terminate what runs for the user, and delete the histories of what ran."""
-        stopped = kept = 0
-        deleted: list[str] = []
+    @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
+    async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
+        """Raise the user's epoch, once an erasure, and count before anything is deleted."""
+        erasure = activity.info().workflow_run_id or activity.info().activity_id
         async with heartbeating():
             if self._keys is not None:
                 # First: whoever comes from now on has a key of their own.
                 await self._keys.retire(names.key_owner(_store(), asked.scope.tenant))
+            key = f"{self._new_secret()}{self._new_secret()}"
+            epoch = await self._repository.raise_epoch(asked.scope, erasure, key=key)
+            counts = {
+                str(kind): await self._repository.count(asked.scope, kind) for kind in STORED_TYPES
+            }
+        return FenceOutput(epoch=epoch, memories=counts)
+
+    @activity.defn(name=names.ERASE_WORKFLOWS_ACTIVITY)
+    async def erase_workflows(self, asked: ErasureInput) -> WorkflowRound:
+        """Terminate what runs for the user, and delete the histories of what ran.
+
+        What an attempt before this one deleted is counted as well.
+        """
+        done = _done_before(activity.info().heartbeat_details)
+        async with heartbeating(lambda: done.model_dump(mode="json")):
+            part: list[WorkflowExecution] = []
             async for execution in list_workflows(self._client, asked.scope, _store()):
-                if _is_this_one(execution):
+                if _is_left_alone(execution, asked):
                     continue
-                if execution.status is WorkflowExecutionStatus.RUNNING:
-                    stopped += await stop(self._client, execution)
-                if await delete_history(self._client, execution):
-                    deleted.append(execution.run_id)
-                else:
-                    kept += 1
-                if len(deleted) >= _RUNS_A_ROUND:
-                    break
-        return WorkflowRound(stopped=stopped, deleted=tuple(deleted), kept=kept)
+                part.append(execution)
+                if len(part) == _AT_ONCE:
+                    done, part = await self._without(part, done), []
+                    if len(done.deleted) >= asked.most_runs:
+                        break
+            return await self._without(part, done)
+
+    async def _without(
+        self, part: Sequence[WorkflowExecution], done: WorkflowRound
+    ) -> WorkflowRound:
+        removed = await asyncio.gather(*(remove(self._client, one) for one in part))
+        return reduce(WorkflowRound.plus, removed, done)
 
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
@@ -89,8 +121,26 @@ def _store() -> str:
     return names.store_of(activity.info().workflow_id or "")
 
 
-def _is_this_one(execution: WorkflowExecution) -> bool:
-    return execution.id == activity.info().workflow_id
+def _done_before(details: Sequence[Any]) -> WorkflowRound:
+    """What an attempt before this one did; nothing if it left something else behind."""
+    try:
+        return WorkflowRound.model_validate(details[0]) if details else WorkflowRound()
+    except ValidationError:
+        return WorkflowRound()
+
+
+def _is_left_alone(execution: WorkflowExecution, asked: ErasureInput) -> bool:
+    """Whether a run erases, or belongs to what the user has since the fence."""
+    erasure = names.in_store(_store(), names.erasure_workflow_id(asked.scope))
+    if execution.id in {erasure, names.history_erasure_workflow_id(erasure)}:
+        return True
+    if asked.only_running and execution.status is not WorkflowExecutionStatus.RUNNING:
+        return True
+    if asked.before is None or execution.start_time <= asked.before:
+        return False
+    # What goes on in a new run has the words of the run before it.
+    first = execution.raw_info.first_run_id
+    return first in {"", execution.run_id}
 
 
 # --- activities of the forgetting workflow
@@ -121,6 +171,12 @@ class ForgettingActivitiesImpl(ForgettingActivities):
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
         return Message()
+
+    @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)
+    async def look_again(self, asked: LookAgainInput) -> ForgetPlan:
+        """What was written of the forgotten meanwhile."""
+        async with heartbeating():
+            return await self._forgetter.look_again(asked.scope, asked.plan)
 
     async def _let_session_forget(self, scope: Scope, plan: ForgetPlan) -> None:
         if plan.session_id is None or not plan.episodes:

@@ -41,6 +41,10 @@ async def heartbeating(tell: Callable[[], Any] | None = None) -> AsyncIterator[N
     Args:
         tell: Asked with each heartbeat for what the next attempt shall know of this one.
     """
+    if activity.info().is_local:
+        # Its worker waits for it, and is the only one to know of it.
+        yield
+        return
     task = asyncio.create_task(_beat(tell))
     try:
         yield

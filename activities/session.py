@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from temporalio import activity
 
+from engram.activities.runtime import heartbeating
 from engram.contracts import names
 from engram.contracts.activities import SessionActivities
 from engram.contracts.session import RequestConsolidationInput, StoreTurnsInput, StoreTurnsOutput
@@ -37,7 +38,8 @@ class SessionActivitiesImpl(SessionActivities):
     @activity.defn(name=names.STORE_TURNS_ACTIVITY)
     async def store_turns(self, request: StoreTurnsInput) -> StoreTurnsOutput:
         """Store turns with the facts and negations they state."""
-        return StoreTurnsOutput(outcomes=await self._turns.store(request))
+        async with heartbeating():
+            return StoreTurnsOutput(outcomes=await self._turns.store(request))
 
     @activity.defn(name=names.REQUEST_CONSOLIDATION_ACTIVITY)
     async def request_consolidation(self, request: RequestConsolidationInput) -> None:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         TemporalUnavailable,
         TooManyRequests,
         UnreadableSource,
+        UserErased,
     )
     from engram.operations.turns import Receipt
     from engram.recall.results import RecallHit
@@ -115,6 +116,7 @@ __all__ = [
     "TooManyRequests",
     "Turn",
     "UnreadableSource",
+    "UserErased",
     "connect",
     "connect_sync",
     "open",

@@ -117,6 +117,19 @@ class MemoryNotFound(EngramError, LookupError):
     code = "memory_not_found"
 
 
+class UserErased(EngramError):
+    """Everything of the user was erased after this work began: none of it is written any more."""
+
+    code = "user_erased"
+
+
+class BasisForgotten(EngramError):
+    """What was being composed rests on something that was forgotten meanwhile; again, without."""
+
+    code = "basis_forgotten"
+    retryable = True
+
+
 class SessionBusy(EngramError):
     """A session refused work because too much is waiting."""
 

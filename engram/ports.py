@@ -293,19 +293,86 @@ class MemoryRepository(Protocol):
     """
 
     async def insert(
-        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
-    ) -> None:
+        self,
+        scope: Scope,
+        memories: Iterable[NewMemory],
+        *,
+        stamp: Stamp | None = None,
+        epoch: int | None = None,
+    ) -> frozenset[str]:
         """Store those that are not there yet; what is there stays untouched.
+
+        What was forgotten is not stored, nor what rests on it; forgotten while it is being
+        stored, it is taken back.
 
         Args:
             scope: Whose; nothing of anybody else is touched.
             memories: Any number, with their vectors.
             stamp: In place of the repository's own; for passes, whose rules are fixed when
                 they start.
+            epoch: The user's :meth:`epoch` when the work began; None: as it is now.
+
+        Returns:
+            The ids of those that were not stored because of what was forgotten.
 
         Raises:
             WrongVectorSize: a vector does not fit its collection; nothing is written.
+            UserErased: the user was erased since the work began; nothing stays written.
             StorageUnavailable: the store cannot be reached.
+        """
+        ...
+
+    async def epoch(self, scope: Scope) -> int:
+        """Read how often everything of a user was erased.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+
+        Returns:
+            0 or more. Work reads it when it begins, and its writes carry it.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
+        ...
+
+    async def raise_epoch(self, scope: Scope, operation: str, *, key: str) -> int:
+        """Let nothing be inserted any more that began before now; forget what was forgotten.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            operation: Names the erasure; a repeat of it raises nothing.
+            key: A fresh secret, for what is forgotten from now on.
+
+        Returns:
+            The epoch from now on.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
+        ...
+
+    async def bury(
+        self,
+        scope: Scope,
+        ids: Collection[str],
+        *,
+        drawn: Mapping[str, Collection[str]],
+        key: str,
+    ) -> None:
+        """Let memories that are about to be deleted never be inserted again; deletes nothing.
+
+        Kept are keyed hashes of the ids, no words. A conclusion may be drawn again, only not
+        from the turns that are named.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            ids: Turns and conclusions.
+            drawn: By the id of a conclusion: turns from which it is not to be drawn again.
+            key: A fresh secret, used if the user has none yet.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...
 
@@ -564,21 +631,42 @@ class Scrubber(Protocol):
     """Sees to it that what was erased leaves the files too, where they are Engram's own."""
 
     async def erase(
-        self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
+        self,
+        workflow_id: str,
+        erasing: Callable[[], Awaitable[ErasureReceipt]],
+        erased: Callable[[], Awaitable[ErasureReceipt | None]],
     ) -> ErasureReceipt:
-        """Erase by a workflow, then scrub the files.
+        """Erase by a workflow; behind its receipt, scrub the files.
 
         Goes on if the caller does not wait, and after a crash at the next start.
 
         Args:
             workflow_id: Of the workflow that erases.
             erasing: Starts it or finds it, and waits for it.
+            erased: Waits for what goes on behind it.
 
         Returns:
-            Its receipt, with what was scrubbed.
+            Its receipt.
 
         Raises:
             TemporalUnavailable: the workflow cannot be asked; it goes on, and so may the caller.
+        """
+        ...
+
+    async def erased(
+        self, workflow_id: str, erased: Callable[[], Awaitable[ErasureReceipt | None]]
+    ) -> ErasureReceipt | None:
+        """Wait until histories are deleted and files scrubbed behind an erasure.
+
+        Args:
+            workflow_id: Of the workflow that erased.
+            erased: Waits for what goes on behind it.
+
+        Returns:
+            The receipt, with what was scrubbed; None if there was no erasure.
+
+        Raises:
+            TemporalUnavailable: the workflow cannot be asked; it goes on.
         """
         ...
 

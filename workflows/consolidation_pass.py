@@ -31,6 +31,7 @@ from engram.contracts.consolidation import (
     LearnInput,
     LinkOutput,
     PendingDigests,
+    PlanOutput,
 )
 from engram.contracts.messages import ModelSpent, Population, by_model, in_all
 from engram.contracts.session import ConsolidationRequest
@@ -415,7 +416,10 @@ class ConsolidationPass:
         )
         self.state = self.state.model_copy(update={"extractions": self.state.extractions + 1})
         if (extracted.statements or extracted.verbatim) and extracted.use is not None:
-            await self._apply(await self._calls.reconcile(extracted, extracted.use))
+            written = await self._apply(await self._calls.reconcile(extracted, extracted.use))
+            # A turn that shared its conclusions with one that was forgotten is due again.
+            read = tuple(e for e in batch.episode_ids if e not in written.reread)
+            batch = batch.model_copy(update={"episode_ids": read})
         marked = await self._calls.mark_consolidated(batch)
         self._count(ConsolidationReport(episodes=marked.marked))
         self._touched(self.state.undigested.after_reading(batch.episode_ids))
@@ -448,7 +452,7 @@ class ConsolidationPass:
         mark_outlived()
         return failure
 
-    async def _apply(self, plan: ConsolidationPlan) -> None:
+    async def _apply(self, plan: ConsolidationPlan) -> PlanOutput:
         """Write what is new; only when it was read back, retire what it replaces."""
         written = await self._calls.write(plan)
         retired = await self._calls.retire(plan)
@@ -464,6 +468,7 @@ class ConsolidationPass:
         )
         self._to_link(plan)
         self._touched(self.state.undigested.after_plan(plan))
+        return written
 
     def _to_link(self, plan: ConsolidationPlan) -> None:
         new = [

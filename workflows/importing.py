@@ -140,6 +140,7 @@ class ImportWorkflow:
             now=workflow.now(),
             kind=self._state.kind,
             batch=batch,
+            epoch=self._state.epoch,
             workflow_id=info.workflow_id,
             run_id=info.run_id,
         )

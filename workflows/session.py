@@ -102,6 +102,8 @@ class SessionWorkflow:
         for call, outcome in zip(request.calls, stored.outcomes, strict=True):
             # A refused call has no receipts.
             for sent, receipt in zip(call.turns, outcome.turns, strict=False):
+                if receipt.forgotten:
+                    continue
                 # Passes take test turns only when asked to.
                 if not call.is_test:
                     strongest = max(strongest, receipt.signal, key=lambda signal: signal.rank)
@@ -132,6 +134,7 @@ class SessionWorkflow:
             now=workflow.now(),
             session_id=self._state.session_id,
             calls=request.calls,
+            epoch=request.epoch,
             first_sequence=first,
             workflow_id=info.workflow_id,
             run_id=info.run_id,

@@ -267,6 +267,7 @@ async def store(
             activity,
             work,
             start_to_close_timeout=limit,
+            heartbeat_timeout=min(limit, _HEARTBEAT),
             retry_policy=STORE_LONG,
             summary=f"{summary}, after an outage",
         )

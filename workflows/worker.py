@@ -51,7 +51,11 @@ from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
 from engram.workflows.importing import ImportWorkflow
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
-from engram.workflows.removal import ErasureWorkflow, ForgettingWorkflow
+from engram.workflows.removal import (
+    ErasureWorkflow,
+    ForgettingWorkflow,
+    HistoryErasureWorkflow,
+)
 from engram.workflows.session import SessionWorkflow
 
 # --- the one sandbox that workers, tests and replays run workflows in
@@ -120,12 +124,16 @@ WORKFLOWS = (
     SessionWorkflow,
     ConsolidationWorkflow,
     ErasureWorkflow,
+    HistoryErasureWorkflow,
     ForgettingWorkflow,
     DecayWorkflow,
     PromotionWorkflow,
     MaintenanceWorkflow,
     ImportWorkflow,
 )
+# As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
+# and they as late that their workflow was terminated.
+_HEARTBEATS = timedelta(seconds=4)
 # How long activities may go on when a worker is asked to stop.
 _GRACE = timedelta(seconds=10)
 
@@ -222,13 +230,15 @@ def _of_removal(
     new_write_id: Callable[[], str],
     keys: KeyStore | None,
 ) -> list[Callable[..., Any]]:
-    erasing = ErasureActivitiesImpl(client, repository, keys)
+    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
     return [
+        erasing.raise_fence,
         erasing.erase_workflows,
         erasing.erase_memories,
         forgetting.plan_forgetting,
         forgetting.apply_forgetting,
+        forgetting.look_again,
     ]
 
 
@@ -239,6 +249,7 @@ def _worker(client: Client, settings: Settings, **of_this_one: Any) -> Worker:
         interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
         graceful_shutdown_timeout=_GRACE,
         deployment_config=_deployment(),
+        max_heartbeat_throttle_interval=_HEARTBEATS,
         **of_this_one,
     )
 

@@ -72,14 +72,27 @@ def _print_forgotten(receipt: ForgetReceipt) -> None:
 def erase(options: MemoryOptions, yes: Yes = False) -> None:
     """Erase everything of a user for good: memories, running workflows, histories.
 
+    Says when the memories are gone, and ends when histories and files are scrubbed, too. It
+    goes on where this is interrupted.
+
     Example: engram erase -u ada --yes
     """
     if not yes:
         typer.confirm(f"Erase everything of {options.user} for good?", abort=True, err=True)
+
+    async def erasing(memory: MemoryStore) -> ErasureReceipt:
+        receipt = await memory.erase()
+        output.errors.print(
+            f"No memory is left, of {sum(receipt.memories.values())}. "
+            "Histories and files are being scrubbed; this waits for it.",
+            style="dim",
+        )
+        return await memory.erased() or receipt
+
     receipt = options.answer(
-        lambda memory: memory.erase(),
+        erasing,
         _print_erased,
-        doing="Erasing; a server takes its time to delete histories",
+        doing="Erasing",
     )
     if not receipt.complete:
         output.warn("not everything is gone: stop what writes for this user, and erase again")

@@ -219,6 +219,8 @@ def _print(summary: ImportSummary, *, dry_run: bool) -> None:
             f"{tally.stored} stored, {tally.known} known already, "
             f"{tally.facts} facts and {tally.negations} negations found."
         )
+        if tally.forgotten:
+            lines.append(f"{tally.forgotten} left out: they were forgotten, or rest on what was")
         if tally.conflicts:
             places = ", ".join(tally.conflict_places)
             lines.append(

@@ -152,7 +152,7 @@ def direct_engine(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
-    turns = TurnHandlers(gateway, settings, embedder.identity)
+    turns = TurnHandlers(gateway, repository, settings, embedder.identity)
     recalls = RecallHandlers(recaller, clock, accesses, links)
     handlers = Handlers(
         turns,

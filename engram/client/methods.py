@@ -75,7 +75,15 @@ from engram.operations.registry import (
     Question,
     typed_refusals,
 )
-from engram.operations.removal import COMPACT, ERASE, FORGET, Compact, EraseUser
+from engram.operations.removal import (
+    COMPACT,
+    ERASE,
+    ERASED,
+    FORGET,
+    AboutErasure,
+    Compact,
+    EraseUser,
+)
 from engram.operations.trials import (
     IMPORT,
     TEST_BOOST,
@@ -326,19 +334,35 @@ class ForgettingMethods(StoreMethods):
     async def erase(self) -> ErasureReceipt:
         """Erase everything of this user: memories, running workflows, histories.
 
-        Ends when every collection counts zero and the Temporal service lists no
-        workflow of the user any more. In the embedded mode all files are then
-        rewritten, so that none holds a word of the user. What is encoded meanwhile
-        may survive: stop writing for the user first.
+        Ends when every collection counts zero. From then on nothing is written that
+        was begun before: it is refused with :class:`engram.errors.UserErased`. What the
+        user says afterwards is kept. Behind the receipt, histories are deleted and, in the
+        embedded mode, all files rewritten, so that none holds a word of the user;
+        :meth:`erased` waits for that.
 
         Returns:
-            What was deleted by type, which files were rewritten, and what may remain elsewhere.
+            What was deleted by type, and what still remains.
 
         Raises:
             TemporalUnavailable: the workflow could not be started or asked; a
                 started one goes on, and calling again waits for the same.
         """
         return await self._call(ERASE, EraseUser())
+
+    async def erased(self) -> ErasureReceipt | None:
+        """Wait until histories and files are scrubbed behind the last :meth:`erase`.
+
+        Takes some seconds in the embedded mode, and with other Temporal servers as long as they
+        take to delete histories, up to a minute or so; others go on meanwhile.
+
+        Returns:
+            The whole receipt: which histories were deleted, which files were rewritten, and
+            what may remain elsewhere. None if Temporal knows of no erasure of this user.
+
+        Raises:
+            TemporalUnavailable: the workflow could not be asked; it goes on.
+        """
+        return await self._call(ERASED, AboutErasure())
 
     async def compact(self) -> CompactReceipt:
         """Rewrite the files of the data folder, whoever's memories they hold.
@@ -824,6 +848,7 @@ class WaitingMethods(WaitingStore):
     guidelines = waiting(DigestMethods.guidelines)
     forget = waiting(ForgettingMethods.forget)
     erase = waiting(ForgettingMethods.erase)
+    erased = waiting(ForgettingMethods.erased)
     compact = waiting(ForgettingMethods.compact)
     usage = waiting(UsageMethods.usage)
     confirm = waiting(LifecycleMethods.confirm)

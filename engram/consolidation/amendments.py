@@ -49,7 +49,10 @@ def has_read(memory: DerivedMemory, episode_ids: Iterable[str]) -> bool:
 
 
 def folded(memory: D) -> D:
-    """``memory`` with no more sources and tellings than are kept; the same if it has no more."""
+    """``memory`` with no more sources and tellings than are kept; the same if it has no more.
+
+    What it quotes from the others goes as well: forgetting finds memories by their sources.
+    """
     sources = memory.source_episode_ids
     if len(sources) <= FIRST_KEPT + LATEST_KEPT:
         return memory
@@ -60,6 +63,7 @@ def folded(memory: D) -> D:
     changes: dict[str, object] = {"source_episode_ids": kept, "folded_sources": "".join(newest)}
     if isinstance(memory, SemanticMemory):
         changes["tellings"] = _with_sources(memory.tellings, frozenset(kept))
+        changes["evidence"] = tuple(q for q in memory.evidence if q.episode_id in kept)
     return memory.model_copy(update=changes)
 
 

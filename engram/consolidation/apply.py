@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
 
 from engram.consolidation.amendments import amended, retired
+from engram.consolidation.forgetting import let_go
 from engram.contracts.consolidation import PlanOutput
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
 from engram.domain.plan import (
@@ -25,8 +26,10 @@ from engram.errors import StorageUnavailable
 from engram.lifecycle.links import linked, without_link
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import Embedder, MemoryRepository, NewMemory
-from engram.storage.updates import NewWriteId, episodes_by_id, update_memories
+from engram.storage.ledger import is_composed, rests_on
+from engram.storage.updates import NewWriteId, episodes_by_id, existing, update_memories
 
+_EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 # A line of a log that grows without bound is cut by whoever collects it.
 _LOGGED_AT_ONCE = 20
@@ -56,11 +59,17 @@ class PlanWriter:
     ) -> PlanOutput:
         """Store what is new and read it back; confirm, count and link what exists.
 
+        A turn may be forgotten before, or while, what it states is written. What is new
+        and rests on such a turn is not kept, for its words may be that turn's; what exists
+        loses it as a source. Whatever else the new rested on is to be read again.
+
         Raises:
             StorageUnavailable: something written was not there when it was read back.
         """
         _log_actions(plan)
-        stored = await self._store(scope, plan.new_memories())
+        sources, of_summaries = _sources(plan)
+        there = await existing(self.repository, scope, sources | of_summaries, _EPISODIC)
+        stored = await self._store(scope, _resting_on(there, plan.new_memories()))
         progress("stored")
         amendments = {update.memory_id: update for update in plan.amendments()}
         episodes = await self._episodes(scope, amendments.values())
@@ -74,11 +83,16 @@ class PlanWriter:
         )
         progress("confirmed")
         links, lost = await self._link(scope, plan.links(), now)
+        left = await existing(self.repository, scope, sources | there, _EPISODIC)
+        gone = (sources | there) - left
+        await self._take_back(scope, plan, gone)
+        kept = {m.id for m in plan.new_memories() if gone.isdisjoint(m.source_episode_ids)}
         return PlanOutput(
-            stored=stored,
+            stored=tuple(key for key in stored if key in kept),
             updated=tuple(sorted(updated.changed)),
             links=links,
             missing=tuple(sorted(updated.missing | lost)),
+            reread=_left_of(gone, plan.new_memories()),
         )
 
     async def retire(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
@@ -104,7 +118,6 @@ class PlanWriter:
         )
 
     async def _store(self, scope: Scope, memories: tuple[SemanticMemory, ...]) -> tuple[str, ...]:
-        memories = await self._with_a_source(scope, memories)
         if not memories:
             return ()
         ids = [memory.id for memory in memories]
@@ -114,7 +127,11 @@ class PlanWriter:
             vectors = await self.embedder.embed_documents([m.indexed_text for m in missing])
             written = [m.model_copy(update={"write_id": self.new_write_id()}) for m in missing]
             pairs = zip(written, vectors, strict=True)
-            await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            forgotten = await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            if forgotten:
+                _log.info("new memories rest on what was forgotten", memories=len(forgotten))
+            ids = [memory_id for memory_id in ids if memory_id not in forgotten]
+            missing = [memory for memory in missing if memory.id not in forgotten]
             there = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
         lost = [memory_id for memory_id in ids if memory_id not in there]
         if lost:
@@ -135,18 +152,23 @@ class PlanWriter:
         there = await self.repository.get(scope, wanted, _SEMANTIC, fresh=True)
         return {key: ending for key, ending in endings.items() if ending.superseded_by in there}
 
-    async def _with_a_source(
-        self, scope: Scope, memories: tuple[SemanticMemory, ...]
-    ) -> tuple[SemanticMemory, ...]:
-        """Those that still rest on something: a turn may be forgotten between plan and writing."""
-        wanted = {source for memory in memories for source in memory.source_episode_ids}
-        if not wanted:
-            return memories
-        there = await self.repository.get(scope, wanted, (MemoryType.EPISODIC,), fresh=True)
-        kept = tuple(m for m in memories if not there.keys().isdisjoint(m.source_episode_ids))
-        if len(kept) < len(memories):
-            _log.info("new memories lost their sources", memories=len(memories) - len(kept))
-        return kept
+    async def _take_back(self, scope: Scope, plan: ConsolidationPlan, gone: Set[str]) -> None:
+        """Undo what was written of turns that are gone: by this attempt, or one before it."""
+        if not gone:
+            return
+        new = {m.id: set(m.source_episode_ids) for m in plan.new_memories()}
+        new = {key: sources for key, sources in new.items() if not gone.isdisjoint(sources)}
+        stored = await self.repository.get(scope, new, _SEMANTIC, fresh=True)
+        own = {
+            key
+            for key, memory in stored.items()
+            if isinstance(memory, SemanticMemory) and new[key] >= {*memory.source_episode_ids}
+        }
+        await self.repository.delete(scope, MemoryType.SEMANTIC, own)
+        # What another pass stored as well, or an update confirmed, has sources of its own.
+        shared = {*new, *(update.memory_id for update in plan.amendments())} - own
+        await let_go(self.repository, scope, shared, gone, self.new_write_id)
+        _log.info("turns were forgotten while they were consolidated", turns=len(gone))
 
     async def _episodes(self, scope: Scope, updates: Iterable[UpdateNote]) -> dict[str, Episode]:
         wanted = {source for update in updates for source in update.add_sources}
@@ -188,6 +210,41 @@ class PlanWriter:
             self.repository, scope, edges, change, new_write_id=self.new_write_id
         )
         return len(made), frozenset(ends - there.keys()) | updated.missing
+
+
+def _sources(plan: ConsolidationPlan) -> tuple[frozenset[str], frozenset[str]]:
+    """The turns that a plan draws from or quotes; and those behind what its summaries sum up.
+
+    Time may have taken some of the latter.
+    """
+    drawn, behind = set[str](), set[str]()
+    for memory in plan.new_memories():
+        (behind if is_composed(memory) else drawn).update(rests_on(memory))
+    for update in plan.amendments():
+        drawn.update(update.add_sources)
+        drawn.update(quote.episode_id for quote in update.add_evidence)
+    return frozenset(drawn), frozenset(behind)
+
+
+def _resting_on(
+    there: Set[str], memories: tuple[SemanticMemory, ...]
+) -> tuple[SemanticMemory, ...]:
+    """Those of which no turn is gone; summaries of which one is left."""
+
+    def rests(memory: SemanticMemory) -> bool:
+        sources = memory.source_episode_ids
+        return not there.isdisjoint(sources) if is_composed(memory) else there >= {*sources}
+
+    kept = tuple(memory for memory in memories if rests(memory))
+    if len(kept) < len(memories):
+        _log.info("new memories lost their sources", memories=len(memories) - len(kept))
+    return kept
+
+
+def _left_of(gone: Set[str], memories: tuple[SemanticMemory, ...]) -> tuple[str, ...]:
+    """The other turns of what was not kept."""
+    parted = (m for m in memories if not gone.isdisjoint(m.source_episode_ids))
+    return tuple(sorted({e for m in parted for e in m.source_episode_ids} - gone))
 
 
 def _log_actions(plan: ConsolidationPlan) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from engram.consolidation.amendments import corroborated
+from engram.consolidation.forgetting import let_go
 from engram.domain.confidence import (
     EXTRACTION_BASE,
     SEED_FRESH,
@@ -28,7 +29,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, MemoryRepository, NewMemory
-from engram.storage.updates import update_memories
+from engram.storage.updates import existing, update_memories
 
 Found = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
@@ -101,6 +102,7 @@ class FindingsStore:
             stored = await self._settle_generations(request, findings)
             await self._insert(request, findings, stored)
             await self._corroborate(request, findings)
+            await self._check_sources(request, findings)
         return [
             (
                 tuple(f.memory.id for f in turn if isinstance(f.memory, Fact)),
@@ -175,6 +177,16 @@ class FindingsStore:
             new_write_id=self._new_write_id,
             types=[MemoryType.FACTUAL, MemoryType.NEGATION],
         )
+
+    async def _check_sources(self, request: Writing, findings: Sequence[_Finding]) -> None:
+        """Let go of turns that were forgotten while what they state was being stored."""
+        wanted = {finding.episode.id for finding in findings}
+        gone = wanted - await existing(
+            self._repository, request.scope, wanted, [MemoryType.EPISODIC]
+        )
+        if gone:
+            ids = {finding.memory.id for finding in findings}
+            await let_go(self._repository, request.scope, ids, gone, self._new_write_id)
 
     def _fact(self, request: Writing, episode: Episode, found: PatternFact) -> Fact:
         # A pattern fact is identified by category and canonical value.

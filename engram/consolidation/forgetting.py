@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from engram.consolidation.amendments import retold
@@ -16,7 +16,6 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
-    LinkKind,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -27,6 +26,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.errors import MemoryNotFound
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
+from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.updates import (
     NewWriteId,
     episodes_by_id,
@@ -43,8 +43,6 @@ from engram.storage.updates import (
 
 # Composed again from what is left. Guidance is not: it counts, and quotes nobody.
 RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
-# What another memory is made of: a summary of its members, a habit of what it was promoted from.
-_MADE_FROM = frozenset({LinkKind.BELONGS_TO, LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO})
 
 # Shorter ones are in everybody's mouth.
 _WORD = re.compile(r"\w{4,}")
@@ -63,23 +61,25 @@ def names_any(memory: DerivedMemory, gone: Collection[str]) -> bool:
 
 def is_made_from(memory: DerivedMemory, gone: Collection[str]) -> bool:
     """Whether its words come from one of these: a summary or a habit of it."""
-    return _is_composed(memory) and any(
-        link.target_id in gone and link.kind in _MADE_FROM for link in memory.links
+    return is_composed(memory) and any(
+        link.target_id in gone and link.kind in MADE_FROM for link in memory.links
     )
 
 
 def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[Episode]) -> bool:
-    """Whether it is a summary or a habit with words that only forgotten turns say.
+    """Whether it has words that only forgotten turns say.
 
     Such wording goes; a later pass words anew what the other sources support.
     """
-    if not _is_composed(memory):
-        return False
     kept = {word for episode in left for word in _words(episode.content)}
     lost = {word for episode in gone for word in _words(episode.content)}
-    said = memory.content
-    if isinstance(memory, ProceduralMemory):
-        said = f"{said} {memory.trigger_context}"
+    said = f"{memory.content} {memory.summary or ''}"
+    match memory:
+        case ProceduralMemory():
+            said = f"{said} {memory.trigger_context}"
+        case SemanticMemory():
+            told = memory.slot.object if memory.slot else ""
+            said = " ".join((said, told, *memory.entities))
     return not lost.isdisjoint(_words(said) - kept)
 
 
@@ -87,12 +87,6 @@ def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory])
     """Whether it was merged into one of these, and rests on nothing that this one does not."""
     kept = gone.get(memory.duplicate_of or "") if isinstance(memory, SemanticMemory) else None
     return kept is not None and set(memory.source_episode_ids) <= set(kept.source_episode_ids)
-
-
-def _is_composed(memory: DerivedMemory) -> bool:
-    return isinstance(memory, ProceduralMemory) or (
-        isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
-    )
 
 
 def _words(text: str) -> set[str]:
@@ -205,7 +199,7 @@ _DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
 
 @dataclass(frozen=True, slots=True)
 class Forgetter:
-    """Plans and carries out forgetting.
+    """Plans and carries out forgetting, and looks again until there is nothing left to do.
 
     Args:
         repository: Where memories are kept.
@@ -225,7 +219,8 @@ class Forgetter:
             target = await one_memory(self.repository, scope, memory_id)
         except MemoryNotFound:
             return await self._plan_unreadable(scope, memory_id)
-        doomed = _Doomed(target)
+        doomed = _Doomed()
+        doomed.add(target)
         amended: dict[str, DerivedMemory] = {}
         if isinstance(target, Episode):
             for drawn in await self._drawn_from(scope, target.id):
@@ -234,23 +229,19 @@ class Forgetter:
                 else:
                     amended[drawn.id] = drawn
         await self._merged_into(scope, doomed)
-        await self._composed_of(scope, doomed)
-        await self._digests_of(scope, doomed)
-        amended = {key: memory for key, memory in amended.items() if key not in doomed.memories}
-        derived = doomed.derived.values()
-        return ForgetPlan(
-            memory_id=memory_id,
-            gone=doomed.by_type(),
-            episodes=doomed.episodes,
-            heirs=heirs_of(derived),
-            amended=tuple(sorted(amended)),
-            referring=tuple(
-                sorted((referred_to(derived) | doomed.pointing) - doomed.memories.keys())
-            ),
-            composed=tuple(sorted(doomed.composed - doomed.memories.keys())),
-            boxed=tuple(sorted(doomed.boxed - doomed.memories.keys())),
-            ended=tuple(sorted(doomed.ended)),
-            session_id=target.session_id if isinstance(target, Episode) else None,
+        await self._composed_of(scope, doomed, set(doomed.memories))
+        await self._digests_of(scope, doomed, frozenset(doomed.memories))
+        derived = [m for m in doomed.derived.values() if not is_digest(m)]
+        of_a_turn = isinstance(target, Episode)
+        return doomed.plan(memory_id).model_copy(
+            update={
+                "episodes": doomed.episodes,
+                "amended": tuple(sorted(amended.keys() - doomed.memories.keys())),
+                "session_id": target.session_id if of_a_turn else None,
+                "buried": tuple(sorted({memory_id, *(m.id for m in derived)})),
+                # What goes with a turn is not drawn from it again, because the turn is not.
+                "drawn": {} if of_a_turn else {m.id: m.source_episode_ids for m in derived},
+            }
         )
 
     async def _plan_unreadable(self, scope: Scope, memory_id: str) -> ForgetPlan:
@@ -272,13 +263,48 @@ class Forgetter:
             drawn = await self._all(scope, derived, where)
             if drawn:
                 gone[derived] = (*gone.get(derived, ()), *(memory.id for memory in drawn))
-        return ForgetPlan(memory_id=memory_id, gone=gone)
+        buried = tuple(sorted({one for ids in gone.values() for one in ids}))
+        return ForgetPlan(memory_id=memory_id, gone=gone, buried=buried)
+
+    async def look_again(self, scope: Scope, plan: ForgetPlan) -> ForgetPlan:
+        """What was written of the forgotten between looking and deleting; mostly nothing.
+
+        Nobody can tell any more whose words it has, so all of it goes, also what rests on
+        other turns as well: those are read again.
+
+        Args:
+            scope: Whose.
+            plan: What was forgotten, all of it.
+        """
+        there = await self.repository.get(scope, plan.ids, fresh=True)
+        doomed = _Doomed()
+        # One that could not be read is not among the episodes of its plan.
+        for episode_id in {*plan.episodes, *plan.gone.get(MemoryType.EPISODIC, ())}:
+            if episode_id in there:
+                doomed.add(there[episode_id])
+            for drawn in await self._drawn_from(scope, episode_id):
+                doomed.add(drawn)
+        gone = (plan.ids - there.keys()) | doomed.memories.keys()
+        await self._composed_of(scope, doomed, set(gone))
+        await self._digests_of(scope, doomed, frozenset(gone | doomed.memories.keys()))
+        further = doomed.plan(plan.memory_id)
+        return further.model_copy(update={"episodes": plan.episodes, "again": True})
 
     async def apply(self, scope: Scope, plan: ForgetPlan) -> None:
-        """Mend what stays, then delete: what was asked for last, so that a repeat finds it."""
+        """Mend what stays, then delete: what was asked for last, so that a repeat finds it.
+
+        Before anything goes, it is noted that it may not come back.
+        """
         episodes = frozenset(plan.episodes)
         # What gained another source since it was settled stays, without the forgotten one.
-        spared = await self._spared(scope, plan)
+        spared, parted = await self._spared(scope, plan)
+        await self.repository.bury(
+            scope,
+            {plan.memory_id, *plan.episodes, *plan.buried} - spared,
+            drawn={key: sources for key, sources in plan.drawn.items() if key not in spared},
+            key=f"{self.new_write_id()}{self.new_write_id()}",
+        )
+        await self._read_again(scope, parted)
         gone = plan.ids - spared
         left = await self._sources(scope, {*plan.amended, *spared})
         orphans: dict[MemoryType, set[str]] = {}
@@ -316,24 +342,54 @@ class Forgetter:
                 await self.repository.delete(scope, kind, (plan.memory_id,))
         await self.repository.flush()
 
-    async def _spared(self, scope: Scope, plan: ForgetPlan) -> frozenset[str]:
-        """Conclusions that were to go with a turn, and rest on another one by now."""
+    async def _read_again(self, scope: Scope, episode_ids: Collection[str]) -> None:
+        """Have turns read again whose conclusions go because of another turn's words."""
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Episode) or memory.consolidated_at is None:
+                return None
+            return memory.model_copy(update={"consolidated_at": None})
+
+        await update_memories(
+            self.repository,
+            scope,
+            episode_ids,
+            change,
+            new_write_id=self.new_write_id,
+            types=(MemoryType.EPISODIC,),
+        )
+
+    async def _spared(
+        self, scope: Scope, plan: ForgetPlan
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Conclusions that were to go with a turn, and rest on another one by now.
+
+        And the other turns of those conclusions of consolidation that go all the same.
+        """
         if not plan.episodes:
-            return frozenset()
+            return frozenset(), frozenset()
         found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
         drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
         episodes = frozenset(plan.episodes)
         sources = {e for m in drawn for e in m.source_episode_ids} | episodes
         there = await episodes_by_id(self.repository, scope, sources, fresh=True)
         forgotten = [there.pop(key) for key in episodes if key in there]
-        return frozenset(
-            m.id
+        shared = [
+            m
             for m in drawn
             if not episodes.isdisjoint(m.source_episode_ids)
             and not there.keys().isdisjoint(m.source_episode_ids)
+        ]
+        spared = {
+            m.id
+            for m in shared
+            if not plan.again
             and not is_made_from(m, plan.ids)
             and not is_worded_by(m, forgotten, _among(there, m))
-        )
+        }
+        parted = (m for m in shared if m.id not in spared and isinstance(m, SemanticMemory))
+        others = {e for m in parted for e in m.source_episode_ids if e in there}
+        return frozenset(spared), frozenset(others)
 
     async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
         found: list[DerivedMemory] = []
@@ -342,9 +398,8 @@ class Forgetter:
             found += await self._all(scope, kind, where)
         return found
 
-    async def _composed_of(self, scope: Scope, doomed: _Doomed) -> None:
+    async def _composed_of(self, scope: Scope, doomed: _Doomed, fresh: set[str]) -> None:
         """Summaries and habits of what goes, and of those, until there are no more."""
-        fresh = set(doomed.memories)
         while fresh:
             made: list[DerivedMemory] = []
             for kind in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL):
@@ -354,10 +409,9 @@ class Forgetter:
             for memory in made:
                 doomed.add(memory)
 
-    async def _digests_of(self, scope: Scope, doomed: _Doomed) -> None:
+    async def _digests_of(self, scope: Scope, doomed: _Doomed, basis: frozenset[str]) -> None:
         """Every version of every digest that names what goes; they are composed again."""
         where = (AnyOf("form", _DIGESTS),)
-        basis = frozenset(doomed.memories)
         for memory in await self._all(scope, MemoryType.SEMANTIC, where):
             if memory.id not in basis and names_any(memory, basis):
                 doomed.add(memory)
@@ -407,6 +461,45 @@ class Forgetter:
         ]
 
 
+async def let_go(
+    repository: MemoryRepository,
+    scope: Scope,
+    memory_ids: Collection[str],
+    gone: Set[str],
+    new_write_id: NewWriteId,
+) -> None:
+    """Take turns that are gone from among the sources of conclusions that were just written.
+
+    A conclusion without any other source goes.
+
+    Args:
+        repository: Where they are kept.
+        scope: Whose.
+        memory_ids: The conclusions.
+        gone: The turns.
+        new_write_id: Makes a fresh value for each write.
+    """
+    stored = await repository.get(scope, memory_ids, DERIVED_TYPES, fresh=True)
+    derived = [m for m in stored.values() if isinstance(m, DerivedMemory)]
+    wanted = {e for memory in derived for e in memory.source_episode_ids} - gone
+    left = await episodes_by_id(repository, scope, wanted, fresh=True)
+    orphans: dict[MemoryType, set[str]] = {}
+
+    def change(memory: AnyMemory) -> AnyMemory | None:
+        if not isinstance(memory, DerivedMemory) or gone.isdisjoint(memory.source_episode_ids):
+            return None
+        after = without_sources(memory, gone, left)
+        if after is None:
+            orphans.setdefault(memory.type, set()).add(memory.id)
+        return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+    await update_memories(
+        repository, scope, stored, change, new_write_id=new_write_id, types=DERIVED_TYPES
+    )
+    for kind, orphaned in orphans.items():
+        await repository.delete(scope, kind, orphaned)
+
+
 def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episode]:
     return [episodes[key] for key in memory.source_episode_ids if key in episodes]
 
@@ -415,15 +508,11 @@ def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episo
 class _Doomed:
     """What goes, and what is to be composed again without it."""
 
-    target: AnyMemory
     memories: dict[str, AnyMemory] = field(default_factory=dict)
     composed: set[str] = field(default_factory=set)
     boxed: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     pointing: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.add(self.target)
 
     def add(self, memory: AnyMemory | DerivedMemory) -> None:
         """One more that goes."""
@@ -440,6 +529,19 @@ class _Doomed:
                 self.boxed |= set(box.episode_ids)
                 if box.sealed is SealReason.ENDED and box.session_id is not None:
                     self.ended.add(box.session_id)
+
+    def plan(self, memory_id: str) -> ForgetPlan:
+        """What it takes that these go."""
+        derived = self.derived.values()
+        return ForgetPlan(
+            memory_id=memory_id,
+            gone=self.by_type(),
+            heirs=heirs_of(derived),
+            referring=tuple(sorted((referred_to(derived) | self.pointing) - self.memories.keys())),
+            composed=tuple(sorted(self.composed - self.memories.keys())),
+            boxed=tuple(sorted(self.boxed - self.memories.keys())),
+            ended=tuple(sorted(self.ended)),
+        )
 
     @property
     def derived(self) -> dict[str, DerivedMemory]:

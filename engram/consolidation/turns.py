@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeAlias
 
+import structlog
+
 from engram.aside import ProcessAside
 from engram.consolidation.findings import FindingsStore
 from engram.consolidation.reading import TurnReader
@@ -31,6 +33,8 @@ from engram.errors import (
 from engram.language.found import Extraction
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.updates import episodes_by_id, update_memories
+
+_log = structlog.get_logger(__name__)
 
 # --- what was said just before a turn: a turn is found by those words too, not only by its own
 
@@ -145,12 +149,13 @@ class TurnStore:
         stored, errors = await self._look_up(request, proposed)
         errors |= refused
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
-        errors |= await self._insert_missing(request, accepted, stored)
+        forgotten, late = await self._insert_missing(request, accepted, stored)
+        errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
         stored, late = await self._look_up(request, accepted)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
-        receipts = await self._derive(request, accepted, stored)
+        receipts = await self._derive(request, accepted, stored, forgotten)
         return tuple(
             CallOutcome(error=errors[index].as_dict())
             if index in errors
@@ -241,11 +246,16 @@ class TurnStore:
         request: StoreTurnsInput,
         accepted: Sequence[_Proposed],
         stored: Mapping[str, Episode],
-    ) -> dict[int, EngramError]:
-        """Insert what is not stored; the calls whose texts the embedder's provider refused."""
+    ) -> tuple[frozenset[str], dict[int, EngramError]]:
+        """Insert what is not stored.
+
+        Returns:
+            The ids of the turns that were forgotten, and the calls whose texts the
+            embedder's provider refused.
+        """
         missing = [(call, episode) for call, episode in accepted if episode.id not in stored]
         if not missing:
-            return {}
+            return frozenset(), {}
         episodes = list({episode.id: episode for _, episode in missing}.values())
         together = [episode for _, episode in accepted]
         said = await turns_before(self._repository, request.scope, episodes, together)
@@ -263,8 +273,10 @@ class TurnStore:
                 except ModelRejected as error:
                     refused[call] = error
             new = list(found.values())
-        await self._repository.insert(request.scope, new)
-        return refused
+        forgotten = await self._repository.insert(request.scope, new, epoch=request.epoch)
+        if forgotten:
+            _log.info("turns that were forgotten came again", turns=len(forgotten))
+        return forgotten, refused
 
     async def _embedded(
         self, episodes: Sequence[Episode], before: Mapping[str, str | None]
@@ -278,24 +290,31 @@ class TurnStore:
         request: StoreTurnsInput,
         accepted: Sequence[_Proposed],
         stored: Mapping[str, Episode],
+        forgotten: frozenset[str],
     ) -> list[tuple[int, StoredTurn]]:
         """Store what the turns state; the receipts, each with its call."""
-        if any(proposed.id not in stored for _, proposed in accepted):
+        if any(p.id not in stored and p.id not in forgotten for _, p in accepted):
             raise StorageUnavailable(
                 "The store took an episode and does not show it yet.",
                 hint="Nothing was acknowledged to the caller; it is tried again.",
             )
         # Derived from what is stored, not from what was sent: a turn sent
         # again without a timestamp must give its first receipt.
-        kept = [stored[proposed.id] for _, proposed in accepted]
+        there = [(call, episode) for call, episode in accepted if episode.id in stored]
+        kept = [stored[proposed.id] for _, proposed in there]
         extracted = [await self._read(one) for one in kept]
         await self._mark_unread(request, kept, extracted)
-        deriving = [n for n, (call, _) in enumerate(accepted) if request.calls[call].extract_facts]
+        deriving = [n for n, (call, _) in enumerate(there) if request.calls[call].extract_facts]
         ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
         found = dict(zip(deriving, ids, strict=True))
         receipts: list[tuple[int, StoredTurn]] = []
         told_of: set[str] = set()
-        for n, (call, _) in enumerate(accepted):
+        number = iter(range(len(there)))
+        for call, proposed in accepted:
+            if proposed.id not in stored:
+                receipts.append((call, _of_forgotten(proposed)))
+                continue
+            n = next(number)
             fact_ids, negation_ids = found.get(n, ((), ()))
             told = fact_ids[:MOST_RECEIPT_IDS]
             denied = negation_ids[: MOST_RECEIPT_IDS - len(told)]
@@ -344,6 +363,17 @@ class TurnStore:
                 new_write_id=self._new_write_id,
                 types=(MemoryType.EPISODIC,),
             )
+
+
+def _of_forgotten(episode: Episode) -> StoredTurn:
+    return StoredTurn(
+        episode_id=episode.id,
+        message_id=episode.message_id,
+        signal=Signal.NONE,
+        new=False,
+        timestamp=episode.timestamp,
+        forgotten=True,
+    )
 
 
 def _is_of(episode: Episode, request: StoreTurnsInput) -> bool:

@@ -39,7 +39,9 @@ from engram.contracts.messages import Message
 from engram.contracts.removal import (
     ApplyForgettingInput,
     ErasureInput,
+    FenceOutput,
     ForgetPlan,
+    LookAgainInput,
     PlanForgettingInput,
     StoreRound,
     WorkflowRound,
@@ -156,6 +158,11 @@ class ErasureActivities:
         """Terminate what runs for the user, and delete the histories of what ran."""
         raise NotImplementedError
 
+    @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
+    async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
+        """Let nothing be written any more that began before now, and count what is there."""
+        raise NotImplementedError
+
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
         """Delete from every collection, then count what is left."""
@@ -173,6 +180,11 @@ class ForgettingActivities:
     @activity.defn(name=names.APPLY_FORGETTING_ACTIVITY)
     async def apply_forgetting(self, asked: ApplyForgettingInput) -> Message:
         """Let the session forget as well, mend what stays, delete what goes."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)
+    async def look_again(self, asked: LookAgainInput) -> ForgetPlan:
+        """Return what was written of the forgotten meanwhile."""
         raise NotImplementedError
 
 

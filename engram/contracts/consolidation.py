@@ -418,12 +418,18 @@ class PlanInput(TimedMessage):
 
 
 class PlanOutput(Message):
-    """What came of a plan: each memory counts only where something changed now."""
+    """What came of a plan: each memory counts only where something changed now.
+
+    Attributes:
+        reread: Turns to be read again: what was drawn from them together with a turn
+            that is forgotten was not kept.
+    """
 
     stored: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     links: int = 0
     missing: tuple[str, ...] = ()
+    reread: tuple[str, ...] = ()
 
 
 class MarkConsolidatedInput(TimedMessage):

@@ -82,6 +82,7 @@ class ImportTally(Message):
     Attributes:
         stored: Entries that are stored now and were not before.
         known: Entries that were there already; they stay as they are.
+        forgotten: Entries that the user had forgotten, or that rest on what is: left out.
         facts: Pattern facts that the entries state, each counted once a batch.
         negations: The same of negations.
         conflicts: Entries whose id is taken by other content; that content stays.
@@ -94,12 +95,14 @@ class ImportTally(Message):
     negations: int = 0
     conflicts: int = 0
     conflict_places: tuple[str, ...] = ()
+    forgotten: int = 0
 
     def plus(self, other: ImportTally) -> ImportTally:
         """Both together."""
         return ImportTally(
             stored=self.stored + other.stored,
             known=self.known + other.known,
+            forgotten=self.forgotten + other.forgotten,
             facts=self.facts + other.facts,
             negations=self.negations + other.negations,
             conflicts=self.conflicts + other.conflicts,
@@ -125,6 +128,8 @@ class ImportState(ScopedMessage):
         ahead: Stretches beyond that are stored too, as (first, count).
         total: How many entries the source has; None until all are there.
         runs: Runs of this workflow so far, this one included.
+        epoch: The user's when the import began; see
+            :meth:`engram.ports.MemoryRepository.epoch`.
     """
 
     import_id: str
@@ -136,6 +141,7 @@ class ImportState(ScopedMessage):
     tally: ImportTally = ImportTally()
     total: int | None = None
     runs: int = 1
+    epoch: int | None = None
 
     def with_stored(self, batch: ImportBatch, tally: ImportTally) -> ImportState:
         """The state once a batch is stored; a batch that was counted already changes nothing."""
@@ -199,3 +205,4 @@ class StoreBatchInput(TimedMessage):
     batch: ImportBatch
     workflow_id: str
     run_id: str
+    epoch: int | None = None

@@ -13,6 +13,7 @@ from engram.domain.scope import Scope
 SESSION_WORKFLOW: Final = "engram.session"
 CONSOLIDATION_WORKFLOW: Final = "engram.consolidation"
 ERASURE_WORKFLOW: Final = "engram.erasure"
+HISTORY_ERASURE_WORKFLOW: Final = "engram.history_erasure"
 FORGETTING_WORKFLOW: Final = "engram.forgetting"
 DECAY_WORKFLOW: Final = "engram.decay"
 PROMOTION_WORKFLOW: Final = "engram.promotion"
@@ -48,9 +49,11 @@ DIGEST_KNOWLEDGE_ACTIVITY: Final = "engram.digest_knowledge"
 DIGEST_SESSIONS_ACTIVITY: Final = "engram.digest_sessions"
 LEARN_GUIDELINES_ACTIVITY: Final = "engram.learn_guidelines"
 ERASE_WORKFLOWS_ACTIVITY: Final = "engram.erase_workflows"
+RAISE_FENCE_ACTIVITY: Final = "engram.raise_fence"
 ERASE_MEMORIES_ACTIVITY: Final = "engram.erase_memories"
 PLAN_FORGETTING_ACTIVITY: Final = "engram.plan_forgetting"
 APPLY_FORGETTING_ACTIVITY: Final = "engram.apply_forgetting"
+LOOK_AGAIN_ACTIVITY: Final = "engram.look_for_forgotten"
 REVIEW_ACTIVITY: Final = "engram.review_due_memories"
 PROMOTE_ACTIVITY: Final = "engram.promote_memories"
 PROMOTE_SESSION_ACTIVITY: Final = "engram.promote_ended_session"
@@ -100,7 +103,8 @@ OF_ONE_USER: Final = frozenset(
     {"session", "import", "forgetting", "consolidation", "consolidation-test"}
 )
 """Kinds of workflows, by how their ids begin, whose payloads hold words of one user. Passes
-are begun by those over all users, and hold ids and numbers; an erasure outlives the user's key."""
+are begun by those over all users, and hold ids and numbers; an erasure, and what deletes
+histories behind it, outlives the user's key."""
 
 SHARED_KEY_OWNER: Final = "shared"
 """Of passes, schedules, erasures: what serves several users, or outlives one's key."""
@@ -146,6 +150,12 @@ def forgetting_workflow_id(scope: Scope, memory_id: str) -> str:
 def erasure_workflow_id(scope: Scope) -> str:
     """One running erasure per user."""
     return f"erasure/{scope.tenant}"
+
+
+def history_erasure_workflow_id(erasure: str) -> str:
+    """What deletes histories behind an erasure, by the id of that, in whichever store."""
+    store = store_of(erasure)
+    return in_store(store, f"history-{erasure.removeprefix(f'{store}:')}")
 
 
 def consolidation_workflow_id(scope: Scope, variant: str = "") -> str:

@@ -21,10 +21,28 @@ class ErasureInput(ScopedMessage):
     Attributes:
         store_timeout: For one round over the store or the workflows.
         asked_at: When it was asked for; None of those that were asked for by earlier versions.
+        before: Runs that began later are left alone; None: none is.
+        most_runs: As many histories are deleted in one round.
+        only_running: Whether runs that have ended are left to a later round.
     """
 
     store_timeout: timedelta
     asked_at: datetime | None = None
+    before: datetime | None = None
+    most_runs: int = 1000
+    only_running: bool = False
+
+
+class FenceOutput(Message):
+    """What the user had when the fence stood.
+
+    Attributes:
+        epoch: The user's from now on; nothing that began before it is written any more.
+        memories: How many memories are to be deleted, by type.
+    """
+
+    epoch: int
+    memories: Mapping[str, int] = Field(default_factory=dict)
 
 
 class WorkflowRound(Message):
@@ -43,8 +61,16 @@ class WorkflowRound(Message):
 
     @property
     def quiet(self) -> bool:
-        """Whether there was nothing left to do."""
+        """Whether there was nothing left to do; histories may be kept all the same."""
         return not self.stopped and not self.deleted
+
+    def plus(self, other: WorkflowRound) -> WorkflowRound:
+        """Both together; what was deleted twice counts once."""
+        return WorkflowRound(
+            stopped=self.stopped + other.stopped,
+            deleted=tuple(dict.fromkeys((*self.deleted, *other.deleted))),
+            kept=self.kept + other.kept,
+        )
 
 
 class StoreRound(Message):
@@ -60,9 +86,11 @@ class ErasureReceipt(Message):
     Attributes:
         namespace: Of the user.
         user_id: Whose memory it was.
-        complete: Whether everything was gone at the end. False when something was
-            written for the user all the while: erase again once that has stopped.
-        erased_at: When it ended.
+        complete: Whether everything was gone: of a receipt that is not ``scrubbed``, every
+            memory; of one that is, every history and every byte in the files as well.
+        scrubbed: Whether histories and files were gone through, too. ``erased`` waits for
+            the receipt of that.
+        erased_at: When the last memory was gone.
         memories: Deleted memories by type.
         workflows_stopped: Running workflows that were terminated.
         histories_deleted: Workflow histories that were deleted.
@@ -85,6 +113,25 @@ class ErasureReceipt(Message):
     workflow_id: str
     rewritten: tuple[str, ...] = ()
     may_remain: tuple[str, ...] = ()
+    scrubbed: bool = False
+
+
+class HistoryErasureInput(ScopedMessage):
+    """All that the workflow behind an erasure knows; carried whole over continue-as-new.
+
+    Attributes:
+        receipt: Of the erasure, with what was counted so far.
+        fenced_at: Runs that began later belong to what the user has since.
+        store_timeout: For one round over the workflows.
+        recent: Runs whose deletion was asked for last; the service lists them for a while.
+        quiet: Rounds in a row that found nothing to do.
+    """
+
+    receipt: ErasureReceipt
+    fenced_at: datetime
+    store_timeout: timedelta
+    recent: tuple[str, ...] = ()
+    quiet: int = 0
 
 
 class CompactReceipt(Message):
@@ -102,6 +149,17 @@ class CompactReceipt(Message):
     may_remain: tuple[str, ...] = ()
 
 
+BEING_SCRUBBED: Final = (
+    "Temporal's histories of the user, and the files of a data folder, hold words until they "
+    "are deleted and rewritten, which goes on: `erased` waits for it.",
+)
+"""What is still there when the last memory is gone."""
+
+HISTORIES_KEPT: Final = (
+    "Temporal did not let {count} histories be deleted: it keeps them until its retention ends."
+)
+"""What is to be said of histories that stay."""
+
 SERVERS_MAY_KEEP: Final = (
     "Qdrant keeps deleted points in its log and segments until it optimises them, "
     "and in snapshots and backups.",
@@ -111,7 +169,8 @@ SERVERS_MAY_KEEP: Final = (
 """What erasing cannot reach on servers."""
 
 FOLDER_MAY_KEEP: Final = (
-    "The record of the erasing workflow names the user, until its retention ends.",
+    "The records of the erasing workflows and of passes over all users name the user, until "
+    "their retention ends; API keys that are bound to the user, until they are revoked.",
     "Backups and snapshots that were made before, and blocks of the disk that were freed "
     "and not used again.",
 )
@@ -142,6 +201,10 @@ class ForgetPlan(Message):
         boxed: Turns whose boxes are made again.
         ended: Sessions whose last box is among them: they get no further turn.
         session_id: The conversation of a forgotten turn.
+        buried: What is not to be written again once it is deleted.
+        drawn: By the id of a conclusion among them: turns that say other things as well,
+            from which it is not to be drawn again.
+        again: Whether it was found by looking again, when the forgotten turns were gone.
     """
 
     memory_id: str
@@ -154,6 +217,21 @@ class ForgetPlan(Message):
     boxed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     session_id: str | None = None
+    buried: tuple[str, ...] = ()
+    drawn: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    again: bool = False
+
+    def plus(self, other: ForgetPlan) -> ForgetPlan:
+        """Both together, of one memory that is forgotten."""
+        kinds = sorted({*self.gone, *other.gone})
+        gone = {kind: (*self.gone.get(kind, ()), *other.gone.get(kind, ())) for kind in kinds}
+        rest = {
+            name: tuple(sorted({*getattr(self, name), *getattr(other, name)}))
+            for name in ("composed", "boxed", "ended")
+        }
+        return self.model_copy(
+            update={"gone": {kind: tuple(dict.fromkeys(ids)) for kind, ids in gone.items()}, **rest}
+        )
 
     @property
     def ids(self) -> frozenset[str]:
@@ -169,6 +247,12 @@ class PlanForgettingInput(ScopedMessage):
 
 class ApplyForgettingInput(TimedMessage):
     """Input of the activity that deletes, and mends what stays."""
+
+    plan: ForgetPlan
+
+
+class LookAgainInput(ScopedMessage):
+    """Input of the activity that looks for what was written of the forgotten meanwhile."""
 
     plan: ForgetPlan
 

@@ -39,9 +39,15 @@ class EncodeCall(Message):
 
 
 class EncodeRequest(Message):
-    """One update of a session: the calls that were waiting, in order."""
+    """One update of a session: the calls that were waiting, in order.
+
+    Attributes:
+        epoch: The user's when the callers handed over; see
+            :meth:`engram.ports.MemoryRepository.epoch`.
+    """
 
     calls: tuple[EncodeCall, ...] = Field(min_length=1)
+    epoch: int | None = None
 
 
 class StoredTurn(Message):
@@ -49,6 +55,7 @@ class StoredTurn(Message):
 
     Attributes:
         ids_left_out: Facts and negations that it does not name, because there are too many.
+        forgotten: Whether the user had this very turn forgotten: it is not stored again.
     """
 
     episode_id: str
@@ -59,6 +66,7 @@ class StoredTurn(Message):
     ids_left_out: int = 0
     new: bool = True
     timestamp: datetime
+    forgotten: bool = False
 
 
 class CallOutcome(Message):
@@ -83,6 +91,7 @@ class StoreTurnsInput(TimedMessage):
     first_sequence: int
     workflow_id: str
     run_id: str
+    epoch: int | None = None
 
 
 class StoreTurnsOutput(Message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engram.consolidation.apply import PlanWriter
@@ -307,6 +307,7 @@ class Digests:
         progress: Callable[[str], None] = lambda _: None,
     ) -> DigestOutput:
         """Profiles and topics of these memories and turns."""
+        composer = await self._begun(composer)
         memories = await self._store.by_id(composer.scope, memory_ids)
         # A digest is made from memories, never from a digest.
         memories = {key: m for key, m in memories.items() if m.form in DIGESTED and not m.is_test}
@@ -335,6 +336,7 @@ class Digests:
 
         Test turns are in none.
         """
+        composer = await self._begun(composer)
         closed = frozenset(ended)
         by_session: dict[str, list[str]] = {session: [] for session in sorted(closed)}
         for episode in await self._episodes(composer.scope, episode_ids):
@@ -356,12 +358,17 @@ class Digests:
         policy: DigestPolicy,
     ) -> DigestOutput:
         """The guidance that follows from what became of memories."""
+        composer = await self._begun(composer)
         put = await self._guidelines.learn(composer, deeds, operation, policy)
         return DigestOutput(guidelines=len(put.written), retired=len(put.retired))
 
     async def guidance(self, scope: Scope) -> tuple[tuple[str, ...], bool]:
         """What extractions are told, and whether that could be read; never raises."""
         return await current_guidance(self._repository, scope)
+
+    async def _begun(self, composer: Composer) -> Composer:
+        """With the user's epoch of now: nothing is written once that is raised."""
+        return replace(composer, epoch=await self._repository.epoch(composer.scope))
 
     async def _episodes(self, scope: Scope, ids: Iterable[str]) -> list[Episode]:
         return list((await episodes_by_id(self._repository, scope, ids)).values())

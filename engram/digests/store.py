@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,10 +17,11 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
-from engram.errors import StorageUnavailable
+from engram.errors import BasisForgotten, StorageUnavailable
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
-from engram.storage.updates import NewWriteId, every_page, update_memories
+from engram.storage.ledger import rests_on
+from engram.storage.updates import NewWriteId, every_page, existing, update_memories
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _PROCEDURAL = (MemoryType.PROCEDURAL,)
@@ -130,17 +131,31 @@ class DigestStore:
     ) -> Put:
         """Make the drafts count, and nothing else of what counted before.
 
+        Nothing stays written that names what was forgotten meanwhile.
+
         Args:
             composer: Whose, when, and by which run.
             drafts: How the digests should be.
             current: The active versions that the drafts replace, all of them.
             successors: By the key of a digest that no draft has any more: the key of
                 the draft that takes its place, if one does.
+
+        Raises:
+            BasisForgotten: something the drafts name was forgotten since they were composed.
         """
         scope = composer.scope
+        basis = {draft.key: rests_on(composer.memory(draft, 0, ())) for draft in drafts}
+        there = await existing(self.repository, scope, frozenset().union(*basis.values()))
+        # What all of it rests on went meanwhile. Guidance counts, and need not rest on anything.
+        drafts = [
+            draft
+            for draft in drafts
+            if draft.form is MemoryForm.GUIDELINE or not there.isdisjoint(basis[draft.key])
+        ]
         replaced = _by_successor(drafts, current, successors or {})
         chosen, written = await self._write(composer, drafts, replaced)
         changed = await self._amend(scope, chosen, drafts)
+        await self._check_basis(scope, there, [*(m.id for m in written), *changed])
         endings: dict[str, tuple[SemanticMemory | None, datetime]] = {}
         for key, versions in replaced.items():
             successor = chosen.get(key)
@@ -184,7 +199,7 @@ class DigestStore:
         for _ in range(_GENERATIONS_TRIED):
             if not waiting:
                 return done
-            there = await self._inserted(composer.scope, [memory for _, memory in waiting])
+            there = await self._inserted(composer, [memory for _, memory in waiting])
             again: list[tuple[Draft, SemanticMemory]] = []
             for draft, memory in waiting:
                 stored = there[memory.id]
@@ -200,8 +215,9 @@ class DigestStore:
         )
 
     async def _inserted(
-        self, scope: Scope, memories: Sequence[SemanticMemory]
+        self, composer: Composer, memories: Sequence[SemanticMemory]
     ) -> dict[str, SemanticMemory]:
+        scope = composer.scope
         ids = [memory.id for memory in memories]
         there = await self._fresh(scope, ids)
         missing = [memory for memory in memories if memory.id not in there]
@@ -209,7 +225,11 @@ class DigestStore:
             vectors = await self.embedder.embed_documents([m.indexed_text for m in missing])
             named = [m.model_copy(update={"write_id": self.new_write_id()}) for m in missing]
             pairs = zip(named, vectors, strict=True)
-            await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            forgotten = await self.repository.insert(
+                scope, [NewMemory(m, v) for m, v in pairs], epoch=composer.epoch
+            )
+            if forgotten:
+                raise _basis_forgotten(len(forgotten))
             there = await self._fresh(scope, ids)
         if len(there) < len(ids):
             raise StorageUnavailable(
@@ -217,6 +237,17 @@ class DigestStore:
                 hint="Nothing was retired. Writing them again can succeed later.",
             )
         return there
+
+    async def _check_basis(self, scope: Scope, before: Set[str], digests: Collection[str]) -> None:
+        """Delete what was just written and names what has gone since."""
+        if not digests:
+            return
+        gone = before - await existing(self.repository, scope, before)
+        stored = await self._fresh(scope, [*digests]) if gone else {}
+        left = [key for key, memory in stored.items() if not gone.isdisjoint(rests_on(memory))]
+        if left:
+            await self.repository.delete(scope, MemoryType.SEMANTIC, left)
+            raise _basis_forgotten(len(left))
 
     async def _fresh(self, scope: Scope, ids: Sequence[str]) -> dict[str, SemanticMemory]:
         found = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
@@ -252,6 +283,13 @@ class DigestStore:
             types=_SEMANTIC,
         )  # fmt: skip
         return tuple(sorted(updated.changed))
+
+
+def _basis_forgotten(digests: int) -> BasisForgotten:
+    return BasisForgotten(
+        f"{digests} digests rest on memories that were forgotten while they were composed.",
+        hint="Composing again rests on what is left.",
+    )
 
 
 def _known(drafts: Sequence[Draft], old: SemanticMemory) -> datetime:

@@ -60,12 +60,18 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Whose digests are composed, when, and by which run."""
+    """Whose digests are composed, when, and by which run.
+
+    Attributes:
+        epoch: The user's before anything was read to compose from; see
+            :meth:`engram.ports.MemoryRepository.epoch`.
+    """
 
     scope: Scope
     now: datetime
     workflow_id: str | None = None
     run_id: str | None = None
+    epoch: int | None = None
 
     def memory(
         self, draft: Draft, generation: int, replaced: Iterable[SemanticMemory]

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 import structlog
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.service import RPCError
 
+from engram.contracts import names
 from engram.contracts.removal import FOLDER_MAY_KEEP, CompactReceipt, ErasureReceipt
 from engram.embedded.folder import DataFolder, read_record, write_record
 from engram.embedded.server import TemporalDevServer
@@ -114,6 +115,10 @@ _REST: Final = 4.0
 _AGAIN: Final = "Engram tries again when the folder is opened next, or with the next erase."
 
 
+Erasing: TypeAlias = Callable[[], Awaitable[ErasureReceipt]]
+Erased: TypeAlias = Callable[[], Awaitable[ErasureReceipt | None]]
+
+
 class Rebuilds(Protocol):
     """A store that can write its files anew."""
 
@@ -146,13 +151,21 @@ class FolderScrubber:
         self._next: asyncio.Task[CompactReceipt] | None = None
         self._rests_until = 0.0
         self._at_once = asyncio.Event()
+        # By erasure, the last of each: what goes on behind it, or its outcome.
+        self._behind: dict[str, asyncio.Task[ErasureReceipt | None]] = {}
 
-    async def erase(
-        self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
-    ) -> ErasureReceipt:
+    async def erase(self, workflow_id: str, erasing: Erasing, erased: Erased) -> ErasureReceipt:
         """See :meth:`engram.ports.Scrubber.erase`."""
         self._record(self._due() | {workflow_id})
-        return await asyncio.shield(self._begin(self._erase(workflow_id, erasing)))
+        return await asyncio.shield(self._begin(self._erase(workflow_id, erasing, erased)))
+
+    async def erased(self, workflow_id: str, erased: Erased) -> ErasureReceipt | None:
+        """See :meth:`engram.ports.Scrubber.erased`."""
+        known = self._behind.get(workflow_id)
+        if known is None or (known.done() and (known.cancelled() or known.exception())):
+            # A former process erased; what it left due is being done, or was.
+            self._behind[workflow_id] = self._begin(self._scrub_behind(workflow_id, erased))
+        return await asyncio.shield(self._behind[workflow_id])
 
     async def compact(self) -> CompactReceipt:
         """See :meth:`engram.ports.Scrubber.compact`. Who operates the folder waits for no rest."""
@@ -186,30 +199,36 @@ class FolderScrubber:
             # Whoever waits gets it; nobody may.
             _log.error("an erasure was not finished", reason=type(error).__name__)
 
-    async def _erase(
-        self, workflow_id: str, erasing: Callable[[], Awaitable[ErasureReceipt]]
-    ) -> ErasureReceipt:
+    async def _erase(self, workflow_id: str, erasing: Erasing, erased: Erased) -> ErasureReceipt:
         self._erasing[workflow_id] += 1
         try:
             receipt = await erasing()
         finally:
             self._erasing[workflow_id] -= 1
+        self._behind[workflow_id] = self._begin(self._scrub_behind(workflow_id, erased))
+        return receipt
+
+    async def _scrub_behind(self, workflow_id: str, erased: Erased) -> ErasureReceipt | None:
+        receipt = await erased()
+        if receipt is None:
+            return None
         done = await self._scrubbed((workflow_id,))
         return receipt.model_copy(
             update={
                 "complete": receipt.complete and not done.may_remain,
                 "rewritten": done.rewritten,
-                "may_remain": (*done.may_remain, *FOLDER_MAY_KEEP),
+                "may_remain": (*receipt.may_remain, *done.may_remain, *FOLDER_MAY_KEEP),
             }
         )
 
     async def _finish(self, workflow_id: str) -> None:
         """Wait for an erasure that a former process started, then scrub."""
-        try:
-            await self._client.get_workflow_handle(workflow_id).result()
-        except (RPCError, WorkflowFailureError) as error:
-            # It was never started, or failed: what was deleted leaves the files all the same.
-            _log.warning("an erasure has no result", reason=type(error).__name__)
+        for one in (workflow_id, names.history_erasure_workflow_id(workflow_id)):
+            try:
+                await self._client.get_workflow_handle(one).result()
+            except (RPCError, WorkflowFailureError) as error:
+                # It was never started, or failed: what was deleted leaves the files all the same.
+                _log.warning("an erasure has no result", reason=type(error).__name__)
         await self._scrubbed((workflow_id,))
 
     async def _scrubbed(self, workflow_ids: Collection[str]) -> CompactReceipt:

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 import structlog
@@ -114,6 +115,18 @@ def choose_ports(asked: Settings) -> Ports:
     )
 
 
+# A run is deleted once the server has noted that the tasks of its end are done. It notes that
+# in its memory, every 30 seconds by default: an erasure would wait for it.
+DELETES_SOON: Final = tuple(
+    part
+    for queue in ("transfer", "visibility")
+    for part in (
+        "--dynamic-config-value",
+        f'history.{queue}ProcessorUpdateAckInterval="1s"',
+    )
+)
+
+
 def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> list[str]:
     """What the program is called with."""
     chosen = [
@@ -121,6 +134,7 @@ def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> li
         *("--db-filename", folder.temporal_db.name, "--log-level", "error"),
         *("--namespace", settings.temporal_namespace),
         *("--disable-config-env", "--disable-config-file"),
+        *DELETES_SOON,
     ]
     for name in SEARCH_ATTRIBUTES:
         chosen += ["--search-attribute", f"{name}=Keyword"]

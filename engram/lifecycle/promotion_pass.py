@@ -156,7 +156,8 @@ class HabitMaker:
         if not made:
             return {}
         stamp = review_stamp(rules)
-        await self._store(scope, [one.habit for one in made.values()], stamp)
+        forgotten = await self._store(scope, [one.habit for one in made.values()], stamp)
+        made = {key: one for key, one in made.items() if one.habit.id not in forgotten}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             one = promotion(memory)
@@ -171,28 +172,36 @@ class HabitMaker:
             types=_SEMANTIC,
             stamp=stamp,
         )
+        # Knowledge that was forgotten meanwhile leaves no habit behind.
+        orphans = [made[key].habit.id for key in made if key in written.missing]
+        if orphans:
+            await self.repository.delete(scope, MemoryType.PROCEDURAL, orphans)
         return {key: made[key].habit.id for key in made if key in written.changed}
 
-    async def _store(self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp) -> None:
+    async def _store(
+        self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp
+    ) -> frozenset[str]:
+        """Store those that are not there; the ids of those that rest on what was forgotten."""
         ids = [habit.id for habit in habits]
         there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
         missing = [habit for habit in habits if habit.id not in there]
         if not missing:
-            return
+            return frozenset()
         vectors = await self.embedder.embed_documents([h.indexed_text for h in missing])
         written = [h.model_copy(update={"write_id": self.new_write_id()}) for h in missing]
         pairs = zip(written, vectors, strict=True)
-        await self.repository.insert(
+        forgotten = await self.repository.insert(
             scope, [NewMemory(habit, vector) for habit, vector in pairs], stamp=stamp
         )
         there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
-        lost = [memory_id for memory_id in ids if memory_id not in there]
+        lost = [key for key in ids if key not in there and key not in forgotten]
         if lost:
             raise StorageUnavailable(
                 f"{len(lost)} of {len(ids)} habits were not there when read back.",
                 hint="Their sources are as before. Promoting again can succeed later.",
                 details={"ids": lost[:10]},
             )
+        return forgotten
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.access import Access
@@ -37,6 +37,20 @@ FORGET: Final = Operation(
 )
 
 
+class AboutErasure(Question):
+    """Wait for what goes on behind an erasure. There is nothing to choose."""
+
+
+ERASED: Final = Operation(
+    "erased",
+    AboutErasure,
+    # A union is no type to mypy, but is one to Pydantic.
+    cast("type[ErasureReceipt | None]", ErasureReceipt | None),
+    "Answers when histories and files are scrubbed behind the last erasure; null: there is none.",
+    access=Access.ADMIN,
+)
+
+
 class Compact(Question):
     """Rewrite all files. There is nothing to choose."""
 
@@ -65,13 +79,28 @@ class ForgettingHandlers:
 
     @handles(ERASE)
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
-        """Erase everything of a user; ends when nothing is left."""
+        """Erase everything of a user; ends when the store counts zero."""
         del asked
-        erasing = partial(self._gateway.erase, scope)
+        if self._scrubber is None:
+            return await self._gateway.erase(scope)
+        return await self._scrubber.erase(
+            self._gateway.erasure_id(scope),
+            partial(self._gateway.erase, scope),
+            partial(self._gateway.erased, scope),
+        )
+
+    @handles(ERASED)
+    async def erased(self, scope: Scope, asked: AboutErasure) -> ErasureReceipt | None:
+        """Wait for what goes on behind the last erasure."""
+        del asked
+        erased = partial(self._gateway.erased, scope)
         if self._scrubber is not None:
-            return await self._scrubber.erase(self._gateway.erasure_id(scope), erasing)
-        receipt = await erasing()
-        return receipt.model_copy(update={"may_remain": SERVERS_MAY_KEEP})
+            return await self._scrubber.erased(self._gateway.erasure_id(scope), erased)
+        receipt = await erased()
+        if receipt is None:
+            return None
+        remains = (*receipt.may_remain, *SERVERS_MAY_KEEP)
+        return receipt.model_copy(update={"may_remain": remains})
 
     @handles(FORGET)
     async def forget(self, scope: Scope, asked: AboutMemory) -> ForgetReceipt:

@@ -182,7 +182,11 @@ class TransferHandlers:
     async def _begin(self, scope: Scope, asked: Begin, kind: ImportKind) -> ImportProgress:
         self._running.admit(scope, _named(asked, kind))
         return await self._gateway.begin(
-            scope, _named(asked, kind), kind, consolidate=asked.consolidate
+            scope,
+            _named(asked, kind),
+            kind,
+            consolidate=asked.consolidate,
+            epoch=await self._repository.epoch(scope),
         )
 
     async def _send(self, scope: Scope, asked: Send, kind: ImportKind) -> ImportProgress:

@@ -101,6 +101,8 @@ class Receipt(BaseModel):
 
     Attributes:
         episode_ids: One per turn, in order.
+        forgotten_ids: Those of them that are not stored: the user had this very turn forgotten.
+            What is said again in a new turn, with another message id, is kept.
         fact_ids: Pattern facts that the turns state, new or known before.
         negation_ids: What the turns say is not true; of one turn, 50 facts and negations at most.
         ids_left_out: How many more facts and negations there are; ``list`` brings them.
@@ -118,6 +120,7 @@ class Receipt(BaseModel):
     signal: Signal = Signal.NONE
     buffered: int = 0
     workflow_id: str
+    forgotten_ids: tuple[str, ...] = ()
 
 
 def _settled(asked: Encode, intake: Intake) -> Encode:
@@ -185,14 +188,20 @@ class TurnHandlers:
 
     Args:
         gateway: Reaches the workflows.
+        repository: Says whether the user was erased.
         settings: Limits of what one update carries.
         embedder: Identity of the store's embedder; workers of another store refuse the turns.
     """
 
     def __init__(
-        self, gateway: WorkflowGateway, settings: Settings, embedder: str | None = None
+        self,
+        gateway: WorkflowGateway,
+        repository: MemoryRepository,
+        settings: Settings,
+        embedder: str | None = None,
     ) -> None:
         self._gateway = gateway
+        self._repository = repository
         self._embedder = embedder
         self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
@@ -251,7 +260,10 @@ class TurnHandlers:
         if key not in self._writers:
 
             async def send(request: EncodeRequest) -> EncodeReply:
-                return await self._gateway.encode(scope, session_id, request)
+                # Read once: what is sent again after the user was erased is still of before.
+                epoch = await self._repository.epoch(scope)
+                sent = request.model_copy(update={"epoch": epoch})
+                return await self._gateway.encode(scope, session_id, sent)
 
             self._writers[key] = SessionWriter(
                 send, self._limits, on_idle=partial(self._forget_writer, key)
@@ -272,6 +284,7 @@ def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
         signal=max((turn.signal for turn in turns), key=lambda s: s.rank, default=Signal.NONE),
         buffered=answers[-1].buffered,
         workflow_id=workflow_id,
+        forgotten_ids=tuple(turn.episode_id for turn in turns if turn.forgotten),
     )
 
 

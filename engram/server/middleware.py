@@ -40,6 +40,7 @@ from engram.errors import (
     SessionBusy,
     TooManyRequests,
     UnknownFailure,
+    UserErased,
 )
 from engram.logging import where
 from engram.operations.registry import first_typed
@@ -260,6 +261,7 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (NoSuchAddress, 404),
     (ConflictingMessage, 409),
     (ImportOutOfStep, 409),
+    (UserErased, 409),
     (HostRefused, 421),
     (SessionBusy, 429),
     (TooManyRequests, 429),

@@ -9,9 +9,10 @@ from typing import ClassVar, Final, Generic
 
 import structlog
 
+from engram.domain.identity import operation_id
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import InvalidQuery, MemoryClosed, StorageError
+from engram.errors import InvalidQuery, LostUpdate, MemoryClosed, StorageError, UserErased
 from engram.ports import (
     Candidate,
     Equals,
@@ -19,12 +20,14 @@ from engram.ports import (
     HasId,
     Match,
     NewMemory,
+    Not,
     Page,
     Replacement,
     SearchRequest,
     Stamp,
 )
 from engram.storage.filters import EngineFilter, Translator
+from engram.storage.ledger import Ledger, aside, burials, ledger_id, mark_payload
 from engram.storage.payload import (
     TENANT,
     FieldKind,
@@ -110,6 +113,17 @@ _USERS_AT_ONCE: Final = 64
 _MOST_UNREADABLE: Final = 10_000
 
 _log = structlog.get_logger("engram.storage")
+
+
+# Forgetting of one user is rarely done by more than a few at once.
+_LEDGER_ATTEMPTS: Final = 32
+
+
+def _erased() -> UserErased:
+    return UserErased(
+        "Everything of this user was erased after this work had begun; none of it was written.",
+        hint="What is begun from now on is kept.",
+    )
 
 
 def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:
@@ -206,20 +220,45 @@ class EngineRepository(ABC, Generic[EngineFilter]):
     # --- the port -------------------------------------------------------------------
 
     async def insert(
-        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
-    ) -> None:
+        self,
+        scope: Scope,
+        memories: Iterable[NewMemory],
+        *,
+        stamp: Stamp | None = None,
+        epoch: int | None = None,
+    ) -> frozenset[str]:
         """See :meth:`engram.ports.MemoryRepository.insert`."""
         self._check_open()
         stamped = stamp or self._stamp
         # All are checked before the first is written, so that bad input leaves nothing.
+        given: dict[str, AnyMemory] = {}
         prepared: dict[MemoryType, list[NewPoint]] = {}
         async for new in yielding_to_event_loop(memories, self.batch):
             check_vectors(new.vectors, self._dimensions)
             point = NewPoint(new.memory.id, new.vectors, encode(scope, stamped(new.memory)))
             prepared.setdefault(new.memory.type, []).append(point)
+            given[new.memory.id] = new.memory
+        before = await self._ledger(scope)
+        if epoch is not None and epoch != before.epoch:
+            raise _erased()
+        refused = await self._refused(scope, before, given.values())
+        # An attempt before this one may have died before it took back what it wrote.
+        await self._take_back(scope, before, refused)
         for memory_type, points in prepared.items():
-            for start in range(0, len(points), self.batch):
-                await self._insert(memory_type, points[start : start + self.batch])
+            allowed = [point for point in points if point.memory_id not in refused]
+            for start in range(0, len(allowed), self.batch):
+                await self._insert(memory_type, allowed[start : start + self.batch])
+        # Forgetting notes first and deletes then: what it noted before this look is taken back
+        # here, what it notes after it, is deleted there.
+        after = await self._ledger(scope)
+        if after.epoch != before.epoch:
+            await self._take_back_writes(scope, given)
+            raise _erased()
+        if after != before:
+            late = await self._refused(scope, after, given.values())
+            await self._take_back(scope, after, late)
+            refused |= late
+        return refused
 
     async def get(
         self,
@@ -370,6 +409,111 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             erased[memory_type] = await self._count(memory_type, everything)
             await self._delete(memory_type, everything)
         return erased
+
+    # --- what was forgotten -----------------------------------------------------------
+
+    async def epoch(self, scope: Scope) -> int:
+        """See :meth:`engram.ports.MemoryRepository.epoch`."""
+        self._check_open()
+        return (await self._ledger(scope)).epoch
+
+    async def raise_epoch(self, scope: Scope, operation: str, *, key: str) -> int:
+        """See :meth:`engram.ports.MemoryRepository.raise_epoch`."""
+        self._check_open()
+
+        def change(ledger: Ledger) -> Ledger | None:
+            return None if operation in ledger.operations else ledger.raised(operation, key)
+
+        raised, changed = await self._change_ledger(scope, change, key)
+        if changed:
+            others = (Not(HasId((ledger_id(scope),))),)
+            marks = self._filters.within(aside(scope), MemoryType.EPISODIC, others)
+            await self._delete(MemoryType.EPISODIC, marks)
+        return raised.epoch
+
+    async def bury(
+        self,
+        scope: Scope,
+        ids: Collection[str],
+        *,
+        drawn: Mapping[str, Collection[str]],
+        key: str,
+    ) -> None:
+        """See :meth:`engram.ports.MemoryRepository.bury`."""
+        self._check_open()
+        ledger = await self._ledger(scope)
+        if ledger.key is None:
+            ledger, _ = await self._change_ledger(scope, lambda one: one.keyed(key), key)
+        marks = burials(ledger, ids, drawn)
+        for start in range(0, len(marks), self.batch):
+            part = marks[start : start + self.batch]
+            points = [NewPoint(mark, None, mark_payload(scope, mark)) for mark in part]
+            await self._insert(MemoryType.EPISODIC, points)
+        # Whoever inserts looks at the record only, and at the marks if it has changed.
+        await self._change_ledger(scope, lambda one: one.keyed(key), key)
+
+    async def _ledger(self, scope: Scope) -> Ledger:
+        found = await self._retrieve(MemoryType.EPISODIC, [ledger_id(scope)], fresh=True)
+        return Ledger.of(found[0] if found else None)
+
+    async def _change_ledger(
+        self, scope: Scope, change: Callable[[Ledger], Ledger | None], key: str
+    ) -> tuple[Ledger, bool]:
+        for attempt in range(_LEDGER_ATTEMPTS):
+            before = await self._ledger(scope)
+            after = change(before)
+            if after is None:
+                return before, False
+            # The key is secret and fresh; what is shown of it is a hash.
+            write_id = operation_id("ledger", key, attempt, after.revision or 0)
+            payload = after.payload(scope, write_id)
+            if before.revision is None:
+                point = NewPoint(ledger_id(scope), None, payload)
+                await self._insert(MemoryType.EPISODIC, [point])
+            else:
+                only = (HasId((ledger_id(scope),)), Equals("revision", before.revision))
+                where = self._filters.within(aside(scope), MemoryType.EPISODIC, only)
+                await self._overwrite(MemoryType.EPISODIC, [Overwrite(where, payload)])
+            shown = await self._retrieve(MemoryType.EPISODIC, [ledger_id(scope)], fresh=True)
+            if shown and shown[0]["write_id"] == write_id:
+                return after, True
+        raise LostUpdate(
+            "The record of what was forgotten kept changing while it was being updated.",
+            hint="The same call can succeed later.",
+        )
+
+    async def _refused(
+        self, scope: Scope, ledger: Ledger, memories: Iterable[AnyMemory]
+    ) -> frozenset[str]:
+        """Those that are forgotten, or rest on what is. Marks of what may come back go."""
+        if ledger.key is None:
+            return frozenset()
+        given = list(memories)
+        marks = sorted({mark for memory in given for mark in ledger.marks_of(memory)})
+        payloads = await self._fetch(aside(scope), MemoryType.EPISODIC, marks, fresh=True)
+        found = {payload["id"] for payload in payloads}
+        if not found:
+            return frozenset()
+        refused = frozenset(memory.id for memory in given if ledger.refuses(memory, found))
+        back = {ledger.mark(memory.id) for memory in given if memory.id not in refused} & found
+        if back:
+            await self.delete(aside(scope), MemoryType.EPISODIC, back)
+        return refused
+
+    async def _take_back(self, scope: Scope, ledger: Ledger, refused: Collection[str]) -> None:
+        """Delete those of the refused that are stored as they must not be."""
+        if not refused:
+            return
+        stored = await self.get(scope, refused, fresh=True)
+        for memory_id in await self._refused(scope, ledger, stored.values()):
+            memory = stored[memory_id]
+            await self.delete_unchanged(scope, memory.type, {memory.id: memory.revision})
+
+    async def _take_back_writes(self, scope: Scope, given: Mapping[str, AnyMemory]) -> None:
+        """Delete what this very call wrote, not what others wrote under the same ids."""
+        for memory in (await self.get(scope, given, fresh=True)).values():
+            if memory.write_id == given[memory.id].write_id:
+                await self.delete_unchanged(scope, memory.type, {memory.id: memory.revision})
 
     async def delete_unchanged(
         self, scope: Scope, memory_type: MemoryType, revisions: Mapping[str, int]

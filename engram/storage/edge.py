@@ -180,7 +180,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 points += await rebuild(self._store, kind, self._writes[kind], self._check_open)
         # Nor does memory keep what files do not.
         self._decoded = DecodedPayloads()
-        return points
+        return points - await self._count(MemoryType.EPISODIC, self._filters.aside())
 
     # --- engine calls ---------------------------------------------------------------
 
@@ -317,6 +317,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         with engine_errors("listing values"):
             hits = shard.facet(engine.FacetRequest(field, MOST_VALUES)).hits
             points = shard.info().points_count
+        points -= await self._count(memory_type, self._filters.aside())
         return found_values({str(hit.value): hit.count for hit in hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: engine.Filter) -> None:

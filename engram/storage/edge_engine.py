@@ -112,6 +112,8 @@ def _one(condition: engine.ConditionType) -> engine.Filter:
 
 def new_point(new: NewPoint) -> engine.Point:
     """A new memory as the engine takes it."""
+    if new.vectors is None:
+        return engine.Point(new.memory_id, {}, new.payload)
     sparse = new.vectors.sparse
     vector: dict[str, engine.NamedVector] = {
         DENSE: list(new.vectors.dense),

@@ -23,6 +23,7 @@ from engram.ports import (
     Missing,
     Not,
 )
+from engram.storage.ledger import ASIDE
 from engram.storage.payload import TENANT, FieldKind, field_kind, format_time, is_memory_id
 
 EngineFilter = TypeVar("EngineFilter")
@@ -103,10 +104,16 @@ class Translator(Generic[EngineFilter]):
         """The conditions over all users but these; for reads that answer with scopes only."""
         say = self._dialect
         found = [self.condition(memory_type, condition) for condition in where]
+        if memory_type is MemoryType.EPISODIC:
+            found.append(say.negation(self.aside()))
         if without:
             tenants = [scope.tenant for scope in without]
             found.append(say.negation(say.any_of(TENANT, tenants)))
         return say.every(found)
+
+    def aside(self) -> EngineFilter:
+        """What a store keeps of the forgotten, of all users; none of it is a memory."""
+        return self._dialect.equals("namespace", ASIDE)
 
     def condition(self, memory_type: MemoryType, condition: Condition) -> EngineFilter:
         """One condition, without the tenant."""

@@ -190,7 +190,8 @@ class NewPoint:
     """What an engine stores of a new memory."""
 
     memory_id: str
-    vectors: TextVectors
+    vectors: TextVectors | None
+    """None: it is found by its id only."""
     payload: Payload
 
 

@@ -17,7 +17,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
-from engram.ports import SparseVector, Stamp, StoreInfo, unstamped
+from engram.ports import SparseVector, Stamp, StoreInfo, TextVectors, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, EngineRepository, found_values
 from engram.storage.filters import Range, Translator
@@ -190,6 +190,12 @@ class ServerDialect:
         return models.Filter(must_not=[inner])
 
 
+def _vector(vectors: TextVectors | None) -> dict[str, Any]:
+    if vectors is None:
+        return {}
+    return {DENSE: list(vectors.dense), SPARSE: _sparse(vectors.sparse)}
+
+
 def _one(condition: Any) -> models.Filter:
     return models.Filter(must=[condition])
 
@@ -357,6 +363,8 @@ def _size(payload: Payload) -> int:
 
 
 def _size_with_vectors(point: NewPoint) -> int:
+    if point.vectors is None:
+        return _size(point.payload)
     dense, sparse = point.vectors.dense, point.vectors.sparse.indices
     return _size(point.payload) + _NUMBER * (len(dense) + 2 * len(sparse))
 
@@ -477,7 +485,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         prepared = [
             models.PointStruct(
                 id=point.memory_id,
-                vector={DENSE: list(point.vectors.dense), SPARSE: _sparse(point.vectors.sparse)},
+                vector=_vector(point.vectors),
                 payload=point.payload,
             )
             for point in points
@@ -620,6 +628,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         with server_errors("listing values"):
             answer = await self._client.facet(name, field, limit=MOST_VALUES)
             points = (await self._client.get_collection(name)).points_count or 0
+        points -= await self._count(memory_type, self._filters.aside())
         return found_values({str(hit.value): hit.count for hit in answer.hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: models.Filter) -> None:

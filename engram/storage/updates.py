@@ -54,6 +54,17 @@ async def episodes_by_id(
     return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
 
 
+async def existing(
+    repository: MemoryRepository,
+    scope: Scope,
+    ids: Iterable[str],
+    types: Sequence[MemoryType] | None = None,
+) -> frozenset[str]:
+    """Those of the ids that exist, as most replicas agree."""
+    wanted = frozenset(ids)
+    return frozenset(await repository.get(scope, wanted, types, fresh=True)) if wanted else wanted
+
+
 async def every_page(
     repository: MemoryRepository,
     scope: Scope,

@@ -20,6 +20,7 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecution,
+    WorkflowExecutionStatus,
     WorkflowQueryRejectedError,
 )
 from temporalio.common import (
@@ -209,6 +210,23 @@ class WorkflowGateway:
             summary=f"erase {scope.tenant}",
         )
 
+    async def erased(self, scope: Scope) -> ErasureReceipt | None:
+        """Wait until histories are deleted behind the last erasure; None if there was none."""
+        workflow_id = names.history_erasure_workflow_id(self.erasure_id(scope))
+        handle = self._client.get_workflow_handle(workflow_id, result_type=ErasureReceipt)
+
+        async def attempt() -> ErasureReceipt | None:
+            try:
+                receipt: ErasureReceipt = await handle.result()
+            except RPCError as error:
+                gone = error.status is RPCStatusCode.NOT_FOUND
+                if gone and not isinstance(typed(error), TemporalNotSetUp):
+                    return None
+                raise
+            return receipt
+
+        return await retry_until_answered(attempt, workflow_id, None)
+
     async def _run_or_join(
         self,
         workflow: str,
@@ -342,7 +360,31 @@ async def list_workflows(
             yield execution
 
 
-async def stop(client: Client, execution: WorkflowExecution) -> bool:
+async def remove(client: Client, execution: WorkflowExecution) -> WorkflowRound:
+    """Delete what the service keeps of a run, and end the run; where that is not allowed, end it.
+
+    Deleting ends what runs, and takes it away at once. Whatever ended a moment ago stays until
+    the service has written down how far its queues are, which it does every 30 seconds unless
+    it is told otherwise: so nothing is terminated first.
+    """
+    running = execution.status is WorkflowExecutionStatus.RUNNING
+    request = DeleteWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=ExecutionId(workflow_id=execution.id, run_id=execution.run_id),
+    )
+    try:
+        await client.workflow_service.delete_workflow_execution(request)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return WorkflowRound(deleted=(execution.run_id,))
+        if error.status not in _NOT_ALLOWED:
+            raise
+        _log.warning("a history cannot be deleted", status=error.status.name)
+        return WorkflowRound(stopped=int(running and await _stop(client, execution)), kept=1)
+    return WorkflowRound(stopped=int(running), deleted=(execution.run_id,))
+
+
+async def _stop(client: Client, execution: WorkflowExecution) -> bool:
     """Terminate a run; False if it ended meanwhile."""
     handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
     try:
@@ -354,30 +396,34 @@ async def stop(client: Client, execution: WorkflowExecution) -> bool:
     return True
 
 
-async def delete_history(client: Client, execution: WorkflowExecution) -> bool:
-    """Delete what the service keeps of a run; False where it does not allow that."""
-    request = DeleteWorkflowExecutionRequest(
-        namespace=client.namespace,
-        workflow_execution=ExecutionId(workflow_id=execution.id, run_id=execution.run_id),
-    )
-    try:
-        await client.workflow_service.delete_workflow_execution(request)
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return True
-        if error.status in _NOT_ALLOWED:
-            _log.warning("a history cannot be deleted", status=error.status.name)
-            return False
-        raise
-    return True
-
-
 async def erased_runs(client: Client, workflow_id: str) -> set[str]:
     """Runs whose deletion the last erasure under this id asked for; empty if there was none."""
+    behind = names.history_erasure_workflow_id(workflow_id)
+    return await _deleted_by(client, workflow_id) | await _deleted_by(client, behind)
+
+
+async def _deleted_by(client: Client, workflow_id: str) -> set[str]:
+    found: set[str] = set()
+    run_id: str | None = None
+    while True:
+        deleted, before = await _deleted_in(client, workflow_id, run_id)
+        found |= deleted
+        if not before:
+            return found
+        run_id = before
+
+
+async def _deleted_in(client: Client, workflow_id: str, run_id: str | None) -> tuple[set[str], str]:
+    """What one run deleted, and the run that it continues, if it does."""
     found: set[str] = set()
     rounds: set[int] = set()
+    before = ""
     try:
-        async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+        handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+        async for event in handle.fetch_history_events():
+            before = before or (
+                event.workflow_execution_started_event_attributes.continued_execution_run_id
+            )
             scheduled = event.activity_task_scheduled_event_attributes
             if scheduled.activity_type.name == names.ERASE_WORKFLOWS_ACTIVITY:
                 rounds.add(event.event_id)
@@ -387,7 +433,7 @@ async def erased_runs(client: Client, workflow_id: str) -> set[str]:
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-    return found
+    return found, before
 
 
 async def _round(client: Client, workflow_id: str, result: Payloads) -> WorkflowRound:

@@ -54,9 +54,25 @@ class ImportGateway:
         return self._idle
 
     async def begin(
-        self, scope: Scope, import_id: str, kind: ImportKind, *, consolidate: bool
+        self,
+        scope: Scope,
+        import_id: str,
+        kind: ImportKind,
+        *,
+        consolidate: bool,
+        epoch: int | None = None,
     ) -> ImportProgress:
         """Start the import, or find it where it stopped.
+
+        Args:
+            scope: Whose memory it goes to.
+            import_id: Names the source.
+            kind: What it brings in.
+            consolidate: Whether the user's consolidation is asked for at its end.
+            epoch: The user's, of now; nothing is stored once that is raised.
+
+        Returns:
+            How far it has come.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
@@ -67,6 +83,7 @@ class ImportGateway:
             import_id=import_id,
             kind=kind,
             consolidate=consolidate,
+            epoch=epoch,
             policy=ImportPolicy(
                 updates_per_run=self._settings.updates_per_run,
                 store_timeout=self._settings.store_timeout,

@@ -160,13 +160,16 @@ class Importer:
                 made.setdefault(memory.id, memory)
         there = await self.repository.get(scope, made, fresh=True)
         new = [memory for memory in made.values() if memory.id not in there]
+        forgotten: frozenset[str] = frozenset()
         if new:
             vectors = await self.embedder.embed_documents([m.indexed_text for m in new])
             written = [m.model_copy(update={"write_id": self.new_write_id()}) for m in new]
             pairs = zip(written, vectors, strict=True)
-            await self.repository.insert(scope, [NewMemory(m, vector) for m, vector in pairs])
-        turns = sum(memory.type is MemoryType.EPISODIC for memory in new)
-        return ImportReport(episodes=turns, conclusions=len(new) - turns, known=len(there))
+            batch = [NewMemory(m, vector) for m, vector in pairs]
+            forgotten = await self.repository.insert(scope, batch)
+        stored = [memory for memory in new if memory.id not in forgotten]
+        turns = sum(memory.type is MemoryType.EPISODIC for memory in stored)
+        return ImportReport(episodes=turns, conclusions=len(stored) - turns, known=len(there))
 
     def _check(self, item: ImportedMemory, now: datetime) -> None:
         check_identifier(item.session_id, "session id")

@@ -96,6 +96,7 @@ class TurnImporter:
         entries, conflicts = await self._beside_stored(request, entries)
         parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
         prepared: list[Prepared] = []
+        forgotten: frozenset[str] = frozenset()
         # While one part is stored here, the next ones are prepared elsewhere.
         waiting = [asyncio.ensure_future(self._prepare(part)) for part in parts[:_AHEAD]]
         try:
@@ -105,15 +106,17 @@ class TurnImporter:
                     coming = self._prepare(parts[number + _AHEAD])
                     waiting.append(asyncio.ensure_future(coming))
                 async with self._writing:
-                    await self._insert(request, part, prepared[-1])
+                    forgotten |= await self._insert(request, part, prepared[-1])
         finally:
             for one in waiting:
                 one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-        facts, negations = await self._store_findings(request, entries, prepared)
+        facts, negations = await self._store_findings(request, entries, prepared, forgotten)
         known = sum(one.known for one in entries)
+        left_out = sum(one.episode.id in forgotten for one in entries)
         return ImportTally(
-            stored=len(entries) - known,
+            stored=len(entries) - known - left_out,
+            forgotten=left_out,
             known=known,
             facts=facts,
             negations=negations,
@@ -122,7 +125,11 @@ class TurnImporter:
         )
 
     async def _store_findings(
-        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Sequence[Prepared]
+        self,
+        request: StoreBatchInput,
+        entries: Sequence[_TurnEntry],
+        prepared: Sequence[Prepared],
+        forgotten: frozenset[str],
     ) -> tuple[int, int]:
         """Store what the whole batch states, each thing once; how many facts and negations."""
         vectors = {text: one for part in prepared for text, one in part.found.items()}
@@ -136,7 +143,12 @@ class TurnImporter:
         found = zip((one.episode for one in entries), extractions, strict=True)
         async with self._writing:
             ids = await findings.store(
-                request, [(e, one) for e, one in found if one.facts or one.negations]
+                request,
+                [
+                    (e, one)
+                    for e, one in found
+                    if (one.facts or one.negations) and e.id not in forgotten
+                ],
             )
         return (
             len({key for facts, _ in ids for key in facts}),
@@ -220,7 +232,8 @@ class TurnImporter:
 
     async def _insert(
         self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Prepared
-    ) -> None:
+    ) -> frozenset[str]:
+        """Store those that are not there; the ids of those that were forgotten."""
         new = [
             NewMemory(_marked(one.episode, found), vectors)
             for one, vectors, found in zip(
@@ -229,15 +242,16 @@ class TurnImporter:
             if vectors is not None and not one.known
         ]
         if not new:
-            return
-        await self._repository.insert(request.scope, new)
-        ids = tuple(one.memory.id for one in new)
+            return frozenset()
+        forgotten = await self._repository.insert(request.scope, new, epoch=request.epoch)
+        ids = tuple(one.memory.id for one in new if one.memory.id not in forgotten)
         shown = await self._repository.count(request.scope, MemoryType.EPISODIC, (HasId(ids),))
         if shown != len(ids):
             raise StorageUnavailable(
                 "The store took imported turns and does not show all of them yet.",
                 hint="Nothing was acknowledged; it is tried again.",
             )
+        return forgotten
 
 
 def _marked(episode: Episode, found: Extraction) -> Episode:
@@ -327,11 +341,13 @@ class MemoryRestorer:
             request.scope, [one.memory.id for one in entries], fresh=True
         )
         new = [one for one in entries if one.memory.id not in there]
+        left_out = 0
         for start in range(0, len(new), _EMBEDDED_AT_ONCE):
-            await self._insert(request.scope, new[start : start + _EMBEDDED_AT_ONCE])
+            left_out += await self._insert(request, new[start : start + _EMBEDDED_AT_ONCE])
         other = [one.place for one in entries if _differs(there.get(one.memory.id), one.memory)]
         return ImportTally(
-            stored=len(new),
+            stored=len(new) - left_out,
+            forgotten=left_out,
             known=len(entries) - len(new) - len(other),
             conflicts=len(other),
             conflict_places=tuple(other),
@@ -353,17 +369,20 @@ class MemoryRestorer:
         refused.check(len(sent), "memories")
         return read
 
-    async def _insert(self, scope: Scope, entries: Sequence[_MemoryEntry]) -> None:
+    async def _insert(self, request: StoreBatchInput, entries: Sequence[_MemoryEntry]) -> int:
+        """Store them; how many were forgotten, or rest on what is."""
         vectors = await self._embedder.embed_documents(
             [one.memory.indexed_text for one in entries], [one.before for one in entries]
         )
-        await self._repository.insert(
-            scope,
+        forgotten = await self._repository.insert(
+            request.scope,
             [
                 NewMemory(one.memory.model_copy(update={"write_id": self._new_write_id()}), vector)
                 for one, vector in zip(entries, vectors, strict=True)
             ],
+            epoch=request.epoch,
         )
+        return len(forgotten)
 
 
 def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:

@@ -62,13 +62,20 @@ class Outage:
         return getattr(self._inner, name)
 
     async def insert(
-        self, scope: Scope, memories: Iterable[NewMemory], *, stamp: Stamp | None = None
-    ) -> None:
+        self,
+        scope: Scope,
+        memories: Iterable[NewMemory],
+        *,
+        stamp: Stamp | None = None,
+        epoch: int | None = None,
+    ) -> frozenset[str]:
         """Store, or fail."""
         given = tuple(memories)
+        refused: frozenset[str] = frozenset()
         if not self.down or self._answers_lost:
-            await self._inner.insert(scope, given, stamp=stamp)
+            refused = await self._inner.insert(scope, given, stamp=stamp, epoch=epoch)
         self._fail("insert")
+        return refused
 
     async def replace(
         self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None

@@ -269,6 +269,9 @@ async def test_erasing_leaves_no_key_and_no_word(tmp_path: Path) -> None:
         assert receipt.complete
         keys = folder_keys(tmp_path / "data", Settings.load())
         assert await keys.find(memory.scope.tenant, old.id) is None
+        done = await memory.erased()
+        assert done is not None
+        assert (done.complete, done.scrubbed) == (True, True)
         assert holders(tmp_path / "data", [CANARY, *in_base64(CANARY)]) == {}
         await memory.encode("I am back.", session_id="s1")
         assert len(await memory.working_memory("s1")) == 1

@@ -113,10 +113,13 @@ async def test_files_are_rewritten_while_others_go_on(
                 number += 1
 
         encoding = asyncio.create_task(encode())
-        receipt = await memory.for_user("nobody").erase()
+        nobody = memory.for_user("nobody")
+        await nobody.erase()
+        receipt = await nobody.erased()
         await scrubbed(folder)
         stop.set()
         await encoding
+        assert receipt is not None
         assert receipt.complete
         assert receipt.rewritten == ("store", "temporal")
         assert receipt.may_remain == FOLDER_MAY_KEEP

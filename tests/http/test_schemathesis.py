@@ -36,7 +36,7 @@ ADDRESSES = [
     *((one.http.method, address_of(one)) for one in OPERATIONS),
 ]
 # They stop Temporal's server to rewrite its files, for seconds: done when there is time only.
-REWRITING = (f"{USER}/erase", f"{USER}/compact")
+REWRITING = (f"{USER}/erase", f"{USER}/erased", f"{USER}/compact")
 CHECKED = (
     "not_a_server_error",
     "status_code_conformance",

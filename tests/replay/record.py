@@ -289,6 +289,21 @@ async def importing(stage: Stage) -> None:
     await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
 
 
+async def forgetting(stage: Stage) -> None:
+    """A turn is forgotten, and what was drawn from it; profiles are composed again."""
+    await stage.say("I am allergic to penicillin.", "I live in Lisbon. My sister Eva is a nurse.")
+    await stage.end()
+    page = await stage.repository.scroll(SCOPE, MemoryType.EPISODIC)
+    await stage.gateway.forget(SCOPE, page.memories[0].id)
+
+
+async def erasing(stage: Stage) -> None:
+    """A user is erased while a session runs; histories go behind the receipt."""
+    await stage.say("I live in Lisbon.", "I like tea.")
+    await stage.gateway.erase(SCOPE)
+    await stage.gateway.erased(SCOPE)
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -303,6 +318,8 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "session_end": (session_end, {"lifecycle": {"decay_policy": "energy"}}),
     "tests_apart": (tests_apart, {"buffer_turns": 2}),
     "importing": (importing, {"updates_per_run": 4}),
+    "forgetting": (forgetting, {}),
+    "erasing": (erasing, {}),
     "import_outage": (importing, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }

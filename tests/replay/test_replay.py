@@ -3,6 +3,8 @@
 Workflows that run somewhere have such histories; code that cannot replay them
 stops those workflows. Histories are added, never written anew. Those of ``c57d23c_``
 were recorded by that commit, and have its markers: they go when the deprecated patches go.
+``once_forgetting`` and ``unfenced_erasing`` are from before forgetting looked again and
+erasing raised a fence.
 """
 
 from __future__ import annotations
@@ -67,6 +69,9 @@ def test_every_workflow_has_histories() -> None:
     assert recorded == {
         names.SESSION_WORKFLOW,
         names.CONSOLIDATION_WORKFLOW,
+        names.ERASURE_WORKFLOW,
+        names.HISTORY_ERASURE_WORKFLOW,
+        names.FORGETTING_WORKFLOW,
         names.DECAY_WORKFLOW,
         names.PROMOTION_WORKFLOW,
         names.MAINTENANCE_WORKFLOW,

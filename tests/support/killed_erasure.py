@@ -109,6 +109,7 @@ async def main(folder: Path, what: str, step: str) -> None:
             for user in (ERASED, OTHER):
                 await talk(memory, user)
             await memory.erase()
+            await memory.erased()
     raise SystemExit("it was to be killed")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engram.contracts import names
 from engram.domain.scope import Scope
 
@@ -13,6 +15,7 @@ def test_names_never_change() -> None:
         "SESSION_WORKFLOW": "engram.session",
         "CONSOLIDATION_WORKFLOW": "engram.consolidation",
         "ERASURE_WORKFLOW": "engram.erasure",
+        "HISTORY_ERASURE_WORKFLOW": "engram.history_erasure",
         "FORGETTING_WORKFLOW": "engram.forgetting",
         "DECAY_WORKFLOW": "engram.decay",
         "PROMOTION_WORKFLOW": "engram.promotion",
@@ -45,10 +48,12 @@ def test_names_never_change() -> None:
         "DIGEST_KNOWLEDGE_ACTIVITY": "engram.digest_knowledge",
         "DIGEST_SESSIONS_ACTIVITY": "engram.digest_sessions",
         "LEARN_GUIDELINES_ACTIVITY": "engram.learn_guidelines",
+        "RAISE_FENCE_ACTIVITY": "engram.raise_fence",
         "ERASE_WORKFLOWS_ACTIVITY": "engram.erase_workflows",
         "ERASE_MEMORIES_ACTIVITY": "engram.erase_memories",
         "PLAN_FORGETTING_ACTIVITY": "engram.plan_forgetting",
         "APPLY_FORGETTING_ACTIVITY": "engram.apply_forgetting",
+        "LOOK_AGAIN_ACTIVITY": "engram.look_for_forgotten",
         "REVIEW_ACTIVITY": "engram.review_due_memories",
         "PROMOTE_ACTIVITY": "engram.promote_memories",
         "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
@@ -69,6 +74,8 @@ def test_workflow_ids_never_change() -> None:
     assert names.session_workflow_id(scope, "s1") == "session/default/ada/s1"
     assert names.forgetting_workflow_id(scope, "m1") == "forgetting/default/ada/m1"
     assert names.erasure_workflow_id(scope) == "erasure/default/ada"
+    behind = names.history_erasure_workflow_id("erasure/default/ada")
+    assert behind == "history-erasure/default/ada"
     assert names.consolidation_workflow_id(scope) == "consolidation/default/ada"
     assert names.consolidation_workflow_id(scope, "-test") == "consolidation-test/default/ada"
     assert names.decay_workflow_id(scope) == "decay/default/ada"
@@ -76,6 +83,19 @@ def test_workflow_ids_never_change() -> None:
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"
     assert names.maintenance_workflow_id("decay") == "maintenance/decay"
     assert names.import_workflow_id(scope, "i1") == "import/default/ada/i1"
+
+
+@pytest.mark.parametrize("store", [names.DEFAULT_STORE, "staging", "s" * 60])
+@pytest.mark.parametrize("user", ["ada", "u" * 80])
+def test_what_deletes_histories_is_of_the_store_of_its_erasure(store: str, user: str) -> None:
+    """Its id follows from that of the erasure; its payloads outlive the user's key."""
+    scope = Scope.of("n" * 60, user)
+    erasure = names.in_store(store, names.erasure_workflow_id(scope))
+    behind = names.history_erasure_workflow_id(erasure)
+    assert names.store_of(behind) == store
+    assert "history-erasure/" in behind
+    assert len(behind) <= names.LONGEST_ID
+    assert names.key_owner_of(behind) == names.SHARED_KEY_OWNER
 
 
 def test_workflow_ids_of_another_store_begin_with_its_prefix() -> None:

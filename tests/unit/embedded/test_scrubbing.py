@@ -33,8 +33,9 @@ class Rewriting:
         self.ended.append(time.monotonic())
         return 1
 
-    def get_workflow_handle(self, _: str) -> Rewriting:
+    def get_workflow_handle(self, _: str, *, run_id: str | None = None) -> Rewriting:
         """It stands for Temporal's client and its handles, too."""
+        assert run_id is None
         return self
 
     async def fetch_history_events(self) -> AsyncIterator[Any]:
@@ -60,6 +61,7 @@ async def rewriting(tmp_path: Path) -> AsyncIterator[tuple[Rewriting, FolderScru
 
 async def erase(scrubber: FolderScrubber) -> None:
     """Erase somebody who has nothing."""
+    workflow_id = "erasure/default/nobody"
 
     async def erasing() -> ErasureReceipt:
         return ErasureReceipt(
@@ -70,10 +72,12 @@ async def erase(scrubber: FolderScrubber) -> None:
             workflows_stopped=0,
             histories_deleted=0,
             histories_kept=0,
-            workflow_id="erasure/default/nobody",
+            workflow_id=workflow_id,
         )
 
-    receipt = await scrubber.erase("erasure/default/nobody", erasing)
+    await scrubber.erase(workflow_id, erasing, erasing)
+    receipt = await scrubber.erased(workflow_id, erasing)
+    assert receipt is not None
     assert receipt.rewritten == ("store", "temporal")
 
 

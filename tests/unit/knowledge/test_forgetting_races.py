@@ -7,10 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT, folded
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.forgetting import Forgetter
 from engram.domain.identity import derived_id
 from engram.domain.memories import (
+    Episode,
+    Evidence,
     MemoryStatus,
     MemoryType,
     ProceduralMemory,
@@ -136,6 +139,82 @@ async def test_a_habit_with_words_of_the_forgotten_turn_goes(
     await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, one.id))
     left = await repository.get(SCOPE, [basis.id, habit.id])
     assert left.keys() == ({basis.id} if goes else {basis.id, habit.id})
+
+
+async def test_what_was_drawn_between_looking_and_deleting_is_found_by_looking_again(
+    repository: MemoryRepository,
+) -> None:
+    """A pass stores a conclusion when it is settled already what goes with the turn."""
+    one, two = turn("Zenobia"), turn("two")
+    await keep(repository, [one, two])
+    late = statement("The user knows Zenobia.", one)
+    late = late.model_copy(update={"evidence": (Evidence(episode_id=one.id, words="Zenobia"),)})
+    forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
+    plan = await forgetter.plan(SCOPE, one.id)
+    note = StoreNote(why="said", memory=late)
+    assert (await writer.write(SCOPE, ConsolidationPlan(actions=(note,)), SAID)).stored
+    await forgetter.apply(SCOPE, plan)
+    further = await forgetter.look_again(SCOPE, plan)
+    assert further.ids == {late.id}
+    await forgetter.apply(SCOPE, further)
+    assert not (await forgetter.look_again(SCOPE, plan.plus(further))).ids
+    assert (await repository.get(SCOPE, [one.id, two.id, late.id])).keys() == {two.id}
+
+
+async def test_a_plan_that_read_a_forgotten_turn_among_others_keeps_none_of_its_words(
+    repository: MemoryRepository,
+) -> None:
+    """What rests on it and on another turn is not stored; the other turn is read again."""
+    one, two = turn("one"), turn("Zenobia")
+    await keep(repository, [one, two])
+    known = statement("The user is well.", one)
+    await keep(repository, [known])
+    quote = Evidence(episode_id=two.id, words="I said Zenobia.")
+    both = statement("The user knows Zenobia.", one, two).model_copy(update={"evidence": (quote,)})
+    plan = ConsolidationPlan(
+        actions=(
+            StoreNote(why="said", memory=both),
+            UpdateNote(
+                why="again", memory_id=known.id, add_sources=(two.id,), add_evidence=(quote,)
+            ),
+        )
+    )
+    forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
+    await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, two.id))
+    written = await writer.write(SCOPE, plan, SAID)
+    assert (written.stored, written.reread) == ((), (one.id,))
+    left = await repository.get(SCOPE, [both.id, known.id])
+    assert left.keys() == {known.id}
+    assert "Zenobia" not in left[known.id].model_dump_json()
+    assert two.id not in left[known.id].model_dump_json()
+
+
+async def test_a_statement_in_words_of_the_forgotten_turn_goes_and_the_other_is_read_again(
+    repository: MemoryRepository,
+) -> None:
+    """Two turns support it, and one of them gave it its words."""
+    one, two = turn("one"), turn("Zenobia")
+    read = {"consolidated_at": SAID}
+    both = statement("The user has met Zenobia.", one, two)
+    await keep(repository, [one.model_copy(update=read), two.model_copy(update=read), both])
+    forgetter = Forgetter(repository, new_write_id)
+    await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, two.id))
+    left = await repository.get(SCOPE, [one.id, two.id, both.id])
+    assert left.keys() == {one.id}
+    again = left[one.id]
+    assert isinstance(again, Episode)
+    assert again.consolidated_at is None
+
+
+def test_a_quotation_goes_with_the_source_that_is_folded() -> None:
+    """Past the bound of sources nothing is quoted that forgetting could not find."""
+    turns = [turn(f"number {n}") for n in range(FIRST_KEPT + LATEST_KEPT + 6)]
+    quotes = tuple(Evidence(episode_id=t.id, words=t.content) for t in turns[10:26])
+    many = statement("The user counts.", *turns).model_copy(update={"evidence": quotes})
+    few = folded(many)
+    assert len(few.source_episode_ids) == FIRST_KEPT + LATEST_KEPT
+    assert {quote.episode_id for quote in few.evidence} <= set(few.source_episode_ids)
+    assert few.evidence
 
 
 def _writer(repository: MemoryRepository) -> PlanWriter:

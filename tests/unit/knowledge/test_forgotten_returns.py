@@ -1,0 +1,160 @@
+"""A forgotten turn comes again: by the client, a reset session, an import, a backup. In vain."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from engram.consolidation.forgetting import Forgetter
+from engram.contracts.importing import (
+    ExportedMemory,
+    ImportBatch,
+    ImportedTurn,
+    ImportKind,
+    StoreBatchInput,
+)
+from engram.domain.memories import STORED_TYPES, AnyMemory
+from engram.embedding.embedder import make_embedder
+from engram.language.extractor import Extractor
+from engram.storage.edge import EdgeRepository
+from engram.transfer.batches import pack
+from engram.transfer.preparing import HerePreparer
+from engram.transfer.store import MemoryRestorer, TurnImporter
+from tests.support.edge_stores import borrowed_store
+from tests.support.in_process_memory import InProcessMemory, when
+
+TURNS = ("I live in Lisbon.", "Write to zenobia@example.org.", "I don't use Mongo.")
+
+
+@pytest.fixture
+async def repository() -> AsyncIterator[EdgeRepository]:
+    """A fresh store."""
+    async with borrowed_store() as opened:
+        yield opened
+
+
+def new_write_id() -> str:
+    """A value that no other write has."""
+    return uuid4().hex
+
+
+class Story:
+    """A user who said three things and had the second forgotten.
+
+    Args:
+        repository: Where they are kept.
+    """
+
+    def __init__(self, repository: EdgeRepository) -> None:
+        self.repository = repository
+        self.memory = InProcessMemory(repository)
+        self.scope = self.memory.somebody()
+        self.before: dict[str, AnyMemory] = {}
+
+    async def begin(self) -> None:
+        """Say and forget; what was there before is an export of before."""
+        ids = await self.memory.hear(self.scope, TURNS, session="s1")
+        await self.memory.consolidate(self.scope, when(9))
+        self.before = await self.everything()
+        forgetter = Forgetter(self.repository, new_write_id)
+        await forgetter.apply(self.scope, await forgetter.plan(self.scope, ids[1]))
+        assert await self.words() == []
+
+    async def everything(self) -> dict[str, AnyMemory]:
+        """All that is stored."""
+        pages = [await self.repository.scroll(self.scope, kind) for kind in STORED_TYPES]
+        return {memory.id: memory for page in pages for memory in page.memories}
+
+    async def words(self) -> list[str]:
+        """Where the forgotten word stands."""
+        found = (await self.everything()).values()
+        return [m.content for m in found if "zenobia" in m.model_dump_json().casefold()]
+
+    async def bring(self, kind: ImportKind, entries: list[Any]) -> Any:
+        """Store a batch of an import."""
+        embedder = make_embedder("wordllama")
+        preparer = HerePreparer(embedder, Extractor(self.memory.settings))
+        bound = self.memory.settings.max_turn_bytes
+        stores: dict[ImportKind, TurnImporter | MemoryRestorer] = {
+            ImportKind.TURNS: TurnImporter(
+                self.repository, embedder, preparer, new_write_id, bound
+            ),
+            ImportKind.MEMORIES: MemoryRestorer(self.repository, embedder, new_write_id, bound),
+        }
+        packed = pack([one.model_dump_json() for one in entries])
+        return await stores[kind].store(
+            StoreBatchInput(
+                scope=self.scope,
+                now=when(9),
+                kind=kind,
+                batch=ImportBatch(first=0, count=len(entries), packed=packed),
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+
+
+@pytest.fixture
+async def story(repository: EdgeRepository) -> Story:
+    """It, begun."""
+    begun = Story(repository)
+    await begun.begin()
+    return begun
+
+
+async def test_the_client_that_sends_a_forgotten_turn_again_stores_nothing(story: Story) -> None:
+    """Turn, facts and all stay away; so too for a session that is reset, and a late retry.
+
+    All of them store the same turns under the same ids. The other turns are there as before.
+    """
+    before = await story.everything()
+    await story.memory.hear(story.scope, TURNS, session="s1")
+    assert (await story.everything()).keys() == before.keys()
+    await story.memory.consolidate(story.scope, when(9))
+    assert await story.words() == []
+
+
+async def test_the_same_words_in_a_new_turn_are_a_new_statement(story: Story) -> None:
+    """Whoever says it again later is remembered, with the fact that the turn states."""
+    await story.memory.hear(story.scope, TURNS[1:2], 7, session="s2")
+    assert len(await story.words()) == 2
+
+
+async def test_a_session_that_is_reset_stores_only_what_was_not_forgotten(story: Story) -> None:
+    """Its turns are stored anew by another run, one by one, as they came."""
+    for number, words in enumerate(TURNS):
+        await story.memory.hear(story.scope, [words], number, session="s1")
+    assert await story.words() == []
+
+
+async def test_an_import_that_is_resumed_leaves_the_forgotten_out(story: Story) -> None:
+    """It is counted, and the others of its batch are known."""
+    entries = [
+        ImportedTurn(
+            session_id="s1",
+            message_id=f"m{number}",
+            role="user",
+            content=words,
+            timestamp=when(number),
+            sequence=number,
+        )
+        for number, words in enumerate(TURNS)
+    ]
+    tally = await story.bring(ImportKind.TURNS, entries)
+    assert (tally.stored, tally.known, tally.forgotten) == (0, 2, 1)
+    assert await story.words() == []
+
+
+async def test_a_backup_of_before_restores_nothing_that_was_forgotten(story: Story) -> None:
+    """Neither the turn nor what was drawn from it; the receipt counts them."""
+    entries = [
+        ExportedMemory(memory=memory.model_dump(mode="json")) for memory in story.before.values()
+    ]
+    there = await story.everything()
+    tally = await story.bring(ImportKind.MEMORIES, entries)
+    assert tally.forgotten == len(story.before.keys() - there.keys())
+    assert tally.stored == 0
+    assert await story.words() == []
