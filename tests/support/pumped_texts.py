@@ -254,10 +254,33 @@ def _compiled(value: object) -> Iterator[re.Pattern[str]]:
 # --- how long it takes, in seconds of the processor
 
 
+# What _known_work takes on the two cores that the bars were set on, when nothing disturbs them.
+_KNOWN_SECONDS = 0.0033
+_KNOWN_PATTERN = re.compile(r"(\w+)\s+(?:and|or)\b|\b[A-Z]\w*")
+_KNOWN_TEXT = "I live in Oslo and work at Ikea. My sister or her friend said so to Anna. " * 400
+
+
 def seconds(read: Callable[[str], object], text: str, *, bar: float) -> float:
-    """The better of two times if the first is over ``bar``; stopped at ten times the bar."""
+    """How long it takes to read, stopped at ten times the bar.
+
+    The verdict is about the rules and not about the machine: what is over the bar is measured
+    again, in units of work that is known to grow with the text and is done at the same moment.
+    """
     first = _once(read, text, 10 * bar)
-    return first if first <= bar else min(first, _once(read, text, 10 * bar))
+    return first if first <= bar else min(_in_known_units(read, text, 10 * bar) for _ in range(3))
+
+
+def _in_known_units(read: Callable[[str], object], text: str, most: float) -> float:
+    before = _known_work()
+    took = _once(read, text, most)
+    return took * min(1, 2 * _KNOWN_SECONDS / (before + _known_work()))
+
+
+def _known_work() -> float:
+    begun = time.process_time()
+    for _ in _KNOWN_PATTERN.finditer(_KNOWN_TEXT):
+        pass
+    return time.process_time() - begun
 
 
 def _once(read: Callable[[str], object], text: str, most: float) -> float:
