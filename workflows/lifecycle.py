@@ -17,7 +17,7 @@ from temporalio.exceptions import (
 
 from engram.contracts import names
 from engram.contracts.activities import LifecycleActivities
-from engram.contracts.attributes import attributes
+from engram.contracts.attributes import attributes, precedence
 from engram.contracts.consolidation import Failure
 from engram.contracts.lifecycle import (
     MOST_FAILURES,
@@ -313,12 +313,14 @@ class MaintenanceWorkflow:
         result: type[PassReport],
         workflow_id: str,
     ) -> PassReport:
+        described_by = attributes(self._state.kind.value, user=state.scope.tenant)
         answer: PassReport = await workflow.execute_child_workflow(
             name,
             state,
             id=workflow_id,
             result_type=result,
-            search_attributes=attributes(self._state.kind.value, user=state.scope.tenant),
+            search_attributes=described_by,
+            priority=precedence(described_by),
             static_summary=f"{self._state.kind.value} of {state.scope.tenant}",
         )
         return answer

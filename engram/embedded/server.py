@@ -115,16 +115,19 @@ def choose_ports(asked: Settings) -> Ports:
     )
 
 
-# A run is deleted once the server has noted that the tasks of its end are done. It notes that
-# in its memory, every 30 seconds by default: an erasure would wait for it.
-DELETES_SOON: Final = tuple(
-    part
-    for queue in ("transfer", "visibility")
-    for part in (
-        "--dynamic-config-value",
-        f'history.{queue}ProcessorUpdateAckInterval="1s"',
-    )
+# Each value with why it is not the program's own.
+_VALUES: Final = (
+    # A queue's tasks go by the users whose turn it is, not by who filled it first.
+    "matching.enableFairness=true",
+    # In its whole, not in each of four parts; what older folders have in the others is read.
+    "matching.numTaskqueueWritePartitions=1",
+    # A run is deleted once the server has noted that the tasks of its end are done. It notes that
+    # in its memory, every 30 seconds by default: an erasure would wait for it.
+    'history.transferProcessorUpdateAckInterval="1s"',
+    'history.visibilityProcessorUpdateAckInterval="1s"',
 )
+CONFIGURED: Final = tuple(part for value in _VALUES for part in ("--dynamic-config-value", value))
+"""How the server differs from what the program does by itself."""
 
 
 def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> list[str]:
@@ -134,7 +137,7 @@ def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> li
         *("--db-filename", folder.temporal_db.name, "--log-level", "error"),
         *("--namespace", settings.temporal_namespace),
         *("--disable-config-env", "--disable-config-file"),
-        *DELETES_SOON,
+        *CONFIGURED,
     ]
     for name in SEARCH_ATTRIBUTES:
         chosen += ["--search-attribute", f"{name}=Keyword"]

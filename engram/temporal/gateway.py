@@ -33,7 +33,7 @@ from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes
+from engram.contracts.attributes import attributes, precedence
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ConsolidationReport,
@@ -155,6 +155,7 @@ class WorkflowGateway:
             TemporalUnavailable: Temporal cannot be reached.
         """
         variant = variant_of(request.population, dry_run=False)
+        described_by = attributes("consolidation", user=scope.tenant)
         try:
             await self._client.start_workflow(
                 names.CONSOLIDATION_WORKFLOW,
@@ -164,7 +165,8 @@ class WorkflowGateway:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
                 start_signal_args=[request],
-                search_attributes=attributes("consolidation", user=scope.tenant),
+                search_attributes=described_by,
+                priority=precedence(described_by),
                 static_summary=f"consolidation{variant} of {scope.tenant}",
             )
         except (RPCError, TemporalError) as error:
@@ -246,6 +248,7 @@ class WorkflowGateway:
                 result_type=result,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 search_attributes=described_by,
+                priority=precedence(described_by),
                 static_summary=summary,
             )
             return receipt
@@ -305,6 +308,7 @@ class WorkflowGateway:
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 search_attributes=described_by,
+                priority=precedence(described_by),
                 static_summary=summary,
             )
             try:

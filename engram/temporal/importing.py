@@ -13,7 +13,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes
+from engram.contracts.attributes import attributes, precedence
 from engram.contracts.importing import (
     BeginImport,
     FinishImport,
@@ -91,6 +91,8 @@ class ImportGateway:
             ),
         )
 
+        described_by = attributes("import", user=scope.tenant)
+
         async def attempt() -> ImportProgress:
             operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
                 names.IMPORT_WORKFLOW,
@@ -98,7 +100,8 @@ class ImportGateway:
                 id=workflow_id,
                 task_queue=self._settings.store_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=attributes("import", user=scope.tenant),
+                search_attributes=described_by,
+                priority=precedence(described_by),
                 static_summary=f"import for {scope.tenant}",
             )
             try:

@@ -15,7 +15,7 @@ from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes
+from engram.contracts.attributes import attributes, precedence
 from engram.contracts.consolidation import CLOSING_REASONS, Failure
 from engram.contracts.lifecycle import (
     DecayReport,
@@ -158,6 +158,7 @@ class PassRunner:
             policy=LifecyclePolicy.fixed_by(self._settings),
             only_sessions=True,
         )
+        described_by = attributes("promotion", user=scope.tenant)
         try:
             await self._client.start_workflow(
                 names.PROMOTION_WORKFLOW,
@@ -167,7 +168,8 @@ class PassRunner:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 start_signal=names.SESSION_ENDED_SIGNAL,
                 start_signal_args=[request.session_id],
-                search_attributes=attributes("promotion", user=scope.tenant),
+                search_attributes=described_by,
+                priority=precedence(described_by),
                 static_summary=f"session end of {scope.tenant}",
             )
         except (RPCError, TemporalError) as error:
@@ -195,6 +197,7 @@ class PassRunner:
                         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                         result_type=result,
                         search_attributes=described_by,
+                        priority=precedence(described_by),
                         static_summary=workflow_id,
                     )
                 except WorkflowAlreadyStartedError:

@@ -31,7 +31,7 @@ from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes
+from engram.contracts.attributes import attributes, precedence
 from engram.contracts.lifecycle import PassKind
 from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
 from engram.settings import Settings
@@ -238,6 +238,7 @@ class Schedules:
                 ),
                 task_queue=settings.store_queue,
                 typed_search_attributes=attributes("maintenance"),
+                priority=precedence(attributes("maintenance")),
                 static_summary=f"{kind.value} of all users",
             ),
             spec=ScheduleSpec(

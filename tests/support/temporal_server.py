@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from engram.contracts import names
 from engram.embedded.keys import folder_keys
-from engram.embedded.server import DELETES_SOON
+from engram.embedded.server import CONFIGURED
 from engram.settings import Settings
 from engram.temporal.connection import connect_client
 from tests.support.ports import free_port
@@ -33,7 +33,7 @@ def development_server(namespaces: Sequence[str]) -> Iterator[str]:
         [
             *(binary, "server", "start-dev", "--headless", "--ip", "127.0.0.1"),
             *("--port", str(port), "--log-level", "error"),
-            *DELETES_SOON,
+            *CONFIGURED,
             *(part for name in attributes for part in ("--search-attribute", f"{name}=Keyword")),
             *(part for name in namespaces for part in ("--namespace", name)),
         ],

@@ -151,9 +151,10 @@ async def test_continue_as_new_carries_everything(temporal_client: Client) -> No
         stored = await session.episodes()
         assert sorted(e.sequence for e in stored) == list(range(17))
         description = await session.handle.describe()
-        assert description.raw_description.workflow_execution_info.first_run_id != (
-            description.run_id
-        )
+        described = description.raw_description.workflow_execution_info
+        assert described.first_run_id != description.run_id
+        assert described.priority.priority_key == 1
+        assert described.priority.fairness_key
         summary = await session.gateway.end_session(session.scope, "s1")
         assert summary is not None
         assert summary.turns_accepted == 17
