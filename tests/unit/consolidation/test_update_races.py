@@ -13,7 +13,13 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement, Stamp, unstamped
-from engram.storage.updates import DEFAULT_ATTEMPTS, Change, Updated, update_memories
+from engram.storage.updates import (
+    DEFAULT_ATTEMPTS,
+    Change,
+    Updated,
+    existing,
+    update_memories,
+)
 from tests.support.reconciliation import SCOPE, said
 
 
@@ -244,3 +250,14 @@ def test_two_updates_together_keep_what_became_of_each() -> None:
     first = Updated(frozenset("a"), frozenset("b"), frozenset("c"))
     second = Updated(frozenset("d"), frozenset("e"), frozenset("f"))
     assert first.plus(second) == Updated(frozenset("ad"), frozenset("be"), frozenset("cf"))
+
+
+async def test_what_exists_is_read_freshly_of_the_types_that_are_given() -> None:
+    """Of many ids those that are there, in one read; of none, without any."""
+    store = shelf(TURNS[0], TURNS[1])
+    repository, types = cast("MemoryRepository", store), (MemoryType.EPISODIC,)
+    asked = [TURNS[0].id, "not there"]
+    assert await existing(repository, SCOPE, asked, types) == {TURNS[0].id}
+    assert await existing(repository, SCOPE, [], types) == frozenset()
+    assert store.scopes == {SCOPE}
+    assert store.asked == [(frozenset(asked), types, True)]
