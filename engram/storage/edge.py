@@ -224,6 +224,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                         change.where, change.payload
                     )
                 self._update(memory_type, operation, "replacing")
+                # Each takes a while, and there may be hundreds.
+                await asyncio.sleep(0)
 
     async def _by_id(
         self,

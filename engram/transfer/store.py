@@ -25,6 +25,7 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidInput, StorageUnavailable
 from engram.language.found import Extraction
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
+from engram.storage.points import yielding_to_event_loop
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
 from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
@@ -35,9 +36,9 @@ from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
 # beside itself: ids are derived, inserts leave alone what is there, sources are a set.
 
 DEFAULT_IMPORTANCE: Final = 0.5
-_PART: Final = 128
+_PART: Final = 64
 """Turns that are prepared and stored together."""
-_AHEAD: Final = 3
+_AHEAD: Final = 5
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ class TurnImporter:
             now=request.now,
             max_bytes=self._max_turn_bytes,
         )
-        entries = self._entries(request, turns)
+        entries = await self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
         parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
         prepared: list[Prepared] = []
@@ -155,11 +156,13 @@ class TurnImporter:
             len({key for _, negations in ids for key in negations}),
         )
 
-    def _entries(self, request: StoreBatchInput, turns: Sequence[ImportedTurn]) -> list[_TurnEntry]:
+    async def _entries(
+        self, request: StoreBatchInput, turns: Sequence[ImportedTurn]
+    ) -> list[_TurnEntry]:
         entries: list[_TurnEntry] = []
         provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
         last: ImportedTurn | None = None
-        for turn in turns:
+        async for turn in yielding_to_event_loop(turns, _PART):
             follows = last is not None and last.session_id == turn.session_id
             before = last.content if follows and last is not None else turn.before
             entries.append(_TurnEntry(turn, self._episode(request, turn, provenance), before))
