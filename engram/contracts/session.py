@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage
 from engram.domain.buffer import Buffer, BufferPolicy, Signal
+from engram.domain.turns import Turn
 
 
-class AcceptedTurn(Message):
-    """A turn that passed the client's checks: nothing about it is still open."""
+def _nothing_open(given: object) -> object:
+    """A turn that says all that is needed, without what only a newer version knows of it."""
+    if not isinstance(given, Turn | Mapping):
+        return given
+    said = {name: value for name, value in dict(given).items() if name in Turn.model_fields}
+    if None in (said.get("message_id"), said.get("role"), said.get("timestamp")):
+        raise ValueError("a turn is sent with its role, a message id and a timestamp")
+    return given if isinstance(given, Turn) else said
 
-    message_id: str
-    role: str
-    content: str
-    speaker: str | None = None
-    timestamp: datetime
-    metadata: Mapping[str, Any] = Field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    importance: float | None = None
+
+SettledTurn: TypeAlias = Annotated[Turn, BeforeValidator(_nothing_open)]
+"""A turn as it crosses Temporal: sent again, it has the same id and the same time.
+
+Like all messages it may come from a newer version; an application may not misspell a field.
+"""
 
 
 class EncodeCall(Message):
@@ -32,7 +37,7 @@ class EncodeCall(Message):
         embedder: Identity of the embedder of the caller's store; None if it does not say.
     """
 
-    turns: tuple[AcceptedTurn, ...] = Field(min_length=1)
+    turns: tuple[SettledTurn, ...] = Field(min_length=1)
     extract_facts: bool = True
     is_test: bool = False
     embedder: str | None = None

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from engram.contracts.session import (
-    AcceptedTurn,
     CallOutcome,
     EncodeCall,
     EncodeReply,
@@ -107,14 +106,14 @@ class BatchLimits:
     max_turns: int
 
 
-def wire_size(turn: AcceptedTurn) -> int:
+def wire_size(turn: Turn) -> int:
     """Bytes of a turn as it crosses the wire; escapes can multiply its length."""
     return len(turn.model_dump_json().encode())
 
 
 def split_call(call: EncodeCall, limits: BatchLimits) -> list[EncodeCall]:
     """A call in parts that each fit one update, order kept."""
-    parts: list[list[AcceptedTurn]] = [[]]
+    parts: list[list[Turn]] = [[]]
     size = 0
     for turn in call.turns:
         turn_size = wire_size(turn)
@@ -144,7 +143,7 @@ def call_size(call: EncodeCall) -> tuple[int, int]:
     return _total(call.turns), len(call.turns)
 
 
-def _total(turns: Sequence[AcceptedTurn]) -> int:
+def _total(turns: Sequence[Turn]) -> int:
     return sum(wire_size(turn) for turn in turns)
 
 

@@ -13,7 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import Population
 from engram.contracts.session import (
-    AcceptedTurn,
     ConsolidationRequest,
     EncodeCall,
     EncodeReply,
@@ -223,7 +222,7 @@ class TurnHandlers:
         """
         self._running.admit(scope, asked.session_id)
         call = EncodeCall(
-            turns=tuple(AcceptedTurn.model_validate(dict(turn)) for turn in asked.turns),
+            turns=asked.turns,
             extract_facts=asked.extract_facts,
             is_test=asked.is_test,
             embedder=self._embedder,

@@ -20,9 +20,10 @@ from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY
 from engram.consolidation.turns import TurnStore
-from engram.contracts.session import AcceptedTurn, CallOutcome, EncodeCall, StoreTurnsInput
+from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
@@ -67,7 +68,7 @@ async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered(
 def said(*contents: str) -> StoreTurnsInput:
     """One call with these turns."""
     turns = tuple(
-        AcceptedTurn(message_id=f"m{n}", role="user", content=content, timestamp=NOW)
+        Turn(message_id=f"m{n}", role="user", content=content, timestamp=NOW)
         for n, content in enumerate(contents)
     )
     return StoreTurnsInput(
