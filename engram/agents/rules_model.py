@@ -28,7 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from engram.agents.requests import (
-    MAX_LINKS,
+    MAX_PROPOSED_LINKS,
     MAX_STATEMENTS,
     ExtractionAnswer,
     ExtractionRequest,
@@ -41,7 +41,7 @@ from engram.agents.requests import (
     read_prompt,
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
-from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY, within_bounds
+from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
@@ -338,7 +338,7 @@ def link(request: LinkingRequest) -> LinkingAnswer:
                     why=f"both name {name}"[:300],
                 ),
             )
-    links = list(found.values())[:MAX_LINKS]
+    links = list(found.values())[:MAX_PROPOSED_LINKS]
     return LinkingAnswer(
         reasoning=f"{len(links)} pairs name the same person, place or thing.",
         links=links,
@@ -445,11 +445,11 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
     except UnexpectedModelBehavior:
         raise
     except CallTookTooLong:
-        raise _given_up(TOO_COSTLY) from None
+        raise _given_up(RULES_TOO_COSTLY) from None
     except CallFailed as error:
-        raise _given_up(FAILED, kind=error.kind) from None
+        raise _given_up(RULES_FAILED, kind=error.kind) from None
     except Exception as error:  # noqa: BLE001 - rules answer alike to the same request, always
-        raise _given_up(FAILED, kind=type(error).__name__) from None
+        raise _given_up(RULES_FAILED, kind=type(error).__name__) from None
     return found
 
 

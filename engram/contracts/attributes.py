@@ -8,9 +8,9 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 
 from engram.contracts import names
 
-USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-SESSION: Final = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
-STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+USER_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+SESSION_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
+STAGE_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 
 
 def attributes(
@@ -23,7 +23,7 @@ def attributes(
         user: Tenant of the user it works for; None for a pass over all users.
         session: Conversation session it belongs to, if it does.
     """
-    given = ((USER, user), (SESSION, session), (STAGE, stage))
+    given = ((USER_SEARCH_KEY, user), (SESSION_SEARCH_KEY, session), (STAGE_SEARCH_KEY, stage))
     return TypedSearchAttributes(
         [SearchAttributePair(key, value) for key, value in given if value is not None]
     )

@@ -12,7 +12,7 @@ from engram.digests.names import (
     FAMILY_TITLES,
     GIVEN_NAMES,
     KIND_OF_NOUN,
-    ROLES,
+    PERSON_ROLES,
     agree,
     name_key,
     parts_of,
@@ -21,7 +21,7 @@ from engram.domain.digests import EntityKind, Equation, Mention, Merge
 
 # --- bearers of names before and while they are told to be one
 
-_ROLES = frozenset(ROLES.values()) | FAMILY_TITLES
+_ROLES = frozenset(PERSON_ROLES.values()) | FAMILY_TITLES
 # Of one bearer under one name, so many places where it occurs are kept.
 MENTIONS_KEPT = 4
 

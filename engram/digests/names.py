@@ -38,7 +38,7 @@ SENIORITY: Final = {
 }
 
 # What somebody is to the user, or does: two wordings of one role under one word.
-ROLES: Final[dict[str, str]] = {
+PERSON_ROLES: Final[dict[str, str]] = {
     **{role: role for role in (
         "brother sister son daughter niece nephew uncle aunt cousin grandmother grandfather "
         "twin stepmother stepfather stepsister stepbrother godmother godfather fiance fiancee "
@@ -67,7 +67,7 @@ ROLES: Final[dict[str, str]] = {
     },
 }  # fmt: skip
 KIND_OF_NOUN: Final[dict[str, EntityKind]] = {
-    **dict.fromkeys(ROLES, _PERSON),
+    **dict.fromkeys(PERSON_ROLES, _PERSON),
     **dict.fromkeys(
         "city town village river lake island mountain street road airport station country state "
         "region valley beach park county borough suburb desert".split(),
@@ -178,7 +178,7 @@ _ABBREVIATED = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundName:
     """A name in a text.
 
     Attributes:
@@ -211,9 +211,9 @@ class NameParts:
     seniority: str = ""
 
 
-def names_in(text: str) -> list[Found]:
+def names_in(text: str) -> list[FoundName]:
     """Every name, in order. Prefers missing one to inventing one."""
-    found: list[Found] = []
+    found: list[FoundName] = []
     run: list[re.Match[str]] = []
     for token in _TOKEN.finditer(text):
         if run and not _continues(text, run[-1], token):
@@ -277,7 +277,7 @@ def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     return between in (". ", ".") and abbreviated
 
 
-def _named(text: str, run: list[re.Match[str]]) -> list[Found]:
+def _named(text: str, run: list[re.Match[str]]) -> list[FoundName]:
     tokens = list(dropwhile(lambda token: token.group().casefold() in STARTERS, run))
     while tokens and tokens[-1].group() in CONNECTORS:
         tokens.pop()
@@ -289,7 +289,7 @@ def _named(text: str, run: list[re.Match[str]]) -> list[Found]:
         prefix = tokens.pop(0).group().casefold()
     last = tokens[-1]
     end = last.end() - len(_ending(last.group()))
-    return [Found(text[tokens[0].start() : end], tokens[0].start(), end, prefix)]
+    return [FoundName(text[tokens[0].start() : end], tokens[0].start(), end, prefix)]
 
 
 def _ending(word: str) -> str:

@@ -70,7 +70,7 @@ _EARLIEST_MORNING_GUESS = 8
 _CLOCK_REACH = 24
 
 
-class Clock(NamedTuple):
+class TimeOfDay(NamedTuple):
     """A time of day and the stretch of text it was taken from."""
 
     at: time | None
@@ -78,7 +78,7 @@ class Clock(NamedTuple):
     end: int
 
 
-def beside(low: str, start: int, end: int, *, part: str | None = None) -> Clock:
+def beside(low: str, start: int, end: int, *, part: str | None = None) -> TimeOfDay:
     """The time of day next to ``low[start:end]``, with the stretch widened over it.
 
     A bare "at 7" counts only where a part of the day says which half it is.
@@ -91,14 +91,14 @@ def beside(low: str, start: int, end: int, *, part: str | None = None) -> Clock:
     # "on Friday 8" names no hour, "on Friday evening at 8" does.
     named = after is not None and (not after["bare"] or " at" in after.group() or "@" in after[0])
     if after is not None and named and (at := _time(after, part)) is not None:
-        return Clock(at, start, after.end())
+        return TimeOfDay(at, start, after.end())
     window = max(0, start - _CLOCK_REACH)
     before = _BEFORE.search(low[window:start])
     if before is not None and not before["bare"]:
         at = _time(before, part)
         if at is not None:
-            return Clock(at, window + before.start(), end)
-    return Clock(None, start, end)
+            return TimeOfDay(at, window + before.start(), end)
+    return TimeOfDay(None, start, end)
 
 
 def _time(match: re.Match[str], part: str | None) -> time | None:

@@ -11,7 +11,7 @@ from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
-from engram.language.found import Extraction, Found, FoundNegation, Masked, PatternFact
+from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
 from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
@@ -97,9 +97,9 @@ def extract_facts(
         phone_region: ISO 3166 code of the country that numbers without "+" belong to.
     """
     turn = Masked(text)
-    found: list[tuple[Found, FactCategory]] = []
+    found: list[tuple[FoundSpan, FactCategory]] = []
 
-    def take(category: FactCategory, finds: list[Found]) -> None:
+    def take(category: FactCategory, finds: list[FoundSpan]) -> None:
         found.extend((find, category) for find in finds)
         turn.hide(finds)
 
@@ -119,7 +119,7 @@ def extract_facts(
     return tuple(facts.values())
 
 
-def _fact(category: FactCategory, find: Found, evidence: str) -> PatternFact:
+def _fact(category: FactCategory, find: FoundSpan, evidence: str) -> PatternFact:
     content = f"{_LABELS[category]}: {find.value}"
     if category is FactCategory.DATE and evidence.strip() != find.value:
         content = f"{content} ({evidence.strip()})"

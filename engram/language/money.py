@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
 from engram.language.calendar import SCALES, WORDS, small_number
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 
 _CODES = (
     "USD EUR GBP JPY CHF CAD AUD NZD CNY INR KRW SEK NOK DKK PLN CZK HUF RON BGN TRY BRL MXN ZAR "
@@ -89,7 +89,7 @@ _MOST = 100
 _AROUND = 80
 
 
-def find(turn: Masked) -> Iterator[Found]:
+def find(turn: Masked) -> Iterator[FoundSpan]:
     """Amounts with a currency that is told; "50 cents" or "10 grand" name none."""
     low = turn.low
     if not _GATE.search(low):
@@ -108,7 +108,7 @@ def find(turn: Masked) -> Iterator[Found]:
                 yield from finds
 
 
-def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
+def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[FoundSpan]:
     groups = match.groupdict()
     currency = _currency(groups)
     code = groups.get("code")
@@ -123,7 +123,7 @@ def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
             low[max(0, match.start() - 12) : match.start()]
         ):
             return
-        yield Found(match.start(), match.end(), _canonical(currency, spelt))
+        yield FoundSpan(match.start(), match.end(), _canonical(currency, spelt))
         return
     one_digit = groups.get("sign") == "$" and len(groups["number"] or "") == 1
     if one_digit and groups["scale"] is None and _PROGRAM_TALK.search(around):
@@ -131,7 +131,9 @@ def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
     yield from _figures(match, groups, currency)
 
 
-def _figures(match: re.Match[str], groups: dict[str, str | None], currency: str) -> Iterator[Found]:
+def _figures(
+    match: re.Match[str], groups: dict[str, str | None], currency: str
+) -> Iterator[FoundSpan]:
     to, scale = groups.get("to"), groups["scale"]
     if not to and match.end() < len(match.string) and match.string[match.end()].isalnum():
         # "$5abc": a price is not glued to letters, but "5m" may have been cut short.
@@ -144,14 +146,14 @@ def _figures(match: re.Match[str], groups: dict[str, str | None], currency: str)
     if first is None:
         return
     if last is None or last <= first:
-        yield Found(
+        yield FoundSpan(
             match.start(),
             match.end() if not to else match.end("number"),
             _canonical(currency, first),
         )
         return
-    yield Found(match.start(), match.start("to"), _canonical(currency, first))
-    yield Found(match.start("to"), match.end(), _canonical(currency, last))
+    yield FoundSpan(match.start(), match.start("to"), _canonical(currency, first))
+    yield FoundSpan(match.start("to"), match.end(), _canonical(currency, last))
 
 
 def _currency(groups: dict[str, str | None]) -> str:

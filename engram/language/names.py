@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 from engram.language.vocabulary import words
 
 _LETTERS = r"[^\W\d_](?:[^\W\d_]|['-](?=[^\W\d_]))*"
@@ -86,7 +86,7 @@ _GATE = re.compile(
 )
 
 
-def find(turn: Masked) -> Iterator[Found]:
+def find(turn: Masked) -> Iterator[FoundSpan]:
     """Names by which the speaker introduces themselves, as written, without title."""
     if not _GATE.search(turn.low):
         return
@@ -98,7 +98,7 @@ def find(turn: Masked) -> Iterator[Found]:
                 yield found
 
 
-def _my_name(turn: Masked) -> Iterator[Found]:
+def _my_name(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_MY_NAME, turn.low):
         before = turn.low[max(0, match.start() - 30) : match.start()]
         if _DENIES_MY_NAME.search(before):
@@ -108,7 +108,7 @@ def _my_name(turn: Masked) -> Iterator[Found]:
             yield _found(turn, *span)
 
 
-def _i_am(turn: Masked) -> Iterator[Found]:
+def _i_am(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_I_AM, turn.low):
         span = _capitalised(turn, match.end())
         if span is None:
@@ -140,7 +140,7 @@ def _greeted(low: str, at: int) -> bool:
     )
 
 
-def _call_me(turn: Masked) -> Iterator[Found]:
+def _call_me(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_CALL_ME, turn.low):
         before = turn.low[max(0, match.start() - 20) : match.start()]
         if match["who"] is None and _CALL_ME_DENIED.search(before):
@@ -152,7 +152,7 @@ def _call_me(turn: Masked) -> Iterator[Found]:
             yield _found(turn, *span)
 
 
-def _here(turn: Masked) -> Iterator[Found]:
+def _here(turn: Masked) -> Iterator[FoundSpan]:
     if " here" not in turn.low and " speaking" not in turn.low:
         return
     for match in _limited(_name_here(), turn.low):
@@ -232,6 +232,6 @@ def _lower_case(turn: Masked, start: int) -> tuple[int, int] | None:
     return (start, end) if _ENDS_CLAUSE.match(turn.low, end) else None
 
 
-def _found(turn: Masked, start: int, end: int) -> Found:
+def _found(turn: Masked, start: int, end: int) -> FoundSpan:
     written = turn.text[start:end]
-    return Found(start, end, written.title() if written.islower() else written)
+    return FoundSpan(start, end, written.title() if written.islower() else written)

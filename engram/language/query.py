@@ -67,7 +67,7 @@ _NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNOREC
 _NAME = re.compile(r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE)
 
 
-class Asked(StrEnum):
+class AskedFor(StrEnum):
     """A kind of thing that can be asked for."""
 
     TIME = "time"
@@ -87,7 +87,7 @@ class Analysis:
     """
 
     subjects: frozenset[str]
-    asked: frozenset[Asked]
+    asked: frozenset[AskedFor]
     period: Period | None
 
 
@@ -98,7 +98,7 @@ def analyse(query: str, now: datetime) -> Analysis:
         words.add(_USER)
     if words & _SECOND_PERSON:
         words.add(_ASSISTANT)
-    kinds = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER, Asked.NAME: _NAME}
+    kinds = {AskedFor.TIME: _TIME, AskedFor.NUMBER: _NUMBER, AskedFor.NAME: _NAME}
     return Analysis(
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
@@ -122,9 +122,9 @@ _NUMBER_CUE = re.compile(
 _NAME_CUE = re.compile(
     r"(?<=[^\W\d_A-Z,;] |[a-z,;] )[A-Z][a-z]+|[\"\u201c][^\"\u201c\u201d]+[\"\u201d]"
 )
-_PATTERNS = {Asked.TIME: _TIME_CUE, Asked.NUMBER: _NUMBER_CUE, Asked.NAME: _NAME_CUE}
+_PATTERNS = {AskedFor.TIME: _TIME_CUE, AskedFor.NUMBER: _NUMBER_CUE, AskedFor.NAME: _NAME_CUE}
 
 
-def holds_cue(text: str, asked: frozenset[Asked]) -> bool:
+def holds_cue(text: str, asked: frozenset[AskedFor]) -> bool:
     """Whether ``text`` holds a thing of one of the kinds."""
     return any(_PATTERNS[kind].search(text) for kind in asked)

@@ -54,7 +54,7 @@ class Aspect(StrEnum):
     POLICY_CLASS = "policy_class"
 
 
-ERASED: Final = "erased"
+ERASED_STATE: Final = "erased"
 """The target of the one rule after which a memory is not there any more."""
 
 
@@ -234,7 +234,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         Event.TIME,
         Aspect.STATUS,
         (*_LEFT, MemoryStatus.SUPERSEDED.value),
-        ERASED,
+        ERASED_STATE,
         "out of the answers for `expiry.erase_after_days`",
         "D11",
         windows.kept_long_enough,

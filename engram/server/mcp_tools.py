@@ -231,9 +231,9 @@ Query = Annotated[
     str,
     Field(description='A question or a few words about one thing: "Where does the user live?"'),
 ]
-Kind = Literal["episodic", "factual", "semantic", "procedural", "negation"]
+MemoryTypeName = Literal["episodic", "factual", "semantic", "procedural", "negation"]
 Kinds = Annotated[
-    list[Kind] | None,
+    list[MemoryTypeName] | None,
     Field(
         description="Only these: episodic (turns, word for word), factual (e-mails, phones, "
         "dates, ...), semantic (conclusions), procedural (habits), negation (what is not true)."

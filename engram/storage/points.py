@@ -218,13 +218,15 @@ def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:
     return encode(scope, stamp(item.memory))
 
 
-Prepared: TypeAlias = tuple[Replacement, Payload]
+PreparedReplacement: TypeAlias = tuple[Replacement, Payload]
 """A replacement and its payload."""
 
 
-def unique_batches(items: list[Prepared], size: int) -> Iterator[tuple[MemoryType, list[Prepared]]]:
+def unique_batches(
+    items: list[PreparedReplacement], size: int
+) -> Iterator[tuple[MemoryType, list[PreparedReplacement]]]:
     """Batches of one type in which no id comes twice: a second write would hide the first."""
-    batch: dict[str, Prepared] = {}
+    batch: dict[str, PreparedReplacement] = {}
     current: MemoryType | None = None
     for item in sorted(items, key=lambda prepared: STORED_TYPES.index(prepared[0].memory.type)):
         memory = item[0].memory
@@ -282,7 +284,7 @@ class RankQuery:
     limit: int
 
 
-class Ranked(NamedTuple):
+class RankedId(NamedTuple):
     """An id and its score on one side."""
 
     memory_id: str
@@ -300,7 +302,7 @@ def sides(request: SearchRequest) -> list[RankQuery]:
     return found
 
 
-def wider(query: RankQuery, answer: Sequence[Ranked], limit: int) -> RankQuery | None:
+def wider(query: RankQuery, answer: Sequence[RankedId], limit: int) -> RankQuery | None:
     """The query to ask instead, if equal scores reach past what the engine answered.
 
     Which of several equals an engine returns is up to its segments. Cutting by
@@ -314,7 +316,7 @@ def wider(query: RankQuery, answer: Sequence[Ranked], limit: int) -> RankQuery |
     return RankQuery(query.side, query.vector, min(query.limit * _GROWTH, _MOST_TIES))
 
 
-def cut(answer: Sequence[Ranked], query: RankQuery, limit: int) -> dict[str, float]:
+def cut(answer: Sequence[RankedId], query: RankQuery, limit: int) -> dict[str, float]:
     """The best ``limit`` ids with their scores, ties by id.
 
     Where equal scores reach past the answer, and at least half of ``limit`` stand
@@ -328,7 +330,7 @@ def cut(answer: Sequence[Ranked], query: RankQuery, limit: int) -> dict[str, flo
     return {memory_id: -below for below, memory_id in best}
 
 
-def _before_last(answer: Sequence[Ranked]) -> int:
+def _before_last(answer: Sequence[RankedId]) -> int:
     """How many stand before the equals at the end."""
     last = answer[-1].score
     return next((at for at, ranked in enumerate(answer) if ranked.score <= last), len(answer))

@@ -32,7 +32,7 @@ from engram.storage.payload import (
     identity_record,
     indexed_fields,
 )
-from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery, portions
+from engram.storage.points import NewPoint, Overwrite, Payload, RankedId, RankQuery, portions
 
 __all__ = ["ServerRepository", "connect_qdrant"]
 
@@ -597,7 +597,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         where: models.Filter,
         corpus: models.Filter,
         queries: list[RankQuery],
-    ) -> list[list[Ranked]]:
+    ) -> list[list[RankedId]]:
         idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
         requests = [
             models.QueryRequest(
@@ -613,7 +613,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         with server_errors("searching"):
             answers = await self._client.query_batch_points(self._names[memory_type], requests)
         return [
-            [Ranked(str(point.id), point.score) for point in answer.points] for answer in answers
+            [RankedId(str(point.id), point.score) for point in answer.points] for answer in answers
         ]
 
     async def _count(self, memory_type: MemoryType, where: models.Filter) -> int:

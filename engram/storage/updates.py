@@ -107,7 +107,7 @@ async def every_page(
 
 # --- the one way in which a stored memory changes: read, decide, write on condition, look again
 
-Change: TypeAlias = Callable[[AnyMemory], AnyMemory | None]
+MemoryChange: TypeAlias = Callable[[AnyMemory], AnyMemory | None]
 """Pure. What the memory becomes, or None when there is nothing to do."""
 NewWriteId: TypeAlias = Callable[[], str]
 """A value that no other write has or will have."""
@@ -143,7 +143,7 @@ async def update_memories(
     repository: MemoryRepository,
     scope: Scope,
     ids: Iterable[str],
-    change: Change,
+    change: MemoryChange,
     *,
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None = None,
@@ -183,7 +183,7 @@ async def _update_chunk(
     repository: MemoryRepository,
     scope: Scope,
     ids: tuple[str, ...],
-    change: Change,
+    change: MemoryChange,
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None,
     attempts: int,

@@ -18,7 +18,7 @@ from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import UnreadableSource
-from engram.transfer.batches import MOST_BYTES, MOST_ENTRIES, batch
+from engram.transfer.batches import MOST_BATCH_BYTES, MOST_ENTRIES, batch
 from engram.transfer.readers.lines import numbered, parsed
 
 # --- everything of one user as lines of JSON: a header, every memory, and a last line
@@ -209,7 +209,7 @@ def _print(memory_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _TurnPlace:
     """Where a turn stands; ordered as turns of a session were stored."""
 
     session: str
@@ -240,7 +240,7 @@ class ExportedFile:
 
     def __init__(self, path: Path, target: Scope) -> None:
         self._path = path
-        self._turns: list[_Turn] = []
+        self._turns: list[_TurnPlace] = []
         self._others: list[_Other] = []
         with path.open("rb") as file:
             self.header = _header(file)
@@ -260,7 +260,7 @@ class ExportedFile:
             if number < position:
                 continue
             text = entry.model_dump_json(exclude_defaults=True)
-            if entries and (size + len(text) > MOST_BYTES or len(entries) >= MOST_ENTRIES):
+            if entries and (size + len(text) > MOST_BATCH_BYTES or len(entries) >= MOST_ENTRIES):
                 yield batch(first, entries)
                 first, entries, size = number, [], 0
             entries.append(text)
@@ -270,7 +270,7 @@ class ExportedFile:
 
     def _entries(self) -> Iterator[ExportedMemory]:
         with self._path.open("rb") as file:
-            before: tuple[_Turn, str] | None = None
+            before: tuple[_TurnPlace, str] | None = None
             for turn in self._turns:
                 fields = _memory_at(file, turn.offset, turn.line)
                 words = None
@@ -308,7 +308,7 @@ class ExportedFile:
             self._others.append(_Other(offset, line))
             return
         self._turns.append(
-            _Turn(
+            _TurnPlace(
                 session=str(fields.get("session_id", "")),
                 created_at=_moment(fields, place),
                 sequence=int(fields.get("sequence", 0)),
@@ -326,7 +326,7 @@ def _moment(fields: Mapping[str, Any], place: str) -> datetime:
         raise UnreadableSource(f"The memory of {place} does not say when it was stored.") from None
 
 
-def _follows(before: _Turn, turn: _Turn) -> bool:
+def _follows(before: _TurnPlace, turn: _TurnPlace) -> bool:
     return before.session == turn.session and before.sequence < turn.sequence
 
 

@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
-from engram.transfer.readers.reading import Found
+from engram.transfer.readers.reading import ReadEntry
 
 EXPORT_MARK: Final = "engram_export"
 
@@ -41,7 +41,7 @@ class SourceFormat(StrEnum):
     ENGRAM = "engram"
 
 
-_READERS: Final[dict[SourceFormat, Callable[[BinaryIO], Iterator[Found]]]] = {
+_READERS: Final[dict[SourceFormat, Callable[[BinaryIO], Iterator[ReadEntry]]]] = {
     SourceFormat.CHATGPT: chatgpt.read,
     SourceFormat.CLAUDE: claude.read,
     SourceFormat.JSONL: lines.read,
@@ -89,7 +89,7 @@ class SourceFile:
                 found.update(data)
         return found.hexdigest()
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadEntry]:
         """What the reader of its format finds in it.
 
         Raises:
@@ -103,7 +103,7 @@ class SourceFile:
                     raise
                 raise UnreadableSource(f"File {number} of the archive: {error}") from None
 
-    def _read(self, stream: BinaryIO) -> Iterator[Found]:
+    def _read(self, stream: BinaryIO) -> Iterator[ReadEntry]:
         if self.format is SourceFormat.TRANSCRIPT:
             return transcript.read(stream, self.path.stem or "transcript")
         reader = _READERS.get(self.format)

@@ -27,7 +27,7 @@ from engram.language.found import Extraction
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
-from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
+from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vectors
 
 # --- storing a batch of imported turns: one read, one write and one look back, not one a turn
 #
@@ -95,7 +95,7 @@ class TurnImporter:
         entries = self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
         parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
-        prepared: list[Prepared] = []
+        prepared: list[PreparedTurns] = []
         forgotten: frozenset[str] = frozenset()
         # While one part is stored here, the next ones are prepared elsewhere.
         waiting = [asyncio.ensure_future(self._prepare(part)) for part in parts[:_AHEAD]]
@@ -128,14 +128,14 @@ class TurnImporter:
         self,
         request: StoreBatchInput,
         entries: Sequence[_TurnEntry],
-        prepared: Sequence[Prepared],
+        prepared: Sequence[PreparedTurns],
         forgotten: frozenset[str],
     ) -> tuple[int, int]:
         """Store what the whole batch states, each thing once; how many facts and negations."""
         vectors = {text: one for part in prepared for text, one in part.found.items()}
         findings = FindingsStore(
             self._repository,
-            _Known(self._embedder, vectors),
+            _KnownVectors(self._embedder, vectors),
             self._new_write_id,
             seed=SEED_IMPORTED,
         )
@@ -213,7 +213,7 @@ class TurnImporter:
             kept.append(_TurnEntry(one.sent, first, one.before, known=first is not one.episode))
         return kept, conflicts
 
-    async def _prepare(self, entries: Sequence[_TurnEntry]) -> Prepared:
+    async def _prepare(self, entries: Sequence[_TurnEntry]) -> PreparedTurns:
         work = [
             Work(
                 text=None if one.known else one.episode.indexed_text,
@@ -231,7 +231,7 @@ class TurnImporter:
         return await with_vectors(self._embedder, work, prepared.extractions)
 
     async def _insert(
-        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Prepared
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: PreparedTurns
     ) -> frozenset[str]:
         """Store those that are not there; the ids of those that were forgotten."""
         new = [
@@ -265,7 +265,7 @@ def same_words(first: Episode, other: Episode) -> bool:
     return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
 
 
-class _Known:
+class _KnownVectors:
     """An embedder that was asked already.
 
     Args:

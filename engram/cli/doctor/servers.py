@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from engram.cli.doctor.installation import CheckContext, Result, failed, ok, warning
+from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
@@ -30,7 +30,7 @@ _TOLERATED: Final = timedelta(seconds=3)
 _RECORD: Final = "engram"
 
 
-async def temporal(around: CheckContext) -> Result:
+async def temporal(around: CheckContext) -> CheckResult:
     """A Temporal server answers, and has the namespace."""
     given = around.settings
     try:
@@ -47,7 +47,7 @@ async def temporal(around: CheckContext) -> Result:
     return ok("temporal", f"{given.temporal_address}, namespace {given.temporal_namespace}")
 
 
-async def search_attributes(around: CheckContext) -> Result:
+async def search_attributes(around: CheckContext) -> CheckResult:
     """The namespace has the search attributes that Engram's workflows set."""
     from temporalio.api.operatorservice.v1 import (  # noqa: PLC0415 - only what is used loads
         ListSearchAttributesRequest,
@@ -79,7 +79,7 @@ async def search_attributes(around: CheckContext) -> Result:
     return ok("search attributes", ", ".join(SEARCH_ATTRIBUTES))
 
 
-async def workers(around: CheckContext) -> Result:
+async def workers(around: CheckContext) -> CheckResult:
     """Somebody works on the queue of workflows."""
     from temporalio.api.enums.v1 import TaskQueueType  # noqa: PLC0415 - only what is used loads
     from temporalio.api.taskqueue.v1 import TaskQueue  # noqa: PLC0415 - same
@@ -108,7 +108,7 @@ async def workers(around: CheckContext) -> Result:
     return ok("workers", f"{len(answer.pollers)} on {queue}")
 
 
-async def qdrant(around: CheckContext) -> Result:
+async def qdrant(around: CheckContext) -> CheckResult:
     """A Qdrant server answers, and is new enough."""
     client = connect_qdrant(around.settings)
     try:
@@ -122,7 +122,7 @@ async def qdrant(around: CheckContext) -> Result:
     return ok("qdrant", f"{version} at {around.settings.qdrant_url}")
 
 
-async def collections(around: CheckContext) -> Result:
+async def collections(around: CheckContext) -> CheckResult:
     """The collections are all there or none is, of this schema and embedder, with all indexes."""
     client = connect_qdrant(around.settings)
     try:
@@ -139,7 +139,7 @@ async def collections(around: CheckContext) -> Result:
 
 def judge(
     found: Mapping[MemoryType, tuple[Mapping[str, object], frozenset[str]]], embedder: str
-) -> Result:
+) -> CheckResult:
     """What is to be said of the collections that there are.
 
     Args:
@@ -174,7 +174,7 @@ def judge(
     return ok("collections", f"{len(found)}, with all indexes")
 
 
-async def clock(around: CheckContext) -> Result:
+async def clock(around: CheckContext) -> CheckResult:
     """This machine and the Qdrant server agree on the time."""
     try:
         async with httpx.AsyncClient(timeout=_PATIENCE) as client:

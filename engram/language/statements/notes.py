@@ -116,7 +116,7 @@ BETWEEN = "\n"
 """What separates the sentences of a note that has two."""
 
 
-class Kind(BaseModel):
+class NoteKind(BaseModel):
     """An entry of ``notes.toml``; see there.
 
     Attributes:
@@ -165,7 +165,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    data: Kind
+    data: NoteKind
     says: re.Pattern[str] | None
     anywhere: re.Pattern[str] | None
     unless: re.Pattern[str] | None
@@ -263,7 +263,7 @@ def _joined(note: Note, sentence: Sentence) -> Note:
 
 @cache
 def _kinds() -> tuple[_Kind, ...]:
-    data = [Kind.model_validate(entry) for entry in load("notes")["notes"]]
+    data = [NoteKind.model_validate(entry) for entry in load("notes")["notes"]]
     return tuple(
         _Kind(
             data=one,

@@ -41,7 +41,7 @@ _OPTIONAL_LETTER = re.compile(r"([a-z])\?")
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class CompiledCondition:
     """A condition, compiled."""
 
     of: str
@@ -72,7 +72,7 @@ class Pattern:
     holds: bool
     begins: bool
     denied: bool
-    when: When | None
+    when: CompiledCondition | None
     loose: bool
     order: int
 
@@ -154,9 +154,9 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 @cache
-def _condition(name: str) -> When:
+def _condition(name: str) -> CompiledCondition:
     condition = wordings().conditions[name]
-    return When(condition.of, re.compile(condition.holds, re.I))
+    return CompiledCondition(condition.of, re.compile(condition.holds, re.I))
 
 
 def _denials(one: Predicate, templates: Templates) -> Iterator[str]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, conversations, text_of
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
 _ROLES: Final = frozenset({"user", "assistant"})
 _WORD: Final = re.compile(r"[a-z_]{1,40}\Z")
 
 
-def read(stream: BinaryIO) -> Iterator[Found]:
+def read(stream: BinaryIO) -> Iterator[ReadEntry]:
     """The turns of every conversation's visible branch, in order.
 
     Raises:
@@ -23,7 +23,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
     return conversations(stream, _conversation)
 
 
-def _conversation(given: Any, place: str) -> Iterator[Found]:
+def _conversation(given: Any, place: str) -> Iterator[ReadEntry]:
     mapping = given.get("mapping") if isinstance(given, dict) else None
     if not isinstance(mapping, dict):
         yield LeftOut("a conversation without messages", place)
@@ -67,7 +67,7 @@ def _created(node: Mapping[str, Any]) -> Any:
     return message.get("create_time") if isinstance(message, dict) else None
 
 
-def _message(node: Any, session: str, place: str, began: datetime | None) -> Iterator[Found]:
+def _message(node: Any, session: str, place: str, began: datetime | None) -> Iterator[ReadEntry]:
     message = node.get("message") if isinstance(node, dict) else None
     if not isinstance(message, dict):
         # The root of each tree has none.

@@ -51,7 +51,7 @@ class LeftOut:
     place: str
 
 
-Found: TypeAlias = FoundTurn | LeftOut
+ReadEntry: TypeAlias = FoundTurn | LeftOut
 
 
 # --- the elements of a long JSON array, one after the other, in bounded memory
@@ -195,8 +195,8 @@ class _Text:
 
 
 def conversations(
-    stream: BinaryIO, turns: Callable[[Any, str], Iterator[Found]]
-) -> Iterator[Found]:
+    stream: BinaryIO, turns: Callable[[Any, str], Iterator[ReadEntry]]
+) -> Iterator[ReadEntry]:
     """What ``turns`` finds in each conversation, given where it stands, in order.
 
     Raises:

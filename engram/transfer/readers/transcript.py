@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 
 _USERS = "user human me you prompt question"
 _ASSISTANTS = "assistant ai bot model chatgpt gpt claude gemini copilot response answer"
@@ -45,7 +45,7 @@ _MOST_WORDS: Final = 3
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TranscriptTurn:
     name: str
     line: int
     when: str | None
@@ -60,7 +60,7 @@ class _Head:
     text: str
 
 
-def read(stream: BinaryIO, session: str = "transcript") -> Iterator[Found]:
+def read(stream: BinaryIO, session: str = "transcript") -> Iterator[ReadEntry]:
     """The turns, in order. Names other than a role's are speakers of the user's side.
 
     What stands before the first name, and lines that look like one and are none
@@ -69,9 +69,11 @@ def read(stream: BinaryIO, session: str = "transcript") -> Iterator[Found]:
     Raises:
         UnreadableSource: no line begins a turn, the file is too long or no UTF-8.
     """
-    data = stream.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise UnreadableSource("The transcript is too long.", allowed=f"{MOST_BYTES} bytes")
+    data = stream.read(MOST_TRANSCRIPT_BYTES + 1)
+    if len(data) > MOST_TRANSCRIPT_BYTES:
+        raise UnreadableSource(
+            "The transcript is too long.", allowed=f"{MOST_TRANSCRIPT_BYTES} bytes"
+        )
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -121,8 +123,8 @@ def _like_a_name(name: str) -> bool:
     return len(name.split()) <= _MOST_WORDS
 
 
-def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[Found]:
-    turn: _Turn | None = None
+def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[ReadEntry]:
+    turn: _TranscriptTurn | None = None
     before = [n for n, line in enumerate(lines[: min(heads)]) if line.strip()]
     if before:
         yield LeftOut("before the first turn", f"line {before[0] + 1}")
@@ -134,12 +136,12 @@ def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[
             continue
         if turn is not None:
             yield _found(turn, session)
-        turn = _Turn(head.name, number + 1, head.when, [head.text])
+        turn = _TranscriptTurn(head.name, number + 1, head.when, [head.text])
     if turn is not None:
         yield _found(turn, session)
 
 
-def _found(turn: _Turn, session: str) -> Found:
+def _found(turn: _TranscriptTurn, session: str) -> ReadEntry:
     place = f"line {turn.line}"
     words = turn.words
     while words and (not words[-1].strip() or _RULE.match(words[-1])):

@@ -18,7 +18,7 @@ from pydantic_ai.tools import ToolDefinition
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
-from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY
+from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
 from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
@@ -101,11 +101,11 @@ async def test_a_turn_that_the_rules_raise_on_is_stored_without_facts(
     store = turn_store(repository, worker_settings(), extractor=extractor)
     request = said("A bomb, mail ada@example.org.", "Mail bob@example.org.")
     outcome, why = await kept(store, repository, request)
-    assert why == [FAILED, None]
+    assert why == [RULES_FAILED, None]
     assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
     again, why = await kept(store, repository, request)
     assert [turn.episode_id for turn in again.turns] == [turn.episode_id for turn in outcome.turns]
-    assert (extractor.asked, why) == (1, [FAILED, None])
+    assert (extractor.asked, why) == (1, [RULES_FAILED, None])
     assert "ada@example.org" not in caplog.text
 
 
@@ -116,7 +116,7 @@ async def test_a_turn_that_would_be_read_for_ever_is_stored_without_facts(
     store = turn_store(repository, worker_settings(), extractor=Endless(), aside=aside)
     request = said(f"A bomb.{LONG}", f"Mail bob@example.org.{LONG}")
     outcome, why = await kept(store, repository, request)
-    assert why == [TOO_COSTLY, None]
+    assert why == [RULES_TOO_COSTLY, None]
     assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
 
 

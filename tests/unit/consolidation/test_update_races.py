@@ -13,7 +13,7 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement, Stamp, unstamped
-from engram.storage.updates import DEFAULT_ATTEMPTS, Change, Updated, update_memories
+from engram.storage.updates import DEFAULT_ATTEMPTS, MemoryChange, Updated, update_memories
 from tests.support.reconciliation import SCOPE, said
 
 
@@ -103,7 +103,7 @@ async def update(
     *,
     attempts: int | None = None,
     types: Sequence[MemoryType] | None = None,
-    change: Change = tagged,
+    change: MemoryChange = tagged,
 ) -> Updated:
     """Change these, with the usual number of attempts where none is given."""
     repository = cast("MemoryRepository", store)
