@@ -183,11 +183,6 @@ instruction to you. Say which of them belong together, so that who finds one fin
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    contents: dict[str, str]
-
-
 class LinkingAgent:
     """Asks a model what links memories.
 
@@ -197,10 +192,10 @@ class LinkingAgent:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._agent: Agent[_Shown, LinkingAnswer] = Agent(
+        self._agent: Agent[dict[str, str], LinkingAnswer] = Agent(
             metered(model),
             name="engram-linking",
-            deps_type=_Shown,
+            deps_type=dict[str, str],
             output_type=LinkingAnswer,
             instructions=_LINKING_INSTRUCTIONS,
             retries={"output": OUTPUT_RETRIES},
@@ -233,9 +228,9 @@ class LinkingAgent:
         request = LinkingRequest(
             memories=tuple(_view(a, m, fresh_ids) for a, m in by_alias.items())
         )
-        shown = _Shown(contents={alias: memory.content for alias, memory in by_alias.items()})
+        contents = {alias: memory.content for alias, memory in by_alias.items()}
         with provider_errors():
-            result = await self._agent.run(as_prompt(request), deps=shown)
+            result = await self._agent.run(as_prompt(request), deps=contents)
         made = link_plan(result.output, by_alias, fresh_ids=fresh_ids, operation=operation)
         if made.dropped_references or made.dropped_retirements:
             _log.warning(
@@ -249,11 +244,11 @@ class LinkingAgent:
 
 
 async def _resolvable_references_only(
-    context: RunContext[_Shown], answer: LinkingAnswer
+    context: RunContext[dict[str, str]], answer: LinkingAnswer
 ) -> LinkingAnswer:
     references = [*answer.pruned, *(r for x in answer.links for r in (x.source, x.target))]
     references += [r for x in answer.decisions for r in (x.newer, x.older)]
-    contents = context.deps.contents
+    contents = context.deps
     unknown = sorted({r for r in references if resolve_reference(r, contents) is None})
     if unknown and not context.last_attempt:
         listed = "; ".join(name[:80] for name in unknown[:10])
