@@ -33,8 +33,8 @@ from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
-_EARLIEST: Final = datetime(1800, 1, 1, tzinfo=UTC)
-_LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+_EARLIEST_BELIEVABLE: Final = datetime(1800, 1, 1, tzinfo=UTC)
+_LATEST_BELIEVABLE: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _LONGEST_TAG: Final = 50
 # Words that tell of an ending which names nothing: "I retired", "we broke up".
 _ENDING_WORDS: Final = frozenset(
@@ -162,7 +162,7 @@ def _believable(moment: datetime | None) -> datetime | None:
     if moment is None:
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware if _EARLIEST <= aware <= _LATEST else None
+    return aware if _EARLIEST_BELIEVABLE <= aware <= _LATEST_BELIEVABLE else None
 
 
 # --- the extraction agent: from turns to statements

@@ -58,7 +58,7 @@ from engram.language.vocabulary import expression
 # --- what the rules found in a turn, as the agent answers it
 
 PROMISED: Final = "promised to"
-_PLAIN: Final = 0.9
+_PLAINLY_SAID: Final = 0.9
 # The rest of a sentence is taken as it stands, with more room for misreading.
 _AS_IT_STANDS: Final = 0.75
 # Somebody else said it, and the user agreed.
@@ -66,8 +66,8 @@ _CONFIRMED: Final = 0.7
 _PROMISE_IMPORTANCE: Final = 0.8
 _PERSON_IMPORTANCE: Final = 0.7
 _LONGEST_QUOTE: Final = 300
-_MOST_NAMES: Final = 5
-_NAME = re.compile(
+_MOST_ENTITIES: Final = 5
+_CAPITALISED_NAME = re.compile(
     r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
 )
 # Capitalised only because they begin a sentence.
@@ -92,7 +92,7 @@ def from_statement(
     category, importance = weight(stated)
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
-    entities = _NAME.findall(thing.phrase)
+    entities = _CAPITALISED_NAME.findall(thing.phrase)
     return _PROPOSED(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
@@ -103,9 +103,9 @@ def from_statement(
         object=in_third_person(thing.name) or None,
         holds=stated.holds,
         begins=stated.begins,
-        entities=[*([of] if of else []), *entities][:_MOST_NAMES],
+        entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
         happened_at=start_date_of(stated.sentence.text, turn.said_at) if changes else None,
-        confidence=_AS_IT_STANDS if stated.loose or of else _PLAIN,
+        confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,
         importance=importance,
     )
 
@@ -158,7 +158,7 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
         object=person.relation,
         holds=person.holds,
         entities=[person.name],
-        confidence=_PLAIN if person.holds else _AS_IT_STANDS,
+        confidence=_PLAINLY_SAID if person.holds else _AS_IT_STANDS,
         importance=_PERSON_IMPORTANCE,
     )
     for fact in person.facts:
@@ -214,8 +214,8 @@ def _quotes(turn: TurnView, where: Sentence) -> list[str]:
 
 def _names(text: str) -> list[str]:
     """Names in a clause; what only its beginning capitalises is none."""
-    found = (one for one in _NAME.findall(text) if one.lower() not in _NO_NAMES)
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    found = (one for one in _CAPITALISED_NAME.findall(text) if one.lower() not in _NO_NAMES)
+    return list(dict.fromkeys(found))[:_MOST_ENTITIES]
 
 
 # --- the extraction request, answered by rule

@@ -168,8 +168,10 @@ _NOUN_BEFORE = re.compile(r"\b([a-z][\w-]*)(?:\s+of)?\s+\Z")
 _COMMA_PLACE = re.compile(r",\s\Z")
 _LOWER_NAME = re.compile(r"\s*([a-z][a-z'’-]+)\s+(?:is|was|has|said|says|wants|will|and|called)\b")
 _ENDS = re.compile(r"[.!?]\s")
-_SHARED = re.compile(r"\b(?:share|shared|both|reception|switchboard|front desk|family)\b", re.I)
-_MOST_NAMES = 60
+_SAID_TO_BE_SHARED = re.compile(
+    r"\b(?:share|shared|both|reception|switchboard|front desk|family)\b", re.I
+)
+_MOST_NAMES_IN_A_TEXT = 60
 # What tells about a name stands near it: so far before and after it is looked.
 _NEAR = 200
 
@@ -195,7 +197,7 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEv
         speaker: Who says it, where that is known by name.
     """
     text = collapsed(text).text
-    found = _placed(text, islice(names_in(text), _MOST_NAMES))
+    found = _placed(text, islice(names_in(text), _MOST_NAMES_IN_A_TEXT))
     marked = _marked(text, found)
     reached = _identifiers(text, found)
     others = _others(marked, found)
@@ -311,7 +313,7 @@ def _kind_after(text: str, one: FoundName) -> EntityKind:
 def _identifiers(text: str, found: Sequence[FoundName]) -> dict[int, tuple[str, ...]]:
     """Addresses and numbers by the name they follow most closely in their sentence."""
     reached: dict[int, tuple[str, ...]] = {}
-    if _SHARED.search(text):
+    if _SAID_TO_BE_SHARED.search(text):
         return reached
     for pattern, key in ((MAIL, "mail"), (PHONE, "phone")):
         for match in pattern.finditer(text):

@@ -170,11 +170,11 @@ GIVEN_NAMES: Final = frozenset(
 
 # --- names in a text: where they stand, and of what parts they consist
 
-_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
-_POSSESSIVE = re.compile(r"['’]s?\Z")
+_NAME_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
+_POSSESSIVE_ENDING = re.compile(r"['’]s?\Z")
 _LAST_WORD = re.compile(r"(?<![\w-])([\w-]+)\s+\Z")
 _WORD_BEFORE: Final = 40
-_ABBREVIATED = FORMAL_TITLES | frozenset("jr sr st mt".split())
+_ABBREVIATED_TITLES = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def names_in(text: str) -> list[FoundName]:
     """Every name, in order. Prefers missing one to inventing one."""
     found: list[FoundName] = []
     run: list[re.Match[str]] = []
-    for token in _TOKEN.finditer(text):
+    for token in _NAME_TOKEN.finditer(text):
         if run and not _continues(text, run[-1], token):
             found += _named(text, run)
             run = []
@@ -269,11 +269,11 @@ def _is_capital(word: str) -> bool:
 
 def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     between = text[before.end() : token.start()]
-    if _POSSESSIVE.search(before.group()):
+    if _POSSESSIVE_ENDING.search(before.group()):
         return False
     if between == " ":
         return True
-    abbreviated = before.group().casefold() in _ABBREVIATED or len(before.group()) == 1
+    abbreviated = before.group().casefold() in _ABBREVIATED_TITLES or len(before.group()) == 1
     return between in (". ", ".") and abbreviated
 
 
@@ -293,7 +293,7 @@ def _named(text: str, run: list[re.Match[str]]) -> list[FoundName]:
 
 
 def _ending(word: str) -> str:
-    ending = _POSSESSIVE.search(word)
+    ending = _POSSESSIVE_ENDING.search(word)
     return ending.group() if ending else ""
 
 

@@ -46,7 +46,7 @@ CURRENT_PREDICATES: Final = tuple(
 """Predicates of which the user has one value each."""
 DIGESTED: Final = tuple(form for form in ANSWERING_FORMS if form is not MemoryForm.SUMMARY)
 """The forms that digests are composed from; a summary repeats what its notes say."""
-_HABIT = re.compile(
+_HABITUAL_WORDS = re.compile(
     r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
     r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
     re.IGNORECASE,
@@ -99,7 +99,7 @@ def is_behaviour(memory: Told) -> bool:
     return (
         memory.category in BEHAVIOUR
         or _is_current_value(memory)
-        or _HABIT.search(memory.content) is not None
+        or _HABITUAL_WORDS.search(memory.content) is not None
     )
 
 
@@ -215,7 +215,7 @@ def _subject(memory: Told, slot: Slot) -> str:
 
 USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
-_CALLED = "is called"
+_CALLED_PREDICATE = "is called"
 # Beside those that its lines' memories name.
 _SOURCES_NAMED = 100
 _NOBODY = "The user"
@@ -342,7 +342,7 @@ def name_keys(detail: ProfileDetail) -> frozenset[str]:
 
 
 def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
-    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED]
+    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED_PREDICATE]
     called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
     return tuple(dict.fromkeys(_spelled(memory) for memory in called))
 

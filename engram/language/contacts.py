@@ -11,7 +11,7 @@ from engram.language.found import FoundSpan, Masked
 
 # --- E-mail addresses
 
-_LOCAL = re.compile(r"[A-Za-z0-9._%+'\-]{1,64}\Z")
+_LOCAL_PART = re.compile(r"[A-Za-z0-9._%+'\-]{1,64}\Z")
 _DOMAIN = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w@])"
 )
@@ -40,7 +40,7 @@ def _around(text: str, at: int, earliest: int) -> FoundSpan | None:
     if domain is None:
         return None
     window = max(earliest, at - _LOCAL_LENGTH)
-    local = _LOCAL.search(text, window, at)
+    local = _LOCAL_PART.search(text, window, at)
     if local is None:
         return None
     start = local.start()
@@ -57,18 +57,18 @@ def _around(text: str, at: int, earliest: int) -> FoundSpan | None:
 
 # --- web addresses
 
-_ADDRESS = re.compile(r"(?<![\w@.])(?:https?://|www\.)[^\s<>\"`\ufffc]{1,2048}")
+_WEB_ADDRESS = re.compile(r"(?<![\w@.])(?:https?://|www\.)[^\s<>\"`\ufffc]{1,2048}")
 _HOST = re.compile(r"(?:[^/?#@]*@)?(?P<host>[^/?#:@]+)(?::\d{1,5})?(?=[/?#]|\Z)")
 _HOST_NAME = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{1,23}\Z|localhost\Z")
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
-_CLOSING = {")": "(", "]": "[", "}": "{"}
+_OPENED_BY = {")": "(", "]": "[", "}": "{"}
 
 
 def find_urls(turn: Masked) -> Iterator[FoundSpan]:
     """Addresses with a scheme, or beginning with www; a bare domain could be a file name."""
     if "www." not in turn.low and "://" not in turn.low:
         return
-    for match in _ADDRESS.finditer(turn.low):
+    for match in _WEB_ADDRESS.finditer(turn.low):
         start = match.start()
         address = _without_closing(turn.text[start : match.end()])
         value = _canonical(address)
@@ -79,7 +79,7 @@ def find_urls(turn: Masked) -> Iterator[FoundSpan]:
 def _without_closing(address: str) -> str:
     while address:
         last = address[-1]
-        opening = _CLOSING.get(last)
+        opening = _OPENED_BY.get(last)
         if opening is not None and address.count(opening) >= address.count(last):
             break
         if opening is None and last not in ".,;:!?'*_~>|":

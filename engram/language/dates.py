@@ -122,7 +122,7 @@ UNIT_AFTER_YEAR = re.compile(
 # calendar. What could mean two days ("12/05/2025", "last summer") is left alone.
 
 # A turn with more dates than this is a table; what it says is not about days.
-_MOST = 40
+_MOST_DATES = 40
 _STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
@@ -174,12 +174,12 @@ def read(
     if not GATE.search(turn.low):
         return
     reader = _DateReader(turn, timestamp, asked=asked, untold=untold)
-    for needles, pattern, rule in (*_RULES, *_ASKED_RULES) if asked else _RULES:
+    for needles, pattern, rule in (*_DATE_RULES, *_ASKED_RULES) if asked else _DATE_RULES:
         if not any(needle in turn.low for needle in needles):
             continue
         hidden: list[FoundSpan] = []
         for count, match in enumerate(pattern.finditer(turn.low)):
-            if count >= _MOST:
+            if count >= _MOST_DATES:
                 break
             found = reader.read(match, rule)
             if found is not None:
@@ -467,7 +467,7 @@ def _asked_month(reader: _DateReader, match: re.Match[str]) -> When | None:
 
 # A rule runs only where one of its needles stands: 16 patterns over a long turn add up.
 _WEEKDAY_NEEDLES = ("day", *calendar.WEEKDAYS)
-_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
+_DATE_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
     (("-", "/"), ISO, _iso),
     ((".", "/"), NUMERIC, _numeric),
     (calendar.MONTHS, DAY_MONTH, _day_and_month),

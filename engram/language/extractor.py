@@ -25,7 +25,7 @@ from engram.settings import Settings
 _READ = 4000
 _PIECE = re.compile(r"[.!?,;:\n\u2026]+\s*|\s-\s|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
 _MOST_PIECES = 6
-_WORD = re.compile(r"\w")
+_WORD_CHARACTER = re.compile(r"\w")
 
 
 @cache
@@ -59,7 +59,7 @@ def scan(turn_text: str, role: str) -> Signal:
 
 
 def _is_small_talk(low: str) -> bool:
-    pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD.search(piece)]
+    pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD_CHARACTER.search(piece)]
     if len(pieces) > _MOST_PIECES:
         return False
     return all(_small_talk().fullmatch(piece) for piece in pieces)

@@ -10,9 +10,9 @@ from engram.language.found import FoundSpan, Masked
 from engram.language.vocabulary import words
 
 _LETTERS = r"[^\W\d_](?:[^\W\d_]|['-](?=[^\W\d_]))*"
-_TOKEN = re.compile(rf"{_LETTERS}\.?")
-_MOST_NAMES = 4
-_MOST_CHARACTERS = 60
+_NAME_PART = re.compile(rf"{_LETTERS}\.?")
+_MOST_NAME_PARTS = 4
+_MOST_NAME_CHARACTERS = 60
 _MOST_TRIES = 100
 
 # A clause begins at the start, after punctuation, or after a word that only leads in.
@@ -64,7 +64,7 @@ _AFTER_THIS_IS = re.compile(
 )
 _ENDS_CLAUSE = re.compile(r"\s?(?:[.,!;\n]|\Z)|\s(?:and i|btw|by the way|lol)\b")
 _STOPPED = "'s"
-_SHORTEST = 3
+_SHORTEST_NAME = 3
 
 
 @cache
@@ -80,7 +80,7 @@ def _name_here() -> re.Pattern[str]:
     return re.compile(_NAME_HERE.pattern.format(greeting=greetings))
 
 
-_GATE = re.compile(
+_NAME_GATE = re.compile(
     r"\bname\b|\bname's\b|\bi'm\b|\bim\b|\bi am\b|\bthis is\b|\bits\b|\bit's\b|\bit is\b|"
     r"\bcalls? me\b|\bi go by\b|\bhere\b|\bspeaking\b"
 )
@@ -88,7 +88,7 @@ _GATE = re.compile(
 
 def find(turn: Masked) -> Iterator[FoundSpan]:
     """Names by which the speaker introduces themselves, as written, without title."""
-    if not _GATE.search(turn.low):
+    if not _NAME_GATE.search(turn.low):
         return
     taken: set[int] = set()
     for rule in (_my_name, _i_am, _call_me, _here):
@@ -172,8 +172,8 @@ def _capitalised(turn: Masked, start: int, *, cased: bool = False) -> tuple[int,
     """The run of name words at ``start``; with ``cased``, scripts without capitals count."""
     particles, titles = words("names", "particles"), words("names", "titles")
     at, end, names, begin = start, -1, 0, -1
-    while names < _MOST_NAMES:
-        token = _TOKEN.match(turn.text, at, at + _MOST_CHARACTERS)
+    while names < _MOST_NAME_PARTS:
+        token = _NAME_PART.match(turn.text, at, at + _MOST_NAME_CHARACTERS)
         if token is None:
             break
         word = token.group()
@@ -222,11 +222,15 @@ def _ends_like_name(word: str, folded: str) -> bool:
 
 def _lower_case(turn: Masked, start: int) -> tuple[int, int] | None:
     """One lower-case word that ends its clause, as in "my name is ada"."""
-    token = _TOKEN.match(turn.low, start, start + _MOST_CHARACTERS)
+    token = _NAME_PART.match(turn.low, start, start + _MOST_NAME_CHARACTERS)
     if token is None or not turn.text[start].islower():
         return None
     word = token.group().rstrip(".")
-    if len(word) < _SHORTEST or word in _no_names() or word.endswith(("ing", "ly", "ed", "'s")):
+    if (
+        len(word) < _SHORTEST_NAME
+        or word in _no_names()
+        or word.endswith(("ing", "ly", "ed", "'s"))
+    ):
         return None
     end = start + len(word)
     return (start, end) if _ENDS_CLAUSE.match(turn.low, end) else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from engram.domain.slots import USER
 from engram.language import negation_rules as contrasts
 from engram.language.found import FoundNegation
 from engram.language.negation_grammar import (
-    USER,
+    SHORTEST_GERUND,
     Span,
     Subject,
     WordedSentence,
@@ -43,7 +44,6 @@ _HAVE_ENDED = frozenset("sold cancelled canceled".split())
 _FROM_ENDED = frozenset("switched migrated moved switching migrating".split())
 _GERUNDS = frozenset("cancelling canceling ditching dropping selling leaving abandoning".split())
 _ENDED_UP = frozenset("ended wound".split())
-_GERUND = 5
 _OWNERS = frozenset("my our the his her their".split())
 _CUTS = frozenset("for to in on at with after over by into onto out off last this as".split())
 _HAVING = frozenset(
@@ -68,7 +68,7 @@ def stopped(sentence: WordedSentence, index: int, user_name: str | None) -> Iter
     cue = Span(index, at)
     at = skip_on(sentence, at)
     verb = sentence.low(at)
-    if verb.endswith("ing") and len(verb) >= _GERUND:
+    if verb.endswith("ing") and len(verb) >= SHORTEST_GERUND:
         lemma = verb_lemma(verb)
         if lemma in vocabulary("stop_not"):
             return
@@ -321,7 +321,7 @@ _CUE = re.compile(
     r"used to|ended up|cant|wont)\b"
 )
 _JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
-_RULES: dict[str, tuple[NegationRule, ...]] = {
+_NEGATION_RULES: dict[str, tuple[NegationRule, ...]] = {
     "not": (negated_verb, contrasts.contrast),
     "never": (negated_verb,),
     "no": (negated_verb, no_thing, nobody),
@@ -341,7 +341,7 @@ _QUESTION_WORDS = frozenset(
     "what which who how where when why can could do does did is are any would will should "
     "have".split()
 )
-_NEW_CLAUSE = frozenset("and but so because".split())
+_NEW_CLAUSE_WORDS = frozenset("and but so because".split())
 _TAIL = 4
 
 
@@ -372,7 +372,7 @@ def _denials(sentence: WordedSentence, user_name: str | None) -> Iterator[Denial
     for index, word in enumerate(sentence.words):
         if _in_title(sentence, index):
             continue
-        rules = _RULES.get(word.low)
+        rules = _NEGATION_RULES.get(word.low)
         if rules is None:
             if word.low not in contractions:
                 continue
@@ -428,7 +428,7 @@ def _doubled(sentence: WordedSentence, denial: Denial) -> bool:
     begin = denial.subject.begin
     double, contractions = vocabulary("double"), vocabulary("contractions")
     while begin > max(0, denial.subject.begin - _TAIL):
-        if sentence.is_boundary(begin - 1) or sentence.low(begin - 1) in _NEW_CLAUSE:
+        if sentence.is_boundary(begin - 1) or sentence.low(begin - 1) in _NEW_CLAUSE_WORDS:
             break
         begin -= 1
     for index in range(begin, denial.end):

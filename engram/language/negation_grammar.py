@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from engram.domain.slots import USER
 from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
 from engram.language.vocabulary import load, words
 
@@ -78,7 +79,9 @@ def sentences(text: str, worth: re.Pattern[str]) -> Iterator[WordedSentence]:
 
 # --- what a negated verb governs: where the object begins and ends, and what it is called
 
-_ARTICLES = frozenset("a an the any my our your his her its their some another such no".split())
+_ARTICLE_WORDS = frozenset(
+    "a an the any my our your his her its their some another such no".split()
+)
 # "People that lie" are not all people.
 _NARROWING = frozenset("that who which whom where".split())
 _POINTERS = frozenset("that this it".split())
@@ -86,6 +89,7 @@ _POINTERS = frozenset("that this it".split())
 _DEGREES = frozenset(
     "well much often enough lot properly fluently regularly daily left halfway".split()
 )
+SHORTEST_GERUND = 5
 _MOST_WORDS = 8
 
 
@@ -152,7 +156,7 @@ def core(sentence: WordedSentence, span: Span) -> Span:
     begin = span.begin
     if sentence.low(begin) in vocabulary("prepositions") and begin + 1 < span.end:
         begin += 1
-    while begin < span.end and sentence.low(begin) in _ARTICLES:
+    while begin < span.end and sentence.low(begin) in _ARTICLE_WORDS:
         begin += 1
     return Span(begin, span.end)
 
@@ -215,13 +219,13 @@ def _list_goes_on(sentence: WordedSentence, at: int) -> bool:
 
 # --- whom a denial is about, and whether it is the speaker's own statement
 
-_SPEAKER = frozenset("i we".split())
+_SPEAKER_WORDS = frozenset("i we".split())
 _THIRD = frozenset("he she they".split())
-_POSSESSIVE = frozenset("my our".split())
+_POSSESSIVE_WORDS = frozenset("my our".split())
 _DETERMINERS = frozenset("my our his her their".split())
 _OWN_REPORT = frozenset("said told mentioned say tell".split())
 _PLACE_LEADS = frozenset("at in on for these since as by from during after with".split())
-_LONGEST = 5
+_LONGEST_SUBJECT = 5
 _LONGEST_LEAD = 4
 
 
@@ -242,9 +246,6 @@ class Subject:
     plural: bool = False
 
 
-USER = "user"
-
-
 def user(begin: int) -> Subject:
     """The speaker."""
     return Subject(USER, "The user", begin)
@@ -256,7 +257,7 @@ def subject_ending(
     """The subject whose last word is at ``last``, if a statement of the speaker begins there."""
     last = skip_back(sentence, last)
     word = sentence.low(last).partition("'")[0]
-    if word in _SPEAKER:
+    if word in _SPEAKER_WORDS:
         return user(last) if _opens(sentence, last) else None
     if word in _THIRD:
         found = Subject(word, word.capitalize(), last, word == "they")
@@ -284,15 +285,15 @@ def _noun_phrase(
     sentence: WordedSentence, last: int, word: str, user_name: str | None, *, plural: bool
 ) -> Subject | None:
     begin = last
-    while last - begin <= _LONGEST and not _before_phrase(sentence, begin - 1):
+    while last - begin <= _LONGEST_SUBJECT and not _before_phrase(sentence, begin - 1):
         begin -= 1
     while begin < last and sentence.low(begin) in vocabulary("lead_ins"):
         begin += 1
-    if last - begin >= _LONGEST or word in vocabulary("not_subjects"):
+    if last - begin >= _LONGEST_SUBJECT or word in vocabulary("not_subjects"):
         return None
     inside = [sentence.low(index) for index in range(begin, last)] + [word]
     first = inside[0]
-    if any(part in vocabulary("reporting") or part in _SPEAKER | _THIRD for part in inside):
+    if any(part in vocabulary("reporting") or part in _SPEAKER_WORDS | _THIRD for part in inside):
         return None
     name = " ".join(inside)
     if user_name is not None and name == user_name.casefold():
@@ -338,7 +339,7 @@ def _shown(sentence: WordedSentence, begin: int, last: int, first: str, word: st
     written = sentence.verbatim(begin, last) + (" " if last > begin else "")
     final = sentence.words[last]
     written += sentence.text[final.start : final.start + len(word)]
-    if first in _POSSESSIVE:
+    if first in _POSSESSIVE_WORDS:
         return f"The user's {written.split(' ', 1)[1]}" if " " in written else "The user's"
     return written[0].upper() + written[1:]
 

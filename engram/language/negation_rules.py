@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from engram.language.negation_grammar import (
+    SHORTEST_GERUND,
     Span,
     Subject,
     WordedSentence,
@@ -36,7 +37,6 @@ _TO_OBLIGE = frozenset("want need have plan mean dare get use".split())
 _ARTICLES = frozenset("a an the my our his her their".split())
 _FIRST_SEEN = frozenset("see try visit watch read finish".split())
 _ADVERB_ENDS = frozenset("well right fast long far straight hard out late early".split())
-_SHORTEST_GERUND = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def complement(
     is_not = (
         ("were not" if past else "are not") if subject.plural else ("was not" if past else "is not")
     )
-    if word.endswith("ing") and len(word) >= _SHORTEST_GERUND and not sentence.capital(at):
+    if word.endswith("ing") and len(word) >= SHORTEST_GERUND and not sentence.capital(at):
         lemma = verb_lemma(word)
         if lemma not in vocabulary("empty_verbs") and sentence.low(at + 1) != "to":
             yield from governed(sentence, subject, lemma, at + 1, cue, f"{is_not} {word}")

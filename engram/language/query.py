@@ -55,16 +55,18 @@ def period_named(text: str, now: datetime) -> Period | None:
 #
 # Rules of English, none of them needed: what they do not see changes no order.
 
-_FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
-_SECOND_PERSON = frozenset({"you", "your", "yours", "yourself"})
+_FIRST_PERSON_WORDS = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
+_SECOND_PERSON_WORDS = frozenset({"you", "your", "yours", "yourself"})
 _USER, _ASSISTANT = "user", "assistant"
-_TIME = re.compile(
+_ASKS_TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
     r"|which (?:date|day|week|month|year))\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE)
+_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
+_ASKS_NAME = re.compile(
+    r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE
+)
 
 
 class AskedFor(StrEnum):
@@ -94,11 +96,11 @@ class Analysis:
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
     words = set(BARE_WORDS.findall(query.casefold()))
-    if words & _FIRST_PERSON:
+    if words & _FIRST_PERSON_WORDS:
         words.add(_USER)
-    if words & _SECOND_PERSON:
+    if words & _SECOND_PERSON_WORDS:
         words.add(_ASSISTANT)
-    kinds = {AskedFor.TIME: _TIME, AskedFor.NUMBER: _NUMBER, AskedFor.NAME: _NAME}
+    kinds = {AskedFor.TIME: _ASKS_TIME, AskedFor.NUMBER: _ASKS_NUMBER, AskedFor.NAME: _ASKS_NAME}
     return Analysis(
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),

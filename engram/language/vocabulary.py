@@ -142,7 +142,7 @@ _TableEntry = str | list[str]
 _TABLES: TypeAdapter[dict[str, dict[str, _TableEntry]]] = TypeAdapter(
     dict[str, dict[str, _TableEntry]]
 )
-_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+_TABLE_REFERENCE = re.compile(r"\{([a-z_]+)\}")
 
 
 @cache
@@ -184,7 +184,9 @@ def spaced(text: str) -> str:
 def _written_out(table: Mapping[str, _TableEntry], name: str) -> str:
     entry = table[name]
     text = entry if isinstance(entry, str) else "|".join(entry)
-    return _REFERENCE.sub(lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text))
+    return _TABLE_REFERENCE.sub(
+        lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text)
+    )
 
 
 # --- the data file ``wordings.toml`` as values, read once

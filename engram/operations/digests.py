@@ -26,7 +26,7 @@ from engram.errors import InvalidQuery, MemoryNotFound
 from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
 
-_MOST = 1000
+_MOST_DIGESTS = 1000
 _PAGE = 200
 
 
@@ -271,7 +271,7 @@ class DigestHandlers:
             where = (*where, Between("known_at", at_most=as_of), replaced)
         found: list[SemanticMemory] = []
         cursor: str | None = None
-        while len(found) < _MOST:
+        while len(found) < _MOST_DIGESTS:
             page = await self._repository.scroll(
                 scope, MemoryType.SEMANTIC, where=where, limit=_PAGE, cursor=cursor
             )

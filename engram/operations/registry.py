@@ -49,7 +49,7 @@ Answer = TypeVar("Answer")
 
 # Of whom a process remembers what runs.
 _MOST_USERS: Final = 10_000
-_PLACE: Final = re.compile(r"{(\w+)}")
+_PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 _QUERY: Final = re.compile(r"{\?([\w,]+)}\Z")
 
 
@@ -136,7 +136,7 @@ class Operation(Generic[Asked, Answer]):
     @property
     def placed(self) -> tuple[str, ...]:
         """The fields that stand in the path."""
-        return tuple(_PLACE.findall(self.path))
+        return tuple(_PLACEHOLDER.findall(self.path))
 
     @property
     def queried(self) -> tuple[str, ...]:

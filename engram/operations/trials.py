@@ -266,7 +266,7 @@ class ScenarioPlayer:
 
 # --- test memories, to try out what would happen to real ones
 
-_MOST: Final = 200
+_MOST_TRIALS: Final = 200
 
 
 class CreateTest(Question):
@@ -414,9 +414,9 @@ class TrialHandlers:
         found: list[AnyMemory] = []
         async for page in pages(self._repository, scope, Population.TEST):
             found += page
-            if len(found) >= _MOST:
+            if len(found) >= _MOST_TRIALS:
                 break
-        return found[:_MOST]
+        return found[:_MOST_TRIALS]
 
     @handles(TEST_DELETE)
     async def delete(self, scope: Scope, asked: DeleteTests) -> int:

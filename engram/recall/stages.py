@@ -197,7 +197,7 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
 # now, which is brought up where the search did not.
 
 # Conclusions of the turns in question; more than this many are not looked through.
-_MOST = 200
+_MOST_CONCLUSIONS = 200
 # A value can be replaced by one that was replaced in turn.
 _LONGEST_CHAIN = 16
 
@@ -248,7 +248,7 @@ class Outdated:
             MemoryType.SEMANTIC,
             where=(*of_turns, *gone),
             descending=True,
-            limit=_MOST,
+            limit=_MOST_CONCLUSIONS,
         )
         return [one for one in page.memories if isinstance(one, SemanticMemory)]
 
@@ -356,7 +356,7 @@ TOGETHER = 512
 EACH = 16
 # Negations that are kept in memory. What one denies never changes, and whether it is
 # in force, and since when, is asked of the store each time.
-_KEPT = 4096
+_NEGATIONS_KEPT = 4096
 _TEXTS_KEPT = 2048
 
 
@@ -459,7 +459,7 @@ class Negations:
             return {}
         read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
         found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
-        if len(self._known) + len(found) > _KEPT:
+        if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()
         self._known |= found
         return found
@@ -503,7 +503,7 @@ class _Denials:
         )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_NEGATIONS_KEPT)
 def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
     """The words of what is denied, and the one to look it up by: long words are rare ones."""
     terms = frozenset(pattern_terms(pattern)[1:])

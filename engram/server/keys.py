@@ -26,7 +26,7 @@ from engram.system import FileLock, private
 
 KEY_PREFIX: Final = "engram_"
 # Enough of the hash to name a key by; it says nothing about the token.
-_ID_DIGITS: Final = 12
+_KEY_ID_DIGITS: Final = 12
 
 KeyState: TypeAlias = Literal["valid", "expired", "revoked"]
 
@@ -99,7 +99,7 @@ def new_key(
     token = KEY_PREFIX + urlsafe_b64encode(secret).decode().rstrip("=")
     digest = digest_of(token)
     return token, ApiKey(
-        id=digest[:_ID_DIGITS],
+        id=digest[:_KEY_ID_DIGITS],
         name=name,
         digest=digest,
         access=access,

@@ -182,7 +182,7 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
 
 # --- whoever calls over HTTP: each request has its own memory
 
-_PLACE: Final = "engram.server.visitor"
+_VISITOR_PLACE: Final = "engram.server.visitor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +242,12 @@ class Visitors:
 
 def announce(scope: AsgiScope, visitor: McpCaller) -> None:
     """Note on a request who calls."""
-    scope[_PLACE] = visitor
+    scope[_VISITOR_PLACE] = visitor
 
 
 def visitor_of(scope: Mapping[str, Any]) -> McpCaller:
     """Who calls; a request without a visitor is not served."""
-    visitor = scope.get(_PLACE)
+    visitor = scope.get(_VISITOR_PLACE)
     if not isinstance(visitor, McpCaller):
         raise AccessDenied("The request has not been admitted.")
     return visitor

@@ -121,7 +121,7 @@ NOTHING = "Nothing that answers this is remembered."
 # Characters; the resource of a memory has all of it.
 _LONGEST_MEMORY = 600
 _LONGEST_SOURCE = 200
-_LONGEST_NAME = 100
+_LONGEST_SHOWN_NAME = 100
 _SOURCES = 2
 
 
@@ -212,7 +212,7 @@ def _memory(memory: AnyMemory, more: str = "") -> str:
 
 
 def _episode(episode: Episode, longest: int) -> str:
-    who = _cut(episode.speaker or episode.role, _LONGEST_NAME)
+    who = _cut(episode.speaker or episode.role, _LONGEST_SHOWN_NAME)
     return f"{episode.timestamp:%Y-%m-%d} {who}: {_cut(episode.content, longest)}"
 
 

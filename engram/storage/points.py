@@ -265,8 +265,14 @@ async def yielding_to_event_loop(items: Iterable[T], every: int) -> AsyncIterato
 
 # --- from two rankings of ids to candidates, the same way on every engine
 
+# A user's memories are searched exactly up to this many KB of vectors (20,000 at
+# 256 dimensions), by a graph of that user's own memories beyond. There is no
+# graph over everybody: no search ever spans users.
+EXACT_BELOW_KB: Final = 20_000
+TENANT_GRAPH_EDGES: Final = 16
+GRAPH_EFFORT: Final = 128
 MAX_LIMIT: Final = 10_000
-_MARGIN: Final = 8
+_RANK_MARGIN: Final = 8
 _MOST_TIES: Final = 4096
 _GROWTH: Final = 4
 # Shorter lists are always filled: who asks for so few looks at every one.
@@ -293,7 +299,7 @@ class RankedId(NamedTuple):
 
 def sides(request: SearchRequest) -> list[RankQuery]:
     """What to ask an engine. A side that says nothing (all zeros, no terms) is left out."""
-    limit = request.limit + _MARGIN
+    limit = request.limit + _RANK_MARGIN
     found: list[RankQuery] = []
     if any(request.vectors.dense):
         found.append(RankQuery("dense", request.vectors.dense, limit))
@@ -309,7 +315,7 @@ def wider(query: RankQuery, answer: Sequence[RankedId], limit: int) -> RankQuery
     id needs all of them, so more are asked for, up to a bound; unless enough
     stand before them (see :func:`cut`).
     """
-    if len(answer) < query.limit or query.limit >= max(_MOST_TIES, limit + _MARGIN):
+    if len(answer) < query.limit or query.limit >= max(_MOST_TIES, limit + _RANK_MARGIN):
         return None
     if answer[-1].score < answer[limit - 1].score or _before_last(answer) >= _enough(limit):
         return None

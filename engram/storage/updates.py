@@ -113,7 +113,7 @@ NewWriteId: TypeAlias = Callable[[], str]
 """A value that no other write has or will have."""
 
 DEFAULT_ATTEMPTS = 8
-_CHUNK = 100
+_UPDATED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ async def update_memories(
     """
     wanted = tuple(dict.fromkeys(ids))
     done = Updated()
-    for start in range(0, len(wanted), _CHUNK):
-        part = wanted[start : start + _CHUNK]
+    for start in range(0, len(wanted), _UPDATED_AT_ONCE):
+        part = wanted[start : start + _UPDATED_AT_ONCE]
         done = done.plus(
             await _update_chunk(
                 repository, scope, part, change, new_write_id, types, attempts, stamp

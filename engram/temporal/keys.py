@@ -31,7 +31,7 @@ from engram.system import FileLock
 
 NONCE_BYTES: Final = 12
 _KEY_BYTES: Final = 32
-_ID_DIGITS: Final = 16
+_CIPHER_KEY_ID_DIGITS: Final = 16
 # What another process shredded is forgotten here after so long.
 _FRESH_SECONDS: Final = 2.0
 _MOST_KNOWN: Final = 10_000
@@ -141,7 +141,7 @@ class FolderKeyStore:
                     _make(folder / "master.key", _master_file([new_secret()]))
                 # Last: where it is, the rest was there before.
                 made = {
-                    "id": new_secret()[: _ID_DIGITS // 2].hex(),
+                    "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
                     "since": None if since is None else since.isoformat(),
                 }
                 _make(about, json.dumps(made))
@@ -248,7 +248,7 @@ class FolderKeyStore:
             if current is not None:
                 return
             self._load_masters()
-            key_id = self._new_secret()[: _ID_DIGITS // 2].hex()
+            key_id = self._new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex()
             wrapped[key_id] = self._wrapped(path, key_id, self._new_secret())
             self._write_owned(path, key_id, wrapped)
 
@@ -450,7 +450,7 @@ def _key_of(text: object) -> bytes:
 
 
 def _fingerprint(master: bytes) -> str:
-    return sha256(b"engram-master/1\0" + master).hexdigest()[:_ID_DIGITS]
+    return sha256(b"engram-master/1\0" + master).hexdigest()[:_CIPHER_KEY_ID_DIGITS]
 
 
 def _master_file(keys: list[bytes]) -> str:

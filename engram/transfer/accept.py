@@ -59,9 +59,9 @@ def _cut(text: str, most: int) -> int:
 # --- from what readers find to turns that can be stored; what cannot be is counted
 
 _TICK: Final = timedelta(microseconds=1)
-_REFUSED: Final = re.compile(r"[^A-Za-z0-9._@+:=|~-]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._@+:=|~-]+")
 _DIGITS: Final = re.compile(r"\d+")
-_LONGEST_NAME: Final = 56
+_LONGEST_MADE_NAME: Final = 56
 _PLACES_A_REASON: Final = 5
 # What the id of a part has behind that of its turn.
 _LONGEST_ENDING: Final = len("#123456")
@@ -294,7 +294,8 @@ def session_name(wanted: str) -> str:
         return check_identifier(wanted, "session id")
     except InvalidScope:
         plain = (
-            _REFUSED.sub("-", wanted).strip("-._@+:=|~")[:_LONGEST_NAME].rstrip("-") or "session"
+            _NOT_IN_NAMES.sub("-", wanted).strip("-._@+:=|~")[:_LONGEST_MADE_NAME].rstrip("-")
+            or "session"
         )
         return f"{plain}-{hashlib.sha256(wanted.encode('utf-8', 'replace')).hexdigest()[:12]}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import UnreadableSource
+from engram.storage.payload import MEMORY_ID
 from engram.transfer.batches import MOST_BATCH_BYTES, MOST_ENTRIES, batch
 from engram.transfer.readers.lines import numbered, parsed
 
@@ -83,10 +83,9 @@ def last_line(memories: int) -> str:
 # where the same conversation is told again; so each memory gets the id it would
 # have had if it had been made there, wherever an id stands.
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PRINT: Final = 8
 # Fields that hold words, names of the application or what other systems call things.
-_WORDS: Final = frozenset(
+_FIELDS_OF_WORDS: Final = frozenset(
     {"content", "summary", "metadata", "tags", "message_id", "session_id", "speaker", "value"}
     | {"words", "text", "name", "negates_pattern", "subject", "slot", "provenance", "write_id"}
     | {"role", "identity", "folded_sources", "entities"}
@@ -186,12 +185,12 @@ class Mover:
         return value
 
     def _within(self, text: str) -> str:
-        return _UUID.sub(lambda found: self._ids.get(found[0], found[0]), text)
+        return MEMORY_ID.sub(lambda found: self._ids.get(found[0], found[0]), text)
 
 
 def _is_words(name: str, value: Any) -> bool:
     # The evidence of a pattern fact is a text, that of a statement names turns.
-    return name in _WORDS or (name == "evidence" and isinstance(value, str))
+    return name in _FIELDS_OF_WORDS or (name == "evidence" and isinstance(value, str))
 
 
 def _digest(fields: Mapping[str, Any], key: str) -> str:

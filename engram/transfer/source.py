@@ -26,7 +26,7 @@ _MOST_MEMBERS: Final = 10_000
 # Conversations shrink to a fifth, a tenth at most; a bomb of zeros to a thousandth.
 _MOST_GROWTH: Final = 100
 _ALWAYS_ALLOWED: Final = 64 * 1024 * 1024
-_HEAD: Final = 256 * 1024
+_HEAD_BYTES: Final = 256 * 1024
 _HASHED_AT_ONCE: Final = 1 << 20
 
 
@@ -70,7 +70,7 @@ class SourceFile:
         self.path = path
         try:
             with path.open("rb") as file:
-                head = file.read(_HEAD)
+                head = file.read(_HEAD_BYTES)
             stat = path.stat()
         except OSError as error:
             raise UnreadableSource(
@@ -128,7 +128,7 @@ class SourceFile:
     def _looks_like(self, head: bytes) -> SourceFormat:
         if self._members is not None:
             with _archive(self.path) as archive, archive.open(self._members[0]) as member:
-                head = member.read(_HEAD)
+                head = member.read(_HEAD_BYTES)
         return looks_like(head)
 
 

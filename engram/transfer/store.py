@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from engram.consolidation.findings import FindingsStore
+from engram.consolidation.turns import DEFAULT_IMPORTANCE
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
@@ -34,8 +35,7 @@ from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vector
 # As in :mod:`engram.consolidation.turns`, everything here may run twice, in parts and
 # beside itself: ids are derived, inserts leave alone what is there, sources are a set.
 
-DEFAULT_IMPORTANCE: Final = 0.5
-_PART: Final = 128
+_TURNS_AT_ONCE: Final = 128
 """Turns that are prepared and stored together."""
 _AHEAD: Final = 3
 
@@ -94,7 +94,7 @@ class TurnImporter:
         )
         entries = self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
-        parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
+        parts = [entries[at : at + _TURNS_AT_ONCE] for at in range(0, len(entries), _TURNS_AT_ONCE)]
         prepared: list[PreparedTurns] = []
         forgotten: frozenset[str] = frozenset()
         # While one part is stored here, the next ones are prepared elsewhere.

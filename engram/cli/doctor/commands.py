@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
-_STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
+_COLOURS = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
 @commands.command()
@@ -117,7 +117,7 @@ def _print(results: Sequence[CheckResult]) -> None:
 
     width = max(len(each.check) for each in results)
     for each in results:
-        style = _STYLES[each.state]
+        style = _COLOURS[each.state]
         output.console.print(
             Text.assemble((f"{each.state:<8}", style), f"{each.check:<{width}}  {each.found}")
         )

@@ -26,7 +26,7 @@ from engram.system import FileLock
 
 # --- whether the settings can be used, and the models that they name
 
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def settings(around: CheckContext) -> CheckResult:
@@ -110,7 +110,7 @@ def keys(around: CheckContext) -> CheckResult:
         return failed("keys", error.message, _what_to_do(error))
     if not path.exists():
         return ok("keys", "none; `engram keys create` makes one for the HTTP API")
-    if path.stat().st_mode & _OTHERS:
+    if path.stat().st_mode & _OTHERS_BITS:
         return warning("keys", f"{path} may be read by others", f"chmod 600 {path}")
     return ok("keys", f"{len(kept)} in {path}")
 
@@ -125,7 +125,7 @@ def _what_to_do(error: EngramError) -> str:
 _MEGABYTE: Final = 1024 * 1024
 LITTLE_SPACE: Final = 1024 * _MEGABYTE
 NO_SPACE: Final = 100 * _MEGABYTE
-_PATIENCE: Final = 3.0
+_ENGINE_SECONDS: Final = 3.0
 _FOLDER: Final = "data folder"
 
 
@@ -152,7 +152,7 @@ def _rights(path: Path) -> CheckResult:
         )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return failed(_FOLDER, f"{path} cannot be written to", f"chmod 700 {path}")
-    if found.st_mode & _OTHERS:
+    if found.st_mode & _OTHERS_BITS:
         return warning(_FOLDER, f"other users may look into {path}", f"chmod 700 {path}")
     return ok(_FOLDER, str(path))
 
@@ -178,7 +178,7 @@ async def owner(around: CheckContext) -> CheckResult:
     if record is not None:
         engine = AttachedEngine.over_socket(record.socket)
         # It closes itself where it gets no answer.
-        if await engine.answers_within(_PATIENCE):
+        if await engine.answers_within(_ENGINE_SECONDS):
             await engine.close()
             return ok("owner", f"{whom} runs on the folder and answers")
     return failed(
@@ -276,7 +276,7 @@ def _locked(path: Path) -> bool:
 
 async def _listens(port: int) -> bool:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ENGINE_SECONDS):
             _, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError:
         return False

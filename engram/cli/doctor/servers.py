@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
     from temporalio.client import Client
 
-_PATIENCE: Final = 10.0
+_ANSWER_SECONDS: Final = 10.0
 # The header that is compared with counts in whole seconds.
 _TOLERATED: Final = timedelta(seconds=3)
 _RECORD: Final = "engram"
@@ -34,14 +34,14 @@ async def temporal(around: CheckContext) -> CheckResult:
     """A Temporal server answers, and has the namespace."""
     given = around.settings
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWER_SECONDS):
             await connect_temporal(given)
     except EngramError as error:
         return failed("temporal", error.message, error.hint or "check ENGRAM_TEMPORAL_ADDRESS")
     except TimeoutError:
         return failed(
             "temporal",
-            f"{given.temporal_address} does not answer within {_PATIENCE:g} seconds",
+            f"{given.temporal_address} does not answer within {_ANSWER_SECONDS:g} seconds",
             "check ENGRAM_TEMPORAL_ADDRESS",
         )
     return ok("temporal", f"{given.temporal_address}, namespace {given.temporal_namespace}")
@@ -60,7 +60,7 @@ async def search_attributes(around: CheckContext) -> CheckResult:
     try:
         answer = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace),
-            timeout=timedelta(seconds=_PATIENCE),
+            timeout=timedelta(seconds=_ANSWER_SECONDS),
         )
     except RPCError as error:
         return warning(
@@ -97,7 +97,7 @@ async def workers(around: CheckContext) -> CheckResult:
                 task_queue=TaskQueue(name=queue),
                 task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
             ),
-            timeout=timedelta(seconds=_PATIENCE),
+            timeout=timedelta(seconds=_ANSWER_SECONDS),
         )
     except RPCError as error:
         return warning("workers", f"cannot be asked for ({error.status.name})", "see temporal")
@@ -177,7 +177,7 @@ def judge(
 async def clock(around: CheckContext) -> CheckResult:
     """This machine and the Qdrant server agree on the time."""
     try:
-        async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+        async with httpx.AsyncClient(timeout=_ANSWER_SECONDS) as client:
             answer = await client.get(around.settings.qdrant_url)
     except (httpx.HTTPError, httpx.InvalidURL):
         return warning("clock", "there is none to compare it with", "mend qdrant first")
@@ -198,7 +198,7 @@ async def clock(around: CheckContext) -> CheckResult:
 
 async def _client(around: CheckContext) -> Client | None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWER_SECONDS):
             return await connect_temporal(around.settings)
     except (EngramError, TimeoutError):
         # What is wrong there is told by the check of Temporal itself.

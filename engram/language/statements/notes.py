@@ -109,7 +109,7 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
 
 # --- what a turn tells beyond predicates: decisions, principles, moments, skills and the like
 
-_REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
+_WORDING_REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
 _CAPITALS = re.compile(r"\[A-Z[^\]]*\]")
 _FEWEST_WORDS = 3
 BETWEEN = "\n"
@@ -277,7 +277,9 @@ def _kinds() -> tuple[_Kind, ...]:
 
 
 def _compiled(ways: Iterable[str]) -> re.Pattern[str] | None:
-    written = [_REFERENCE.sub(lambda name: _reference(name.group(1)), spaced(way)) for way in ways]
+    written = [
+        _WORDING_REFERENCE.sub(lambda name: _reference(name.group(1)), spaced(way)) for way in ways
+    ]
     if not written:
         return None
     joined = "|".join(f"(?:{way})" for way in written)

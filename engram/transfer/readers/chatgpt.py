@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, Final
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
-_ROLES: Final = frozenset({"user", "assistant"})
-_WORD: Final = re.compile(r"[a-z_]{1,40}\Z")
+_CHATGPT_ROLES: Final = frozenset({"user", "assistant"})
+_SHORT_WORD: Final = re.compile(r"[a-z_]{1,40}\Z")
 
 
 def read(stream: BinaryIO) -> Iterator[ReadEntry]:
@@ -95,7 +95,7 @@ def _message(node: Any, session: str, place: str, began: datetime | None) -> Ite
 
 def _why_not(message: Mapping[str, Any]) -> str | None:
     role = _role(message)
-    if role not in _ROLES:
+    if role not in _CHATGPT_ROLES:
         return f"role {role}"
     metadata = message.get("metadata")
     if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
@@ -141,7 +141,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     """A name of the format itself; whatever else stands there is not repeated."""
-    return value if isinstance(value, str) and _WORD.match(value) else "unknown"
+    return value if isinstance(value, str) and _SHORT_WORD.match(value) else "unknown"
 
 
 def _moment(seconds: Any) -> datetime | None:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
-_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
+_CLAUDE_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _BLOCKS: Final = frozenset({"thinking", "tool_use", "tool_result", "token_budget", "flag"})
 
 
@@ -56,7 +56,7 @@ def _shown(messages: Sequence[Any], leaf: Any) -> frozenset[str] | None:
 
 
 def _message(message: Mapping[str, Any], session: str, place: str) -> Iterator[ReadEntry]:
-    role = _ROLES.get(str(message.get("sender")))
+    role = _CLAUDE_ROLES.get(str(message.get("sender")))
     if role is None:
         yield LeftOut("role unknown", place)
         return

@@ -16,32 +16,41 @@ MOST_TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 
 _USERS = "user human me you prompt question"
 _ASSISTANTS = "assistant ai bot model chatgpt gpt claude gemini copilot response answer"
-_ROLES: Final = {
+_ROLE_OF_NAME: Final = {
     **dict.fromkeys(_USERS.split(), "user"),
     **dict.fromkeys(_ASSISTANTS.split(), "assistant"),
     "system": "system",
     "tool": "tool",
 }
-_NAME = r"(?P<name>[^\W\d_][\w.'’ -]{0,38}[\w.]|[^\W\d_])"
-_TIME = r"(?P<when>\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)"
+_SPEAKER_NAME = r"(?P<name>[^\W\d_][\w.'’ -]{0,38}[\w.]|[^\W\d_])"
+_SAID_AT = (
+    r"(?P<when>\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)"
+)
 # From the plainest sign of a new turn to the least plain one.
 _STYLES: Final = (
-    ("dated", re.compile(rf"\[{_TIME}\]\s*(?:\*\*)?{_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)")),
     (
         "dated",
-        re.compile(rf"{_TIME}\s*[-–|,]?\s*(?:\*\*)?{_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"),
+        re.compile(rf"\[{_SAID_AT}\]\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)"),
     ),
     (
         "dated",
-        re.compile(rf"(?:\*\*)?{_NAME}(?:\*\*)?\s*[(\[]{_TIME}[)\]]:?(?:\*\*)?\s*(?P<text>.*)"),
+        re.compile(
+            rf"{_SAID_AT}\s*[-–|,]?\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"
+        ),
     ),
-    ("bold", re.compile(rf"\*\*{_NAME}(?::\*\*|\*\*\s*:)\s*(?P<text>.*)")),
-    ("bold", re.compile(rf"__{_NAME}(?::__|__\s*:)\s*(?P<text>.*)")),
-    ("heading", re.compile(rf"#{{2,6}}\s+(?:\W{{1,3}}\s+)?{_NAME}\s*:?\s*(?P<text>)")),
-    ("plain", re.compile(rf"{_NAME}:(?:\s+(?P<text>.*)|$)")),
+    (
+        "dated",
+        re.compile(
+            rf"(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?\s*[(\[]{_SAID_AT}[)\]]:?(?:\*\*)?\s*(?P<text>.*)"
+        ),
+    ),
+    ("bold", re.compile(rf"\*\*{_SPEAKER_NAME}(?::\*\*|\*\*\s*:)\s*(?P<text>.*)")),
+    ("bold", re.compile(rf"__{_SPEAKER_NAME}(?::__|__\s*:)\s*(?P<text>.*)")),
+    ("heading", re.compile(rf"#{{2,6}}\s+(?:\W{{1,3}}\s+)?{_SPEAKER_NAME}\s*:?\s*(?P<text>)")),
+    ("plain", re.compile(rf"{_SPEAKER_NAME}:(?:\s+(?P<text>.*)|$)")),
 )
 _RULE: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*\Z")
-_MOST_WORDS: Final = 3
+_MOST_WORDS_IN_A_NAME: Final = 3
 
 
 @dataclass(slots=True)
@@ -103,9 +112,9 @@ def _heads(lines: list[str]) -> dict[int, _Head]:
         known = {
             name
             for name, count in names.items()
-            if name in _ROLES or style == "dated" or (count > 1 and _like_a_name(name))
+            if name in _ROLE_OF_NAME or style == "dated" or (count > 1 and _like_a_name(name))
         }
-        roles = known & _ROLES.keys()
+        roles = known & _ROLE_OF_NAME.keys()
         if roles or len(known) > (style != "dated"):
             return {n: head for n, head in heads.items() if head.name.casefold() in known}
     return {}
@@ -120,7 +129,7 @@ def _head(line: str) -> _Head | None:
 
 
 def _like_a_name(name: str) -> bool:
-    return len(name.split()) <= _MOST_WORDS
+    return len(name.split()) <= _MOST_WORDS_IN_A_NAME
 
 
 def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[ReadEntry]:
@@ -149,7 +158,7 @@ def _found(turn: _TranscriptTurn, session: str) -> ReadEntry:
     content = "\n".join(words).strip()
     if not content:
         return LeftOut("empty", place)
-    role = _ROLES.get(turn.name.casefold())
+    role = _ROLE_OF_NAME.get(turn.name.casefold())
     if role in {"system", "tool"}:
         return LeftOut(f"role {role}", place)
     return FoundTurn(
