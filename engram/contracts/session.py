@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeAlias
 
@@ -12,15 +11,24 @@ from engram.contracts.messages import Message, Population, ScopedMessage, TimedM
 from engram.domain.buffer import Buffer, BufferPolicy, Signal
 from engram.domain.turns import Turn
 
+_TURN_FIELDS = frozenset(Turn.model_fields)
+
 
 def _nothing_open(given: object) -> object:
     """A turn that says all that is needed, without what only a newer version knows of it."""
-    if not isinstance(given, Turn | Mapping):
-        return given
-    said = {name: value for name, value in dict(given).items() if name in Turn.model_fields}
-    if None in (said.get("message_id"), said.get("role"), said.get("timestamp")):
+    needed: tuple[object, ...]
+    match given:
+        case Turn():
+            needed = (given.message_id, given.timestamp)
+        case dict():
+            needed = (given.get("message_id"), given.get("timestamp"), given.get("role"))
+        case _:
+            return given
+    if None in needed:
         raise ValueError("a turn is sent with its role, a message id and a timestamp")
-    return given if isinstance(given, Turn) else said
+    if isinstance(given, dict) and not _TURN_FIELDS.issuperset(given):
+        return {name: value for name, value in given.items() if name in _TURN_FIELDS}
+    return given
 
 
 SettledTurn: TypeAlias = Annotated[Turn, BeforeValidator(_nothing_open)]
