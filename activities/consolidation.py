@@ -195,7 +195,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
 
 
 # After the first refusal, and twice as long after each further one; then only when asked.
-_FIRST_WAIT = timedelta(hours=1)
+_FIRST_WAIT_AFTER_REFUSAL = timedelta(hours=1)
 _MOST_REFUSALS = 10
 
 
@@ -225,7 +225,7 @@ def _refused(episode: Episode, request: MarkConsolidatedInput) -> Episode | None
         "refusals": refusals,
         "because": request.refused,
         "at": request.now,
-        "until": request.now + _FIRST_WAIT * wait if again else None,
+        "until": request.now + _FIRST_WAIT_AFTER_REFUSAL * wait if again else None,
     }
     return episode.model_copy(update={"unread": unread.model_copy(update=counted)})
 

@@ -35,7 +35,7 @@ from engram.temporal.gateway import list_workflows, remove
 # --- activities of the erasing workflow and of the one behind it
 
 # So many runs are removed side by side.
-_AT_ONCE = 20
+_REMOVED_AT_ONCE = 20
 
 
 class ErasureActivitiesImpl(ErasureActivities):
@@ -88,7 +88,7 @@ class ErasureActivitiesImpl(ErasureActivities):
                 if _is_left_alone(execution, asked):
                     continue
                 part.append(execution)
-                if len(part) == _AT_ONCE:
+                if len(part) == _REMOVED_AT_ONCE:
                     done, part = await self._without(part, done), []
                     if len(done.deleted) >= asked.most_runs:
                         break

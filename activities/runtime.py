@@ -9,14 +9,14 @@ from datetime import timedelta
 from typing import Any, Final
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from engram.agents.models import Meter, metering
 from engram.contracts import names
-from engram.contracts.messages import ModelSpent, by_model, in_all
+from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, by_model, in_all
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -162,9 +162,8 @@ class _TypedErrors(ActivityInboundInterceptor):
 SPENT: Final = "spent"
 """Under this key an error's details say what all attempts spent."""
 
-_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
 # An attempt ends itself this much before Temporal gives it up: then it can still say why.
-_MARGIN = timedelta(seconds=5)
+_MARGIN_BEFORE_TIMEOUT = timedelta(seconds=5)
 _MARGIN_SHARE = 0.2
 
 
@@ -244,7 +243,7 @@ def _noted(error: EngramError, account: Account) -> EngramError:
 def _seconds(limit: timedelta | None) -> float | None:
     if limit is None:
         return None
-    return (limit - min(_MARGIN, limit * _MARGIN_SHARE)).total_seconds()
+    return (limit - min(_MARGIN_BEFORE_TIMEOUT, limit * _MARGIN_SHARE)).total_seconds()
 
 
 def _as_data(parts: Sequence[ModelSpent]) -> list[dict[str, Any]]:
@@ -254,6 +253,6 @@ def _as_data(parts: Sequence[ModelSpent]) -> list[dict[str, Any]]:
 def _left_behind(details: Sequence[Any]) -> tuple[ModelSpent, ...]:
     """What earlier attempts left; nothing when they left something else (another version)."""
     try:
-        return _PARTS.validate_python(details[0]) if details else ()
+        return SPENT_BY_MODEL.validate_python(details[0]) if details else ()
     except ValidationError:
         return ()

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, BinaryIO, Final
 
-_HEAD: Final = struct.Struct(">I")
+_LENGTH_HEAD: Final = struct.Struct(">I")
 # Seconds without work after which the process is let go: it holds 50 to 150 MB.
 _IDLE: Final = 30.0
 
@@ -159,7 +159,7 @@ class ProcessAside:
         # In one piece and without a pause before it, so that answers come in this order.
         asked = (function, args, None if loading else self._seconds)
         data = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
-        pipe.write(_HEAD.pack(len(data)) + data)
+        pipe.write(_LENGTH_HEAD.pack(len(data)) + data)
         try:
             await pipe.drain()
             return await answer
@@ -174,7 +174,7 @@ class ProcessAside:
         answers = child.process.stdout
         try:
             while answers is not None:
-                (size,) = _HEAD.unpack(await answers.readexactly(_HEAD.size))
+                (size,) = _LENGTH_HEAD.unpack(await answers.readexactly(_LENGTH_HEAD.size))
                 # What comes back was pickled by our own child from our own types.
                 found, raised = pickle.loads(await answers.readexactly(size))  # noqa: S301 - see above
                 _answer(child.waiting.popleft(), found, raised)
@@ -262,8 +262,8 @@ def _nothing() -> None:
 
 
 def _frames(source: BinaryIO) -> Iterator[Any]:
-    while len(head := source.read(_HEAD.size)) == _HEAD.size:
-        (size,) = _HEAD.unpack(head)
+    while len(head := source.read(_LENGTH_HEAD.size)) == _LENGTH_HEAD.size:
+        (size,) = _LENGTH_HEAD.unpack(head)
         # Only whoever started this process writes here.
         yield pickle.loads(source.read(size))  # noqa: S301 - see above
 
@@ -292,7 +292,7 @@ def main() -> None:
             data = pickle.dumps((_called(function, args, seconds), None), pickle.HIGHEST_PROTOCOL)
         except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the other side types it
             data = pickle.dumps((None, type(error).__name__), pickle.HIGHEST_PROTOCOL)
-        answers.write(_HEAD.pack(len(data)) + data)
+        answers.write(_LENGTH_HEAD.pack(len(data)) + data)
         answers.flush()
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FRAMES = 12
 # Characters.
-_LONGEST_PLACE = 1000
+_LONGEST_TRACEBACK_PLACE = 1000
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -106,7 +106,7 @@ def where(error: BaseException) -> str:
     """
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     told = " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
-    return told[-_LONGEST_PLACE:]
+    return told[-_LONGEST_TRACEBACK_PLACE:]
 
 
 def configure_default_logging() -> None:

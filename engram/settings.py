@@ -27,7 +27,7 @@ from engram.domain.rules import (
 )
 from engram.errors import InvalidSettings
 
-PREFIX: Final = "ENGRAM_"
+VARIABLE_PREFIX: Final = "ENGRAM_"
 NESTING: Final = "__"
 """Between the names of a group and of what is in it."""
 
@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
+        env_prefix=VARIABLE_PREFIX,
         env_nested_delimiter=NESTING,
         frozen=True,
         extra="ignore",
@@ -308,7 +308,7 @@ class Settings(BaseSettings):
 
 def variable_of(name: str) -> str:
     """The environment variable of a setting with this dotted name."""
-    return PREFIX + name.replace(".", NESTING).upper()
+    return VARIABLE_PREFIX + name.replace(".", NESTING).upper()
 
 
 def wrong_settings(error: ValidationError | SettingsError) -> dict[str, str]:

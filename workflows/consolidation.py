@@ -14,7 +14,7 @@ from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
 
 from engram.contracts import names
-from engram.contracts.attributes import STAGE
+from engram.contracts.attributes import STAGE_SEARCH_KEY
 from engram.contracts.consolidation import (
     CLOSING_REASONS,
     ConsolidationReport,
@@ -239,7 +239,7 @@ class ConsolidationWorkflow:
     def _enter(self, stage: str) -> None:
         if stage != self._stage:
             self._stage = stage
-            workflow.upsert_search_attributes([STAGE.value_set(stage)])
+            workflow.upsert_search_attributes([STAGE_SEARCH_KEY.value_set(stage)])
 
     def _describe(self, doing: str) -> None:
         totals = self._state.totals

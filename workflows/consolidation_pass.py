@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import zip_longest
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import (
@@ -33,7 +33,7 @@ from engram.contracts.consolidation import (
     PendingDigests,
     PlanOutput,
 )
-from engram.contracts.messages import ModelSpent, Population, by_model, in_all
+from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, Population, by_model, in_all
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.buffer import portions
 from engram.domain.identity import operation_id
@@ -52,7 +52,6 @@ from engram.workflows.support import (
 
 # --- what a consolidation spends on models: summed in its report, noted where it outlives the run
 
-_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
 # A marker that runs of before the first release have in their histories; it goes with the next.
 _NOTED = "consolidation-notes-spending"
 
@@ -86,7 +85,7 @@ def usage_of_failed_activity(error: ActivityError) -> tuple[ModelSpent, ...]:
         details = described.get("details") if isinstance(described, dict) else None
         left = details.get("spent", ()) if isinstance(details, dict) else ()
     try:
-        return _PARTS.validate_python(left)
+        return SPENT_BY_MODEL.validate_python(left)
     except ValidationError:
         return ()
 
@@ -156,9 +155,9 @@ def bisect(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
 # --- the last stage of a pass: what is composed from memories follows what the pass touched
 
 # A marker that runs of before the first release have in their histories; it goes with the next.
-_PATCH = "digests"
+_DIGESTS_PATCH = "digests"
 # What one activity looks at: a few seconds of work, a few kilobytes of ids.
-_CHUNK = 200
+_DIGEST_CHUNK = 200
 _SESSION_CHUNK = 1000
 # Past this a pass digests before it goes on, so that what it carries stays small.
 ENOUGH = 1000
@@ -187,7 +186,7 @@ def must_digest(state: ConsolidationState, *, least: int = 1) -> bool:
     """Whether so much is to be digested, where there is a digest stage."""
     if _policy(state) is None or state.undigested.size < least:
         return False
-    workflow.deprecate_patch(_PATCH)
+    workflow.deprecate_patch(_DIGESTS_PATCH)
     return True
 
 
@@ -202,8 +201,8 @@ async def digest(calls: ActivityCalls, state: ConsolidationState) -> Consolidati
     undigested, limit = state.undigested, calls.policy.store_timeout
     done = DigestOutput()
     for memories, episodes in zip_longest(
-        portions(undigested.memory_ids, _CHUNK),
-        portions(undigested.episode_ids, _CHUNK),
+        portions(undigested.memory_ids, _DIGEST_CHUNK),
+        portions(undigested.episode_ids, _DIGEST_CHUNK),
         fillvalue=(),
     ):
         request = _input(calls, policy, memory_ids=memories, episode_ids=episodes)

@@ -193,7 +193,7 @@ MOST_SKIPPED: Final = 2000
 # All of them can be due since one moment; payloads are bounded, so at last the pass ends.
 MOST_AT_ONE_MOMENT: Final = 10_000
 # A marker that runs of before the first release have in their histories; it goes with the next.
-_GOES_ON: Final = "goes-on-past-skipped"
+_GOES_ON_PATCH: Final = "goes-on-past-skipped"
 _REQUEST = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10)
 
 
@@ -229,7 +229,7 @@ class MaintenanceWorkflow:
 
     def _go_on_from_here(self) -> bool:
         """Whether everybody who was seen to lies behind, or there is room to name more."""
-        workflow.deprecate_patch(_GOES_ON)
+        workflow.deprecate_patch(_GOES_ON_PATCH)
         if self._reached == self._position:
             return len(self._skip) < MOST_AT_ONE_MOMENT
         self._position = self._reached

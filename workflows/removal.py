@@ -253,7 +253,7 @@ def _check_age(asked: ErasureInput) -> None:
 # Settling reads every version of every profile of the user: seconds, with many of them.
 _LIMIT = timedelta(minutes=10)
 # What one activity composes again.
-_CHUNK = 200
+_RECOMPOSE_CHUNK = 200
 # Runs of before deleted once, whatever was written of the forgotten meanwhile.
 _LOOKS_AGAIN = "forgetting-looks-again"
 # What was noted as forgotten is not written again, so one look finds the last of it.
@@ -322,7 +322,7 @@ class ForgettingWorkflow:
         done, about = DigestOutput(), f"forget {asked.memory_id}"
         if not asked.digests.enabled:
             return 0
-        for part in portions(plan.composed, _CHUNK):
+        for part in portions(plan.composed, _RECOMPOSE_CHUNK):
             # Some of these ids are turns, the others memories; each reader takes its own.
             work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
             done = done.plus(await execute(DigestActivities.digest_knowledge, work, about, _LIMIT))

@@ -82,7 +82,7 @@ MODEL = RetryPolicy(
 )
 
 # Between passes that an outage stopped: from five minutes to four hours, about a day in all.
-_FIRST_WAIT = timedelta(minutes=5)
+_FIRST_WAIT_AFTER_OUTAGE = timedelta(minutes=5)
 _LONGEST_WAIT = timedelta(hours=4)
 _MOST_WAITS = 11
 
@@ -92,7 +92,7 @@ def after_outage(number: int) -> timedelta | None:
     if number > _MOST_WAITS:
         return None
     growth: int = 2 ** (number - 1)
-    return min(_FIRST_WAIT * growth, _LONGEST_WAIT)
+    return min(_FIRST_WAIT_AFTER_OUTAGE * growth, _LONGEST_WAIT)
 
 
 # --- what a failed activity means, as data that reports and updates can carry

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.consolidation.decisions import Relation
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution, Slot
-from engram.domain.plan import MAX_QUOTES, MAX_STATEMENT_CHARACTERS, MAX_TAGS
+from engram.domain.plan import MAX_QUOTES, MAX_STATEMENT_CHARACTERS, MAX_STATEMENT_TAGS
 from engram.domain.turns import MAX_NAME_CHARACTERS
 
 # --- what an agent is asked: typed, and handed over as one JSON document
@@ -18,11 +18,11 @@ from engram.domain.turns import MAX_NAME_CHARACTERS
 # turn, as an instruction, or as the end of the conversation.
 
 
-class _Value(BaseModel):
+class _RequestPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TurnView(_Value):
+class TurnView(_RequestPart):
     """An episode as a model sees it: ``alias`` (e1, e2, ...) stands for its id."""
 
     alias: str
@@ -32,7 +32,7 @@ class TurnView(_Value):
     content: str
 
 
-class MemoryView(_Value):
+class MemoryView(_RequestPart):
     """A memory as a model sees it: ``alias`` (m1, m2, ...) stands for its id.
 
     Attributes:
@@ -53,7 +53,7 @@ class MemoryView(_Value):
     fresh: bool
 
 
-class ExtractionRequest(_Value):
+class ExtractionRequest(_RequestPart):
     """Find what these turns state.
 
     Attributes:
@@ -65,7 +65,7 @@ class ExtractionRequest(_Value):
     guidance: tuple[str, ...] = ()
 
 
-class LinkingRequest(_Value):
+class LinkingRequest(_RequestPart):
     """Find what links these memories, and which are not worth keeping."""
 
     task: Literal["link"] = "link"
@@ -95,16 +95,16 @@ def read_prompt(prompt: str) -> ExtractionRequest | LinkingRequest:
 # Bounds of one answer. With them a plan stays far below Temporal's payload limit.
 # An answer that is full says that more may be stated: the turns are then read in halves.
 MAX_STATEMENTS = 120
-MAX_LINKS = 200
+MAX_PROPOSED_LINKS = 200
 MAX_DECISIONS = 60
 _REASON = 300
 
 
-class _Answer(BaseModel):
+class _AnswerPart(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class StatedKnowledge(_Answer):
+class StatedKnowledge(_AnswerPart):
     """One thing that the turns state about a person or thing."""
 
     sources: list[str] = Field(
@@ -121,7 +121,9 @@ class StatedKnowledge(_Answer):
         description="The words of those turns that state it, letter by letter, and no more.",
     )
     tags: list[str] = Field(
-        default_factory=list, max_length=MAX_TAGS, description="Up to five topics, one word each."
+        default_factory=list,
+        max_length=MAX_STATEMENT_TAGS,
+        description="Up to five topics, one word each.",
     )
     category: Category = Category.FACT
     subject: str | None = Field(
@@ -160,7 +162,7 @@ class StatedKnowledge(_Answer):
     importance: float = Field(default=0.5, ge=0, le=1)
 
 
-class ExtractionAnswer(_Answer):
+class ExtractionAnswer(_AnswerPart):
     """What the turns state, and how that was read."""
 
     reasoning: str = Field(max_length=2000)
@@ -178,7 +180,7 @@ ProposedKind = Literal[
 ]
 
 
-class LinkProposal(_Answer):
+class LinkProposal(_AnswerPart):
     """Two memories that belong together."""
 
     source: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
@@ -188,7 +190,7 @@ class LinkProposal(_Answer):
     why: str = Field(max_length=_REASON)
 
 
-class Decision(_Answer):
+class Decision(_AnswerPart):
     """What a newer memory means for an older one."""
 
     newer: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
@@ -201,13 +203,15 @@ class Decision(_Answer):
     why: str = Field(max_length=_REASON)
 
 
-class LinkingAnswer(_Answer):
+class LinkingAnswer(_AnswerPart):
     """The links that were found, and the memories that are not worth keeping."""
 
     reasoning: str = Field(max_length=2000)
-    links: list[LinkProposal] = Field(default_factory=list, max_length=MAX_LINKS)
+    links: list[LinkProposal] = Field(default_factory=list, max_length=MAX_PROPOSED_LINKS)
     pruned: list[str] = Field(
-        default_factory=list, max_length=MAX_LINKS, description="Aliases of memories, like m3."
+        default_factory=list,
+        max_length=MAX_PROPOSED_LINKS,
+        description="Aliases of memories, like m3.",
     )
     decisions: list[Decision] = Field(default_factory=list, max_length=MAX_DECISIONS)
     confidence: float = Field(ge=0, le=1)

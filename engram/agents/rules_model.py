@@ -28,7 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from engram.agents.requests import (
-    MAX_LINKS,
+    MAX_PROPOSED_LINKS,
     MAX_STATEMENTS,
     ExtractionAnswer,
     ExtractionRequest,
@@ -41,7 +41,7 @@ from engram.agents.requests import (
     read_prompt,
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
-from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY, within_bounds
+from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, Resolution
 from engram.domain.slots import USER
@@ -58,7 +58,7 @@ from engram.language.vocabulary import expression
 # --- what the rules found in a turn, as the agent answers it
 
 PROMISED: Final = "promised to"
-_PLAIN: Final = 0.9
+_PLAINLY_SAID: Final = 0.9
 # The rest of a sentence is taken as it stands, with more room for misreading.
 _AS_IT_STANDS: Final = 0.75
 # Somebody else said it, and the user agreed.
@@ -66,8 +66,8 @@ _CONFIRMED: Final = 0.7
 _PROMISE_IMPORTANCE: Final = 0.8
 _PERSON_IMPORTANCE: Final = 0.7
 _LONGEST_QUOTE: Final = 300
-_MOST_NAMES: Final = 5
-_NAME = re.compile(
+_MOST_ENTITIES: Final = 5
+_CAPITALISED_NAME = re.compile(
     r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
 )
 # Capitalised only because they begin a sentence.
@@ -92,7 +92,7 @@ def from_statement(
     category, importance = weight(stated)
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
-    entities = _NAME.findall(thing.phrase)
+    entities = _CAPITALISED_NAME.findall(thing.phrase)
     return _PROPOSED(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
@@ -103,9 +103,9 @@ def from_statement(
         object=in_third_person(thing.name) or None,
         holds=stated.holds,
         begins=stated.begins,
-        entities=[*([of] if of else []), *entities][:_MOST_NAMES],
+        entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
         happened_at=start_date_of(stated.sentence.text, turn.said_at) if changes else None,
-        confidence=_AS_IT_STANDS if stated.loose or of else _PLAIN,
+        confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,
         importance=importance,
     )
 
@@ -158,7 +158,7 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
         object=person.relation,
         holds=person.holds,
         entities=[person.name],
-        confidence=_PLAIN if person.holds else _AS_IT_STANDS,
+        confidence=_PLAINLY_SAID if person.holds else _AS_IT_STANDS,
         importance=_PERSON_IMPORTANCE,
     )
     for fact in person.facts:
@@ -214,8 +214,8 @@ def _quotes(turn: TurnView, where: Sentence) -> list[str]:
 
 def _names(text: str) -> list[str]:
     """Names in a clause; what only its beginning capitalises is none."""
-    found = (one for one in _NAME.findall(text) if one.lower() not in _NO_NAMES)
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    found = (one for one in _CAPITALISED_NAME.findall(text) if one.lower() not in _NO_NAMES)
+    return list(dict.fromkeys(found))[:_MOST_ENTITIES]
 
 
 # --- the extraction request, answered by rule
@@ -338,7 +338,7 @@ def link(request: LinkingRequest) -> LinkingAnswer:
                     why=f"both name {name}"[:300],
                 ),
             )
-    links = list(found.values())[:MAX_LINKS]
+    links = list(found.values())[:MAX_PROPOSED_LINKS]
     return LinkingAnswer(
         reasoning=f"{len(links)} pairs name the same person, place or thing.",
         links=links,
@@ -445,11 +445,11 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
     except UnexpectedModelBehavior:
         raise
     except CallTookTooLong:
-        raise _given_up(TOO_COSTLY) from None
+        raise _given_up(RULES_TOO_COSTLY) from None
     except CallFailed as error:
-        raise _given_up(FAILED, kind=error.kind) from None
+        raise _given_up(RULES_FAILED, kind=error.kind) from None
     except Exception as error:  # noqa: BLE001 - rules answer alike to the same request, always
-        raise _given_up(FAILED, kind=type(error).__name__) from None
+        raise _given_up(RULES_FAILED, kind=type(error).__name__) from None
     return found
 
 

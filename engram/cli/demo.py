@@ -61,13 +61,13 @@ class DemoSession(_Part):
     turns: tuple[DemoTurn, ...] = Field(min_length=1)
 
 
-class Question(_Part):
+class DemoQuestion(_Part):
     """Something to ask."""
 
     query: str
 
 
-class ThenAndNow(Question):
+class ThenAndNow(DemoQuestion):
     """A question whose answer changed."""
 
     before: datetime
@@ -77,10 +77,10 @@ class ThenAndNow(Question):
 class Questions(_Part):
     """What the demo asks."""
 
-    plain: Question
-    negation: Question
+    plain: DemoQuestion
+    negation: DemoQuestion
     then_and_now: ThenAndNow
-    sources: Question
+    sources: DemoQuestion
 
 
 class DemoScript(_Part):
@@ -244,7 +244,7 @@ async def _show_answers(memory: MemoryStore, script: DemoScript) -> None:
     )
 
 
-async def _ask(memory: MemoryStore, question: Question) -> None:
+async def _ask(memory: MemoryStore, question: DemoQuestion) -> None:
     _headline(question.query)
     print_hits(await memory.recall(question.query, limit=3))
 

@@ -9,7 +9,7 @@ from engram.errors import EngramError, MemoryNotFound
 DONE: Final = 0
 FAILED: Final = 1
 """A typed error, or a check that found something wrong."""
-USAGE: Final = 2
+WRONG_USAGE: Final = 2
 NOT_FOUND: Final = 3
 TRY_AGAIN: Final = 4
 """A typed error of the passing kind: the same command can succeed later, unchanged."""
@@ -20,7 +20,7 @@ UNREAD: Final = 141
 MEANINGS: Final = {
     DONE: "done",
     FAILED: "a typed error; a check found something wrong; a question was answered with no",
-    USAGE: "wrong usage: unknown command or option, missing or malformed argument",
+    WRONG_USAGE: "wrong usage: unknown command or option, missing or malformed argument",
     NOT_FOUND: "no memory with this id belongs to this user",
     TRY_AGAIN: "something is away, starting or busy: the same command can succeed later",
     INTERRUPTED: "interrupted (Ctrl-C)",

@@ -259,7 +259,7 @@ commands.add_typer(schedules)
 _Kinds: TypeAlias = Literal["consolidation", "decay", "promotion"]
 KINDS: Final = get_args(_Kinds)
 """The values of PassKind, which loads too much for help and completion; a test compares them."""
-Kind: TypeAlias = Annotated[_Kinds, typer.Argument(help="Which passes.")]
+PassArgument: TypeAlias = Annotated[_Kinds, typer.Argument(help="Which passes.")]
 
 
 @schedules.command("list")
@@ -295,7 +295,7 @@ def _print_schedules(found: Sequence[ScheduleInfo]) -> None:
 
 @schedules.command()
 def pause(
-    kind: Kind,
+    kind: PassArgument,
     options: StoreOptions,
     note: Annotated[str, typer.Option(help="Why; shown by list.")] = "paused by an operator",
 ) -> None:
@@ -308,7 +308,7 @@ def pause(
 
 
 @schedules.command()
-def resume(kind: Kind, options: StoreOptions) -> None:
+def resume(kind: PassArgument, options: StoreOptions) -> None:
     """Start passes again.
 
     Example: engram schedules resume decay
@@ -318,7 +318,7 @@ def resume(kind: Kind, options: StoreOptions) -> None:
 
 
 @schedules.command()
-def trigger(kind: Kind, options: StoreOptions) -> None:
+def trigger(kind: PassArgument, options: StoreOptions) -> None:
     """Start a pass now, as the schedule would.
 
     Example: engram schedules trigger promotion
@@ -329,7 +329,7 @@ def trigger(kind: Kind, options: StoreOptions) -> None:
 
 @schedules.command()
 def backfill(
-    kind: Kind,
+    kind: PassArgument,
     start: Annotated[str, typer.Argument(help="ISO 8601 with zone.")],
     end: Annotated[str, typer.Argument(help="ISO 8601 with zone.")],
     options: StoreOptions,
@@ -346,7 +346,7 @@ def backfill(
 
 
 @schedules.command()
-def delete(kind: Kind, options: StoreOptions) -> None:
+def delete(kind: PassArgument, options: StoreOptions) -> None:
     """Remove a schedule. A worker that starts makes it again, unless ENGRAM_SCHEDULES is off.
 
     Example: engram schedules delete consolidation

@@ -92,17 +92,17 @@ OnlyTests = Annotated[
 
 # --- what commands run on: settings, a user's memory, an event loop
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 # What the option --url of the whole program gave, for whichever command follows it.
 given_url: ContextVar[str | None] = ContextVar("given_url", default=None)
 
 
-def run(work: Callable[[], Awaitable[Found]]) -> Found:
+def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     """Do asynchronous work, and wait for it."""
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
-    async def main() -> Found:
+    async def main() -> Answer:
         return await work()
 
     return asyncio.run(main())
@@ -203,7 +203,7 @@ class AnswerOptions(StoreOptions):
 
     as_json: Json = False
 
-    def show(self, found: Found, plain: Callable[[Found], None]) -> None:
+    def show(self, found: Answer, plain: Callable[[Answer], None]) -> None:
         """Print what was found: as JSON if that was asked for, else by ``plain``."""
         if self.as_json:
             output.print_json(found)
@@ -224,11 +224,11 @@ class MemoryOptions(AnswerOptions):
     user: User
 
     def ask(
-        self, question: Callable[[MemoryStore], Awaitable[Found]], *, doing: str = "Looking"
-    ) -> Found:
+        self, question: Callable[[MemoryStore], Awaitable[Answer]], *, doing: str = "Looking"
+    ) -> Answer:
         """What the memory answers; a terminal shows meanwhile what is being done."""
 
-        async def work() -> Found:
+        async def work() -> Answer:
             async with self.memory_of(self.user) as memory:
                 return await question(memory)
 
@@ -237,11 +237,11 @@ class MemoryOptions(AnswerOptions):
 
     def answer(
         self,
-        question: Callable[[MemoryStore], Awaitable[Found]],
-        plain: Callable[[Found], None],
+        question: Callable[[MemoryStore], Awaitable[Answer]],
+        plain: Callable[[Answer], None],
         *,
         doing: str = "Looking",
-    ) -> Found:
+    ) -> Answer:
         """Ask the memory and print what it answers, as :meth:`show` does."""
         found = self.ask(question, doing=doing)
         self.show(found, plain)

@@ -28,7 +28,7 @@ from engram.system import new_id, system_clock
 # --- commands that stay: everything on this machine, or one worker of many
 
 Server = TypeVar("Server")
-_PATIENCE = timedelta(minutes=5)
+_OUTAGE_PATIENCE = timedelta(minutes=5)
 
 
 @asynccontextmanager
@@ -122,7 +122,7 @@ async def serve_api(settings: Settings) -> None:
 async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Server:
     """The server once it answers: machines start in any order."""
     async for attempt in stamina.retry_context(
-        on=(TemporalUnavailable, StorageUnavailable), attempts=None, timeout=_PATIENCE
+        on=(TemporalUnavailable, StorageUnavailable), attempts=None, timeout=_OUTAGE_PATIENCE
     ):
         with attempt:
             try:

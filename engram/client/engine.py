@@ -54,7 +54,6 @@ class StoreMethods(ABC):
 
 Group = TypeVar("Group")
 Given = ParamSpec("Given")
-Done = TypeVar("Done")
 
 
 class WaitingStore:
@@ -71,13 +70,13 @@ class WaitingStore:
 
 
 def waiting(
-    method: Callable[Concatenate[Group, Given], Coroutine[Any, Any, Done]],
-) -> Callable[Concatenate[WaitingStore, Given], Done]:
+    method: Callable[Concatenate[Group, Given], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[WaitingStore, Given], Answer]:
     """The same method, that returns when its work is done."""
 
     @wraps(method)
-    def wait(self: WaitingStore, /, *args: Given.args, **kwargs: Given.kwargs) -> Done:
-        done: Done = self._run(method(self._memory, *args, **kwargs))
+    def wait(self: WaitingStore, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        done: Answer = self._run(method(self._memory, *args, **kwargs))
         return done
 
     return wait

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -33,7 +33,6 @@ from engram.settings import Settings
 
 # --- asking another process over HTTP, and turning its problems back into typed errors
 
-_Answer = TypeVar("_Answer")
 _TRIES = 2
 _ENDED_HINT = "It may have ended; opening the memory again starts it anew."
 # What proxies say when nobody behind them answers.
@@ -59,11 +58,11 @@ class HttpTransport:
         self,
         method: str,
         path: str,
-        answer: TypeAdapter[_Answer],
+        answer: TypeAdapter[Answer],
         *,
         query: Mapping[str, Any] | None = None,
         body: str | None = None,
-    ) -> _Answer:
+    ) -> Answer:
         """Send one request and wait for its answer, however long it takes.
 
         Raises:

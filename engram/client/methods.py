@@ -592,7 +592,7 @@ class LifecycleMethods(StoreMethods):
 
 # --- what a memory store offers to whoever operates it
 
-_AT_ONCE = 200
+_LISTED_AT_ONCE = 200
 
 
 class OperatingMethods(StoreMethods):
@@ -822,8 +822,8 @@ class OperatingMethods(StoreMethods):
             InvalidTurn: one of them cannot be kept.
         """
         report = ImportReport()
-        for start in range(0, len(memories), _AT_ONCE):
-            part = tuple(memories[start : start + _AT_ONCE])
+        for start in range(0, len(memories), _LISTED_AT_ONCE):
+            part = tuple(memories[start : start + _LISTED_AT_ONCE])
             report = report.plus(await self._call(IMPORT, Import(memories=part)))
         return report
 

@@ -37,7 +37,7 @@ from engram.system import private_draft
 from engram.transfer.accept import Acceptance, Acceptor, ReadReport
 from engram.transfer.batches import turn_batches
 from engram.transfer.export import ExportedFile, ExportHeader, header_line, last_line, memory_line
-from engram.transfer.readers.reading import Found, FoundTurn
+from engram.transfer.readers.reading import FoundTurn, ReadEntry
 from engram.transfer.source import SourceFile, SourceFormat
 
 # --- sending what is imported, batch by batch
@@ -320,7 +320,7 @@ class TransferMethods(StoreMethods):
 
     async def _import(
         self,
-        found: Callable[[], Iterator[Found]],
+        found: Callable[[], Iterator[ReadEntry]],
         how: Acceptance,
         format_name: str,
         import_id: str,

@@ -31,7 +31,7 @@ from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import existing, update_memories
 
-Found = tuple[Episode, Extraction]
+ReadEpisode = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -90,7 +90,7 @@ class FindingsStore:
         self._new_write_id = new_write_id
         self._seed = seed
 
-    async def store(self, request: Writing, found: Sequence[Found]) -> list[FindingIds]:
+    async def store(self, request: Writing, found: Sequence[ReadEpisode]) -> list[FindingIds]:
         """Insert what is new, corroborate what is known; the ids by turn."""
         turns = [
             [_Finding(episode, self._fact(request, episode, fact)) for fact in extraction.facts]

@@ -45,7 +45,7 @@ from engram.storage.updates import (
 RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
 
 # Shorter ones are in everybody's mouth.
-_WORD = re.compile(r"\w{4,}")
+_LONG_WORD = re.compile(r"\w{4,}")
 
 
 def is_digest(memory: DerivedMemory) -> bool:
@@ -90,7 +90,7 @@ def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory])
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold()))
+    return set(_LONG_WORD.findall(text.casefold()))
 
 
 def without_sources(

@@ -177,13 +177,13 @@ _STREET = (
     r"(?:Street|St\.?|Avenue|Ave\.?|Road|Rd\.?|Lane|Ln\.?|Drive|Dr\.?|Boulevard|Blvd\.?|Court|Ct\.?"
     r"|Square|Sq\.?|Place|Pl\.?|Terrace|Way|Close|Crescent|Row|Parkway|Highway)"
 )
-_CODE = (
+_POSTAL_CODE = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|(?:[A-Z]{2} )?\d{5}(?:-\d{4})?|[A-Z]\d[A-Z] ?\d[A-Z]\d)"
 )
 # House number and street, then a town with a code: no street name alone is an address.
-_ADDRESS = re.compile(
+_POSTAL_ADDRESS = re.compile(
     rf"(?P<words>\b(?:(?:Flat|Apt\.?|Unit|Suite) ?\w+,? )?\d{{1,5}}[A-Za-z]? "
-    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{_STREET}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_CODE}\b)"
+    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{_STREET}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_POSTAL_CODE}\b)"
 )
 
 
@@ -281,7 +281,7 @@ def _fenced(text: str) -> Iterator[tuple[int, int, str]]:
 def _plain(text: str) -> Iterable[tuple[int, Verbatim]]:
     for match in _QUOTED.finditer(text):
         yield match.start(), Verbatim(match["words"], "quotation")
-    for match in _ADDRESS.finditer(text):
+    for match in _POSTAL_ADDRESS.finditer(text):
         yield match.start(), Verbatim(match["words"], "address")
 
 

@@ -23,8 +23,8 @@ most, whatever it consists of; taking it to another process and back takes as lo
 SECONDS: Final = 2.0
 """Processor time for what is read in another process: several times what the largest turn, and a
 full batch of turns, takes."""
-TOO_COSTLY: Final = "too_costly"
-FAILED: Final = "failed"
+RULES_TOO_COSTLY: Final = "too_costly"
+RULES_FAILED: Final = "failed"
 _log = structlog.get_logger("engram.consolidation")
 
 
@@ -51,9 +51,9 @@ class TurnReader:
                 self._aside, self._extractor.extract, text, role, speaker, timestamp
             )
         except CallTookTooLong:
-            return _unread(TOO_COSTLY)
+            return _unread(RULES_TOO_COSTLY)
         except CallFailed as error:
-            return _unread(FAILED, kind=error.kind)
+            return _unread(RULES_FAILED, kind=error.kind)
         return found
 
     def read_here(
@@ -63,7 +63,7 @@ class TurnReader:
         try:
             return self._extractor.extract(text, role, speaker, timestamp)
         except Exception as error:  # noqa: BLE001 - whatever it is, it comes again with this turn
-            return _unread(FAILED, kind=type(error).__name__)
+            return _unread(RULES_FAILED, kind=type(error).__name__)
 
 
 async def within_bounds(aside: ProcessAside, function: Callable[..., Any], *args: Any) -> Any:

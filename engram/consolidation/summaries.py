@@ -45,11 +45,11 @@ FEWEST_TO_STAY: Final = 2
 MOST_SUMMARISED: Final = 12
 """The latest notes of a kind; a sentence of more is no summary."""
 
-Group: TypeAlias = tuple[str, str]
+SlotGroup: TypeAlias = tuple[str, str]
 """Subject and predicate."""
 
 
-def group_of(memory: SemanticMemory) -> Group | None:
+def group_of(memory: SemanticMemory) -> SlotGroup | None:
     """What a memory is summarised under; None if it is not."""
     slot = memory.slot
     if slot is None or memory.kind is not MemoryKind.NOTE or not slot.object:
@@ -83,7 +83,7 @@ def summaries(
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    group: Group
+    group: SlotGroup
     known: Mapping[str, SemanticMemory]
     after: Mapping[str, SemanticMemory]
     circumstances: Circumstances

@@ -259,12 +259,12 @@ def _names(ending: Slot, held: Slot) -> bool:
 
 # --- which memory tells which stretch of a timeline, and what each is to say of itself
 
-NewMemory = Callable[[TimelineEntry], SemanticMemory]
+MakeMemory = Callable[[TimelineEntry], SemanticMemory]
 """Makes a memory, under an id of its own, of which this is the first telling."""
 
 
 def history(
-    known: Mapping[str, SemanticMemory], said: Iterable[TimelineEntry], new_memory: NewMemory
+    known: Mapping[str, SemanticMemory], said: Iterable[TimelineEntry], new_memory: MakeMemory
 ) -> list[SemanticMemory]:
     """Every memory of one timeline as it is to be, earliest first.
 

@@ -11,7 +11,6 @@ from engram.aside import ProcessAside
 from engram.consolidation.findings import FindingsStore
 from engram.consolidation.reading import TurnReader
 from engram.contracts.session import (
-    AcceptedTurn,
     CallOutcome,
     EncodeCall,
     StoredTurn,
@@ -21,7 +20,7 @@ from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, Unread
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import check_sequence, check_turn
+from engram.domain.turns import Turn, check_sequence, check_turn
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -199,8 +198,10 @@ class TurnStore:
         ]
 
     def _episode(
-        self, request: StoreTurnsInput, call: EncodeCall, turn: AcceptedTurn, sequence: int
+        self, request: StoreTurnsInput, call: EncodeCall, turn: Turn, sequence: int
     ) -> Episode:
+        assert turn.message_id is not None  # noqa: S101 - for the type checker; a call has looked
+        assert turn.timestamp is not None  # noqa: S101 - for the type checker; a call has looked
         return Episode(
             id=episode_id(request.scope, request.session_id, turn.message_id),
             namespace=request.scope.namespace,

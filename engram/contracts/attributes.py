@@ -14,9 +14,9 @@ from temporalio.common import (
 
 from engram.contracts import names
 
-USER: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
-SESSION: Final = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
-STAGE: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
+USER_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.USER_ATTRIBUTE)
+SESSION_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.SESSION_ATTRIBUTE)
+STAGE_SEARCH_KEY: Final = SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)
 
 
 def attributes(
@@ -29,7 +29,7 @@ def attributes(
         user: Tenant of the user it works for; None for a pass over all users.
         session: Conversation session it belongs to, if it does.
     """
-    given = ((USER, user), (SESSION, session), (STAGE, stage))
+    given = ((USER_SEARCH_KEY, user), (SESSION_SEARCH_KEY, session), (STAGE_SEARCH_KEY, stage))
     return TypedSearchAttributes(
         [SearchAttributePair(key, value) for key, value in given if value is not None]
     )
@@ -54,7 +54,7 @@ def precedence(described_by: TypedSearchAttributes) -> Priority:
     Args:
         described_by: The workflow's attributes: what it does, and for whom.
     """
-    stage, user = described_by.get(STAGE), described_by.get(USER)
+    stage, user = described_by.get(STAGE_SEARCH_KEY), described_by.get(USER_SEARCH_KEY)
     return Priority(
         priority_key=_URGENCY.get(stage or "", _DEFAULT_URGENCY),
         fairness_key=user and _digest(user),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.scope import Scope
 
@@ -85,6 +85,10 @@ class ModelSpent(Spent):
     """
 
     model: str
+
+
+SPENT_BY_MODEL: Final[TypeAdapter[tuple[ModelSpent, ...]]] = TypeAdapter(tuple[ModelSpent, ...])
+"""Reads what memos, heartbeats and failures say of it."""
 
 
 class UserUsage(Spent):

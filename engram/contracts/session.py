@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage
 from engram.domain.buffer import Buffer, BufferPolicy, Signal
+from engram.domain.turns import Turn
+
+_TURN_FIELDS = frozenset(Turn.model_fields)
 
 
-class AcceptedTurn(Message):
-    """A turn that passed the client's checks: nothing about it is still open."""
+def _nothing_open(given: object) -> object:
+    """A turn that says all that is needed, without what only a newer version knows of it."""
+    needed: tuple[object, ...]
+    match given:
+        case Turn():
+            needed = (given.message_id, given.timestamp)
+        case dict():
+            needed = (given.get("message_id"), given.get("timestamp"), given.get("role"))
+        case _:
+            return given
+    if None in needed:
+        raise ValueError("a turn is sent with its role, a message id and a timestamp")
+    if isinstance(given, dict) and not _TURN_FIELDS.issuperset(given):
+        return {name: value for name, value in given.items() if name in _TURN_FIELDS}
+    return given
 
-    message_id: str
-    role: str
-    content: str
-    speaker: str | None = None
-    timestamp: datetime
-    metadata: Mapping[str, Any] = Field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    importance: float | None = None
+
+SettledTurn: TypeAlias = Annotated[Turn, BeforeValidator(_nothing_open)]
+"""A turn as it crosses Temporal: sent again, it has the same id and the same time.
+
+Like all messages it may come from a newer version; an application may not misspell a field.
+"""
 
 
 class EncodeCall(Message):
@@ -32,7 +45,7 @@ class EncodeCall(Message):
         embedder: Identity of the embedder of the caller's store; None if it does not say.
     """
 
-    turns: tuple[AcceptedTurn, ...] = Field(min_length=1)
+    turns: tuple[SettledTurn, ...] = Field(min_length=1)
     extract_facts: bool = True
     is_test: bool = False
     embedder: str | None = None

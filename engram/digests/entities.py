@@ -12,7 +12,7 @@ from engram.digests.names import (
     FAMILY_TITLES,
     GIVEN_NAMES,
     KIND_OF_NOUN,
-    ROLES,
+    PERSON_ROLES,
     agree,
     name_key,
     parts_of,
@@ -21,7 +21,7 @@ from engram.domain.digests import EntityKind, Equation, Mention, Merge
 
 # --- bearers of names before and while they are told to be one
 
-_ROLES = frozenset(ROLES.values()) | FAMILY_TITLES
+_ROLE_WORDS = frozenset(PERSON_ROLES.values()) | FAMILY_TITLES
 # Of one bearer under one name, so many places where it occurs are kept.
 MENTIONS_KEPT = 4
 
@@ -201,7 +201,7 @@ def _order(mention: Mention) -> tuple[str, ...]:
 
 def _apart(mention: Mention, ambiguous: Set[str]) -> tuple[str, str, str, str]:
     name = name_key(mention.name)
-    qualifier = mention.qualifier if name in ambiguous or mention.qualifier in _ROLES else ""
+    qualifier = mention.qualifier if name in ambiguous or mention.qualifier in _ROLE_WORDS else ""
     another = mention.source_id if mention.another else ""
     return name, mention.kind.value, qualifier, another
 

@@ -34,7 +34,7 @@ MAX_TALLIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class _DeedCounts:
     stored: int = 0
     confirmed: int = 0
     superseded_soon: int = 0
@@ -64,13 +64,13 @@ def counted(
             continue
         predicate = memory.slot.predicate if memory.slot is not None else ""
         key = memory.category.value, predicate
-        sums[key] = _sum(sums.get(key, _Counts()), _one(deed, memory, policy))
+        sums[key] = _sum(sums.get(key, _DeedCounts()), _one(deed, memory, policy))
     kept = sorted(sums, key=lambda key: (-sums[key].stored, key))[:MAX_TALLIES]
     return tuple(
         Tally(
             category=category,
             predicate=predicate,
-            **{f.name: getattr(sums[category, predicate], f.name) for f in fields(_Counts)},
+            **{f.name: getattr(sums[category, predicate], f.name) for f in fields(_DeedCounts)},
         )
         for category, predicate in sorted(kept)
     )
@@ -114,20 +114,20 @@ def _warning(tally: Tally, share: float, why: str) -> str:
     )
 
 
-def _one(deed: ConsolidationEffect, memory: SemanticMemory, policy: DigestPolicy) -> _Counts:
+def _one(deed: ConsolidationEffect, memory: SemanticMemory, policy: DigestPolicy) -> _DeedCounts:
     match deed:
         case ConsolidationEffect.STORED:
-            return _Counts(
+            return _DeedCounts(
                 stored=1,
                 disputed=int(bool(memory.disputed_with)),
                 dropped_quotes=int(not memory.evidence),
             )
         case ConsolidationEffect.CONFIRMED:
-            return _Counts(confirmed=1)
+            return _DeedCounts(confirmed=1)
         case ConsolidationEffect.PRUNED:
-            return _Counts(pruned=1)
+            return _DeedCounts(pruned=1)
         case ConsolidationEffect.SUPERSEDED:
-            return _Counts(superseded_soon=int(_soon(memory, policy)))
+            return _DeedCounts(superseded_soon=int(_soon(memory, policy)))
 
 
 def _soon(memory: SemanticMemory, policy: DigestPolicy) -> bool:
@@ -139,13 +139,13 @@ def _soon(memory: SemanticMemory, policy: DigestPolicy) -> bool:
     )
 
 
-def _of(tally: Tally) -> _Counts:
-    return _Counts(**{f.name: getattr(tally, f.name) for f in fields(_Counts)})
+def _of(tally: Tally) -> _DeedCounts:
+    return _DeedCounts(**{f.name: getattr(tally, f.name) for f in fields(_DeedCounts)})
 
 
-def _sum(first: _Counts, second: _Counts) -> _Counts:
-    return _Counts(
-        **{f.name: getattr(first, f.name) + getattr(second, f.name) for f in fields(_Counts)}
+def _sum(first: _DeedCounts, second: _DeedCounts) -> _DeedCounts:
+    return _DeedCounts(
+        **{f.name: getattr(first, f.name) + getattr(second, f.name) for f in fields(_DeedCounts)}
     )
 
 

@@ -15,8 +15,8 @@ from engram.digests.names import (
     KIND_OF_NOUN,
     KIND_OF_OBJECT,
     NAMING_NOUNS,
-    ROLES,
-    Found,
+    PERSON_ROLES,
+    FoundName,
     name_key,
     names_in,
     parts_of,
@@ -114,7 +114,7 @@ ANOTHER: Final = re.compile(
 )
 """What comes is a bearer of a name that somebody else bears too."""
 
-_ROLE: Final = "|".join(sorted(map(re.escape, ROLES), key=len, reverse=True))
+_ROLE: Final = "|".join(sorted(map(re.escape, PERSON_ROLES), key=len, reverse=True))
 ROLE_BEFORE: Final = re.compile(
     rf"\b(?:my|our|the user['’]s|his|her|their|a|the)\s+(?:[\w-]+\s+){{0,3}}?(?P<role>{_ROLE})"
     r"(?:['’]s|\s+is|\s+was|,)?\s*(?:(?:called|named|is|name is)\s+)?\Z",
@@ -168,8 +168,10 @@ _NOUN_BEFORE = re.compile(r"\b([a-z][\w-]*)(?:\s+of)?\s+\Z")
 _COMMA_PLACE = re.compile(r",\s\Z")
 _LOWER_NAME = re.compile(r"\s*([a-z][a-z'’-]+)\s+(?:is|was|has|said|says|wants|will|and|called)\b")
 _ENDS = re.compile(r"[.!?]\s")
-_SHARED = re.compile(r"\b(?:share|shared|both|reception|switchboard|front desk|family)\b", re.I)
-_MOST_NAMES = 60
+_SAID_TO_BE_SHARED = re.compile(
+    r"\b(?:share|shared|both|reception|switchboard|front desk|family)\b", re.I
+)
+_MOST_NAMES_IN_A_TEXT = 60
 # What tells about a name stands near it: so far before and after it is looked.
 _NEAR = 200
 
@@ -195,7 +197,7 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEv
         speaker: Who says it, where that is known by name.
     """
     text = collapsed(text).text
-    found = _placed(text, islice(names_in(text), _MOST_NAMES))
+    found = _placed(text, islice(names_in(text), _MOST_NAMES_IN_A_TEXT))
     marked = _marked(text, found)
     reached = _identifiers(text, found)
     others = _others(marked, found)
@@ -211,23 +213,23 @@ def clues_in(text: str, source_id: str, speaker: str | None = None) -> MentionEv
     return MentionEvidence(tuple(mentions), tuple(_equations(marked, found, source_id)))
 
 
-def _placed(text: str, found: Iterable[Found]) -> list[Found]:
+def _placed(text: str, found: Iterable[FoundName]) -> list[FoundName]:
     """With "Cambridge, England" and "the Amazon river" as one name each."""
-    joined: list[Found] = []
+    joined: list[FoundName] = []
     for one in found:
         noun = _NOUN_AFTER.match(_after(text, one))
         if noun and noun.group(1) in NAMING_NOUNS:
             end = one.end + noun.end()
-            one = Found(text[one.start : end], one.start, end, one.prefix)  # noqa: PLW2901 - the same name, to its end
+            one = FoundName(text[one.start : end], one.start, end, one.prefix)  # noqa: PLW2901 - the same name, to its end
         before = joined[-1] if joined else None
         if before and _is_place_in(text, before, one):
-            joined[-1] = Found(text[before.start : one.end], before.start, one.end)
+            joined[-1] = FoundName(text[before.start : one.end], before.start, one.end)
         else:
             joined.append(one)
     return joined
 
 
-def _is_place_in(text: str, before: Found, one: Found) -> bool:
+def _is_place_in(text: str, before: FoundName, one: FoundName) -> bool:
     between = text[before.end : one.start]
     after = text[one.end : one.end + 1]
     return (
@@ -237,7 +239,7 @@ def _is_place_in(text: str, before: Found, one: Found) -> bool:
     )
 
 
-def _marked(text: str, found: Sequence[Found]) -> str:
+def _marked(text: str, found: Sequence[FoundName]) -> str:
     parts: list[str] = []
     at = 0
     for index, one in enumerate(found):
@@ -247,7 +249,7 @@ def _marked(text: str, found: Sequence[Found]) -> str:
 
 
 def _mention(
-    text: str, one: Found, source_id: str, identifiers: tuple[str, ...], *, another: bool
+    text: str, one: FoundName, source_id: str, identifiers: tuple[str, ...], *, another: bool
 ) -> Mention:
     after = _after(text, one)
     role = _role(one, _before(text, one), after)
@@ -261,19 +263,19 @@ def _mention(
     )
 
 
-def _before(text: str, one: Found) -> str:
+def _before(text: str, one: FoundName) -> str:
     return text[max(0, one.start - _NEAR) : one.start]
 
 
-def _after(text: str, one: Found) -> str:
+def _after(text: str, one: FoundName) -> str:
     return text[one.end : one.end + _NEAR]
 
 
-def _role(one: Found, before: str, after: str) -> str:
+def _role(one: FoundName, before: str, after: str) -> str:
     if one.prefix in FAMILY_TITLES:
-        return ROLES.get(one.prefix, one.prefix)
+        return PERSON_ROLES.get(one.prefix, one.prefix)
     match = ROLE_BEFORE.search(before) or ROLE_AFTER.match(after)
-    return ROLES.get(match.group("role").casefold(), "") if match else ""
+    return PERSON_ROLES.get(match.group("role").casefold(), "") if match else ""
 
 
 def _where(after: str) -> str:
@@ -281,10 +283,10 @@ def _where(after: str) -> str:
     return " ".join(match.group("where").casefold().split()) if match else ""
 
 
-def _kind(text: str, one: Found, role: str) -> EntityKind:
+def _kind(text: str, one: FoundName, role: str) -> EntityKind:
     words = name_key(one.name).split()
     for noun in (words[0], words[-1]):
-        if len(words) > 1 and noun in KIND_OF_NOUN and noun not in ROLES:
+        if len(words) > 1 and noun in KIND_OF_NOUN and noun not in PERSON_ROLES:
             return KIND_OF_NOUN[noun]
     if role or parts_of(one.name).title:
         return EntityKind.PERSON
@@ -296,22 +298,22 @@ def _kind(text: str, one: Found, role: str) -> EntityKind:
     return _kind_before(text, one) or _kind_after(text, one)
 
 
-def _kind_before(text: str, one: Found) -> EntityKind | None:
+def _kind_before(text: str, one: FoundName) -> EntityKind | None:
     before = _before(text, one)
     if text[one.end : one.end + 2] in {"'s", "’s"}:
         return None
     return next((kind for kind, phrase in KIND_BEFORE if phrase.search(before)), None)
 
 
-def _kind_after(text: str, one: Found) -> EntityKind:
+def _kind_after(text: str, one: FoundName) -> EntityKind:
     told = PERSON_AFTER.match(_after(text, one))
     return EntityKind.PERSON if told else EntityKind.UNKNOWN
 
 
-def _identifiers(text: str, found: Sequence[Found]) -> dict[int, tuple[str, ...]]:
+def _identifiers(text: str, found: Sequence[FoundName]) -> dict[int, tuple[str, ...]]:
     """Addresses and numbers by the name they follow most closely in their sentence."""
     reached: dict[int, tuple[str, ...]] = {}
-    if _SHARED.search(text):
+    if _SAID_TO_BE_SHARED.search(text):
         return reached
     for pattern, key in ((MAIL, "mail"), (PHONE, "phone")):
         for match in pattern.finditer(text):
@@ -323,7 +325,7 @@ def _identifiers(text: str, found: Sequence[Found]) -> dict[int, tuple[str, ...]
     return reached
 
 
-def _owner(text: str, at: int, found: Sequence[Found]) -> int | None:
+def _owner(text: str, at: int, found: Sequence[FoundName]) -> int | None:
     before = [index for index, one in enumerate(found) if one.end <= at]
     if not before or _ENDS.search(text[found[before[-1]].end : at]):
         return None
@@ -334,14 +336,14 @@ def _owner(text: str, at: int, found: Sequence[Found]) -> int | None:
     return before[-1]
 
 
-def _others(marked: str, found: Sequence[Found]) -> set[int]:
+def _others(marked: str, found: Sequence[FoundName]) -> set[int]:
     """Which names are said to be borne by somebody else than before."""
     said = {int(match.group(1)) for match in ANOTHER.finditer(marked)}
     heads = {name_key(found[index].name).split()[0] for index in said}
     return {i for i, one in enumerate(found) if name_key(one.name).split()[0] in heads}
 
 
-def _equations(marked: str, found: Sequence[Found], source_id: str) -> list[Equation]:
+def _equations(marked: str, found: Sequence[FoundName], source_id: str) -> list[Equation]:
     told: dict[tuple[str, str], Equation] = {}
     for same, table in ((True, SAME), (False, DIFFERENT)):
         for why, phrase in table:

@@ -38,7 +38,7 @@ SENIORITY: Final = {
 }
 
 # What somebody is to the user, or does: two wordings of one role under one word.
-ROLES: Final[dict[str, str]] = {
+PERSON_ROLES: Final[dict[str, str]] = {
     **{role: role for role in (
         "brother sister son daughter niece nephew uncle aunt cousin grandmother grandfather "
         "twin stepmother stepfather stepsister stepbrother godmother godfather fiance fiancee "
@@ -67,7 +67,7 @@ ROLES: Final[dict[str, str]] = {
     },
 }  # fmt: skip
 KIND_OF_NOUN: Final[dict[str, EntityKind]] = {
-    **dict.fromkeys(ROLES, _PERSON),
+    **dict.fromkeys(PERSON_ROLES, _PERSON),
     **dict.fromkeys(
         "city town village river lake island mountain street road airport station country state "
         "region valley beach park county borough suburb desert".split(),
@@ -170,15 +170,15 @@ GIVEN_NAMES: Final = frozenset(
 
 # --- names in a text: where they stand, and of what parts they consist
 
-_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
-_POSSESSIVE = re.compile(r"['’]s?\Z")
+_NAME_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
+_POSSESSIVE_ENDING = re.compile(r"['’]s?\Z")
 _LAST_WORD = re.compile(r"(?<![\w-])([\w-]+)\s+\Z")
 _WORD_BEFORE: Final = 40
-_ABBREVIATED = FORMAL_TITLES | frozenset("jr sr st mt".split())
+_ABBREVIATED_TITLES = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundName:
     """A name in a text.
 
     Attributes:
@@ -211,11 +211,11 @@ class NameParts:
     seniority: str = ""
 
 
-def names_in(text: str) -> list[Found]:
+def names_in(text: str) -> list[FoundName]:
     """Every name, in order. Prefers missing one to inventing one."""
-    found: list[Found] = []
+    found: list[FoundName] = []
     run: list[re.Match[str]] = []
-    for token in _TOKEN.finditer(text):
+    for token in _NAME_TOKEN.finditer(text):
         if run and not _continues(text, run[-1], token):
             found += _named(text, run)
             run = []
@@ -269,15 +269,15 @@ def _is_capital(word: str) -> bool:
 
 def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     between = text[before.end() : token.start()]
-    if _POSSESSIVE.search(before.group()):
+    if _POSSESSIVE_ENDING.search(before.group()):
         return False
     if between == " ":
         return True
-    abbreviated = before.group().casefold() in _ABBREVIATED or len(before.group()) == 1
+    abbreviated = before.group().casefold() in _ABBREVIATED_TITLES or len(before.group()) == 1
     return between in (". ", ".") and abbreviated
 
 
-def _named(text: str, run: list[re.Match[str]]) -> list[Found]:
+def _named(text: str, run: list[re.Match[str]]) -> list[FoundName]:
     tokens = list(dropwhile(lambda token: token.group().casefold() in STARTERS, run))
     while tokens and tokens[-1].group() in CONNECTORS:
         tokens.pop()
@@ -289,11 +289,11 @@ def _named(text: str, run: list[re.Match[str]]) -> list[Found]:
         prefix = tokens.pop(0).group().casefold()
     last = tokens[-1]
     end = last.end() - len(_ending(last.group()))
-    return [Found(text[tokens[0].start() : end], tokens[0].start(), end, prefix)]
+    return [FoundName(text[tokens[0].start() : end], tokens[0].start(), end, prefix)]
 
 
 def _ending(word: str) -> str:
-    ending = _POSSESSIVE.search(word)
+    ending = _POSSESSIVE_ENDING.search(word)
     return ending.group() if ending else ""
 
 

@@ -46,7 +46,7 @@ CURRENT_PREDICATES: Final = tuple(
 """Predicates of which the user has one value each."""
 DIGESTED: Final = tuple(form for form in ANSWERING_FORMS if form is not MemoryForm.SUMMARY)
 """The forms that digests are composed from; a summary repeats what its notes say."""
-_HABIT = re.compile(
+_HABITUAL_WORDS = re.compile(
     r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
     r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
     re.IGNORECASE,
@@ -70,7 +70,7 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _ProfileLine:
     rank: int
     text: str
     memories: tuple[Told, ...]
@@ -99,7 +99,7 @@ def is_behaviour(memory: Told) -> bool:
     return (
         memory.category in BEHAVIOUR
         or _is_current_value(memory)
-        or _HABIT.search(memory.content) is not None
+        or _HABITUAL_WORDS.search(memory.content) is not None
     )
 
 
@@ -113,7 +113,7 @@ def compose(memories: Iterable[Told], policy: DigestPolicy) -> Composed:
     ranked = sorted({m.id: m for m in memories if answers(m)}.values(), key=_rank)
     entries = _without_repeats(ranked[: policy.profile_memories])
     entries = _folded(entries, policy)
-    kept: list[_Entry] = []
+    kept: list[_ProfileLine] = []
     omitted: list[str] = []
     size = 0
     for entry in entries:
@@ -150,7 +150,7 @@ def _rank(memory: Told) -> tuple[bool, str, float, float, str]:
     return not current, predicate, -memory.importance, age, memory.id
 
 
-def _without_repeats(ranked: Sequence[Told]) -> list[_Entry]:
+def _without_repeats(ranked: Sequence[Told]) -> list[_ProfileLine]:
     """A habit says what the knowledge says that it came from: both stand in one line."""
     alike: dict[str, list[Told]] = defaultdict(list)
     for memory in ranked:
@@ -159,11 +159,11 @@ def _without_repeats(ranked: Sequence[Told]) -> list[_Entry]:
         sorted(same, key=lambda memory: isinstance(memory, ProceduralMemory))
         for same in alike.values()
     ]
-    return [_Entry(rank, same[0].content, tuple(same)) for rank, same in enumerate(groups)]
+    return [_ProfileLine(rank, same[0].content, tuple(same)) for rank, same in enumerate(groups)]
 
 
-def _folded(entries: list[_Entry], policy: DigestPolicy) -> list[_Entry]:
-    groups: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
+def _folded(entries: list[_ProfileLine], policy: DigestPolicy) -> list[_ProfileLine]:
+    groups: dict[tuple[str, str], list[_ProfileLine]] = defaultdict(list)
     for entry in entries:
         slot = _slot(entry.memories[0])
         if slot is not None and slot.object and not _is_current_value(entry.memories[0]):
@@ -180,12 +180,12 @@ def _folded(entries: list[_Entry], policy: DigestPolicy) -> list[_Entry]:
     return entries
 
 
-def _fits(entries: Sequence[_Entry], policy: DigestPolicy) -> bool:
+def _fits(entries: Sequence[_ProfileLine], policy: DigestPolicy) -> bool:
     size = sum(entry.size for entry in entries)
     return len(entries) <= policy.profile_lines and size <= policy.profile_bytes
 
 
-def _fold(group: Sequence[_Entry]) -> _Entry:
+def _fold(group: Sequence[_ProfileLine]) -> _ProfileLine:
     slot = _slot(group[0].memories[0])
     assert slot is not None  # noqa: S101 - for the type checker; only slots are grouped
     objects = list(dict.fromkeys(_object(entry.memories[0]) for entry in group))
@@ -195,7 +195,7 @@ def _fold(group: Sequence[_Entry]) -> _Entry:
     what = listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
     subject = "The user" if slot.subject == USER else _subject(group[0].memories[0], slot)
     memories = tuple(memory for entry in group for memory in entry.memories)
-    return _Entry(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
+    return _ProfileLine(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
 
 
 def _object(memory: Told) -> str:
@@ -215,7 +215,7 @@ def _subject(memory: Told, slot: Slot) -> str:
 
 USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
-_CALLED = "is called"
+_CALLED_PREDICATE = "is called"
 # Beside those that its lines' memories name.
 _SOURCES_NAMED = 100
 _NOBODY = "The user"
@@ -342,7 +342,7 @@ def name_keys(detail: ProfileDetail) -> frozenset[str]:
 
 
 def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
-    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED]
+    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED_PREDICATE]
     called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
     return tuple(dict.fromkeys(_spelled(memory) for memory in called))
 

@@ -69,7 +69,7 @@ class Touched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownProfiles:
     """The active profiles that matter, and what their names rest on."""
 
     profiles: tuple[SemanticMemory, ...] = ()
@@ -112,7 +112,9 @@ class ProfileWriter:
             entities = await self._entities(composer, touched, told, known, policy)
         return entities.plus(await self._user(composer, touched, policy))
 
-    async def _known(self, scope: Scope, touched: Touched) -> tuple[_Known, MentionEvidence]:
+    async def _known(
+        self, scope: Scope, touched: Touched
+    ) -> tuple[_KnownProfiles, MentionEvidence]:
         """The profiles whose names could be one with those touched; the clues that are new."""
         # Reads every word of them: not while others wait.
         named, said = await asyncio.to_thread(_clues, touched)
@@ -120,24 +122,24 @@ class ProfileWriter:
         found: dict[str, SemanticMemory] = {}
         looked: set[str] = set()
         for _ in range(_ROUNDS):
-            known = _Known(tuple(found.values()))
+            known = _KnownProfiles(tuple(found.values()))
             keys = _lookup_keys(named.plus(related_to(said, words)).plus(known.clues)) - looked
             if not keys:
                 break
             looked |= keys
             current = await self.store.current(scope, MemoryForm.PROFILE, sorted(keys))
             found |= {m.id: m for m in current if _key(m) != USER_KEY}
-            known = _Known(tuple(found.values()))
+            known = _KnownProfiles(tuple(found.values()))
             words |= {word for m in known.clues.mentions for word in name_words(m.name)}
         profiles = tuple(sorted(found.values(), key=lambda m: m.id))
-        return _Known(profiles), named.plus(related_to(said, words))
+        return _KnownProfiles(profiles), named.plus(related_to(said, words))
 
     async def _entities(
         self,
         composer: Composer,
         touched: Touched,
         told: MentionEvidence,
-        known: _Known,
+        known: _KnownProfiles,
         policy: DigestPolicy,
     ) -> Put:
         clues = told.plus(known.clues)
@@ -158,7 +160,7 @@ class ProfileWriter:
         entity: Entity,
         register: Register,
         touched: Touched,
-        known: _Known,
+        known: _KnownProfiles,
         policy: DigestPolicy,
     ) -> Draft | None:
         """From what stood in the profile, what is new, and the latest that names the entity."""
@@ -237,7 +239,7 @@ def _lookup_keys(told: MentionEvidence) -> set[str]:
     return {f"part:{word}" for name in names for word in name_words(name)} | identifiers
 
 
-def _affected(register: Register, told: MentionEvidence, known: _Known) -> list[Entity]:
+def _affected(register: Register, told: MentionEvidence, known: _KnownProfiles) -> list[Entity]:
     """Those that something new names, and those whose names are others than before."""
     new = {e.key for m in told.mentions if (e := register.entity_of(m)) is not None}
     stored = {detail.entity: name_keys(detail) for detail in known.details}
@@ -249,7 +251,7 @@ def _affected(register: Register, told: MentionEvidence, known: _Known) -> list[
 
 
 def _replaced(
-    known: _Known, register: Register, affected: Sequence[Entity]
+    known: _KnownProfiles, register: Register, affected: Sequence[Entity]
 ) -> list[SemanticMemory]:
     """The profiles that are composed anew, and those of entities that are no more."""
     anew = {entity.key for entity in affected}

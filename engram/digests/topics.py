@@ -26,7 +26,7 @@ TERMS_LOOKED_AT = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TermMembers:
     """A term and what is known under it, newest first."""
 
     term: str
@@ -52,17 +52,19 @@ def telling_terms(memories: Sequence[SemanticMemory], most: int = TERMS_LOOKED_A
     return sorted(weights, key=lambda term: (-weights[term], term))[:most]
 
 
-def topic(term: str, memories: Iterable[SemanticMemory], policy: DigestPolicy) -> Topic | None:
+def topic(
+    term: str, memories: Iterable[SemanticMemory], policy: DigestPolicy
+) -> TermMembers | None:
     """The topic of a term; None if too little is known under it."""
     under = {m.id: m for m in memories if answers(m) and term in terms_of(m.content)}
     if len(under) < policy.topic_members:
         return None
     newest = sorted(under.values(), key=lambda m: m.id)
     newest.sort(key=lambda m: m.known_at, reverse=True)
-    return Topic(term=term, name=_name(term, newest), members=tuple(newest[:MEMBERS_LISTED]))
+    return TermMembers(term=term, name=_name(term, newest), members=tuple(newest[:MEMBERS_LISTED]))
 
 
-def topic_text(found: Topic) -> str:
+def topic_text(found: TermMembers) -> str:
     """The words of a topic: its name, and what is known under it."""
     return "\n".join([f"{found.name}:", *(memory.content for memory in found.members[:10])])
 
@@ -170,7 +172,7 @@ class TopicWriter:
         return await self.store.retire(scope, gone)
 
 
-def _draft(found: Topic, touched: Mapping[str, SemanticMemory]) -> Draft:
+def _draft(found: TermMembers, touched: Mapping[str, SemanticMemory]) -> Draft:
     members = found.members
     ended = [
         m.superseded_known_at

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from engram.domain.memories import Episode
+from engram.domain.values import StoredValue
 
 # --- a session's buffer: what is being talked about, what waits for extraction, and since when
 #
@@ -30,11 +29,7 @@ class Signal(StrEnum):
         return list(Signal).index(self)
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class RememberedTurn(_Value):
+class RememberedTurn(StoredValue):
     """A turn in working memory."""
 
     episode_id: str
@@ -45,7 +40,7 @@ class RememberedTurn(_Value):
     is_test: bool = False
 
 
-class BufferPolicy(_Value):
+class BufferPolicy(StoredValue):
     """When a buffer is full, overdue or idle, and how much working memory holds."""
 
     turns: int
@@ -55,7 +50,7 @@ class BufferPolicy(_Value):
     working_memory_bytes: int
 
 
-class Buffer(_Value):
+class Buffer(StoredValue):
     """What a session holds in mind.
 
     Attributes:

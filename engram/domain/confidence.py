@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from engram.domain.values import StoredValue
+
 
 class ExtractionMethod(StrEnum):
     """How a conclusion was reached."""
@@ -69,7 +71,7 @@ class ConfidenceWeights(BaseModel):
         return self
 
 
-class Confidence(BaseModel):
+class Confidence(StoredValue):
     """What the score of a derived memory is computed from.
 
     Attributes:
@@ -82,8 +84,6 @@ class Confidence(BaseModel):
         verification: What checking found.
         seed: Where corroboration starts (fresh or imported).
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     method: ExtractionMethod
     extraction: float = Field(ge=0, le=1)

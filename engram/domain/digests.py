@@ -9,7 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from engram.domain.values import StoredValue
 
 # --- guidance from what became of earlier memories. Conservative: it only ever warns
 
@@ -51,11 +53,7 @@ class SealReason(StrEnum):
     """Turns of a time before the last sealed box, which arrived after it was sealed."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Detail(_Value):
+class _Detail(StoredValue):
     """Base of all details.
 
     Attributes:
@@ -65,14 +63,14 @@ class _Detail(_Value):
     keys: tuple[str, ...]
 
 
-class Line(_Value):
+class Line(StoredValue):
     """One line of a profile, and the memories it rests on."""
 
     text: str
     memory_ids: tuple[str, ...] = Field(min_length=1)
 
 
-class Mention(_Value):
+class Mention(StoredValue):
     """A name as it occurs, and what its surroundings tell of its bearer.
 
     Attributes:
@@ -92,7 +90,7 @@ class Mention(_Value):
     source_id: str
 
 
-class Equation(_Value):
+class Equation(StoredValue):
     """Somebody says that two names have one bearer, or that they have not.
 
     Attributes:
@@ -110,7 +108,7 @@ class Equation(_Value):
     source_id: str
 
 
-class Merge(_Value):
+class Merge(StoredValue):
     """Two names were taken for one bearer.
 
     Attributes:
@@ -193,7 +191,7 @@ class BoxDetail(_Detail):
     trace_id: str
 
 
-class Tally(_Value):
+class Tally(StoredValue):
     """What became of memories of one kind.
 
     Attributes:

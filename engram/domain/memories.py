@@ -7,11 +7,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter
+from pydantic import Field, PrivateAttr, TypeAdapter
 
 from engram.domain.confidence import Confidence
 from engram.domain.digests import Detail
 from engram.domain.scope import Scope
+from engram.domain.values import StoredValue
 
 # --- the states a memory can be in, and the vital facts that its fading is computed from
 
@@ -73,19 +74,14 @@ class Term(StrEnum):
     LONG = "long"
 
 
-class _Value(BaseModel):
-    # A newer version may have written more: it does not make the rest unreadable.
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Together(_Value):
+class Together(StoredValue):
     """Another memory that was recalled in the same answers, and how often."""
 
     memory_id: str
     count: int = Field(ge=1)
 
 
-class Vitals(_Value):
+class Vitals(StoredValue):
     """What is written down about a memory's life once something has happened in it.
 
     A memory that nobody recalled, reviewed or promoted has none of it.
@@ -228,7 +224,7 @@ class LinkKind(StrEnum):
     COACTIVATED = "coactivated"
 
 
-class Provenance(_Value):
+class Provenance(StoredValue):
     """Which run wrote a memory, so that a reader can open it in the Temporal UI."""
 
     workflow_id: str | None = None
@@ -237,7 +233,7 @@ class Provenance(_Value):
     instructions_version: str | None = None
 
 
-class Link(_Value):
+class Link(StoredValue):
     """An edge to another memory of the same user. Kept on both ends."""
 
     target_id: str
@@ -247,7 +243,7 @@ class Link(_Value):
     last_seen: datetime
 
 
-class Slot(_Value):
+class Slot(StoredValue):
     """A (subject, predicate) pair, normalised, with the object it holds."""
 
     subject: str
@@ -255,14 +251,14 @@ class Slot(_Value):
     object: str
 
 
-class Evidence(_Value):
+class Evidence(StoredValue):
     """The words of an episode that say so, exactly as they stand there."""
 
     episode_id: str
     words: str = Field(min_length=1)
 
 
-class Telling(_Value):
+class Telling(StoredValue):
     """One time that something was said: of when, and when.
 
     Attributes:
@@ -282,7 +278,7 @@ class Telling(_Value):
     sequence: int = 0
 
 
-class Memory(_Value):
+class Memory(StoredValue):
     """What every stored memory carries.
 
     Attributes:
@@ -356,7 +352,7 @@ class Memory(_Value):
         return self.content
 
 
-class Unread(BaseModel):
+class Unread(StoredValue):
     """What could not be read of a turn. The turn itself is kept, and found, like any other.
 
     Attributes:
@@ -369,8 +365,6 @@ class Unread(BaseModel):
         until: A consolidation that nobody asked for leaves it out until then; None with
             refusals: for good.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     rules: str | None = None
     refusals: int = Field(default=0, ge=0)

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from engram.domain.memories import (
     Category,
@@ -20,16 +20,17 @@ from engram.domain.memories import (
     SemanticMemory,
     Telling,
 )
+from engram.domain.values import StoredValue
 
 # --- one thing that a conversation states, before it is compared with what is known
 
 MAX_STATEMENT_CHARACTERS = 1000
 MAX_ENTITIES = 20
-MAX_TAGS = 10
+MAX_STATEMENT_TAGS = 10
 MAX_QUOTES = 5
 
 
-class Statement(BaseModel):
+class Statement(StoredValue):
     """What a model says that some episodes state.
 
     Attributes:
@@ -45,8 +46,6 @@ class Statement(BaseModel):
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     content: str = Field(min_length=1, max_length=MAX_STATEMENT_CHARACTERS)
     category: Category = Category.FACT
@@ -80,12 +79,7 @@ class ActionSource(StrEnum):
     UNKNOWN = "unknown"
 
 
-class _Value(BaseModel):
-    # Plans stay in histories: fields that another version has are ignored, as in all messages.
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Eligibility(_Value):
+class Eligibility(StoredValue):
     """What an action rests on. The defaults are what an unreadable context becomes."""
 
     confidence: float = Field(default=0.0, ge=0, le=1)
@@ -122,7 +116,7 @@ class Reason(StrEnum):
     TOO_MANY = "too_many"
 
 
-class _Action(_Value):
+class _Action(StoredValue):
     why: str = Field(min_length=1, max_length=500)
     reason: Reason = Reason.UNSPECIFIED
     eligibility: Eligibility = Eligibility()
@@ -157,7 +151,7 @@ class SummarizeNode(_Action):
     summarised_ids: tuple[str, ...] = Field(min_length=1)
 
 
-class Supersession(_Value):
+class Supersession(StoredValue):
     """A memory stops holding.
 
     Attributes:
@@ -173,7 +167,7 @@ class Supersession(_Value):
     duplicate: bool = False
 
 
-class Ending(_Value):
+class Ending(StoredValue):
     """A commitment ended.
 
     Attributes:
@@ -185,7 +179,7 @@ class Ending(_Value):
     at: datetime
 
 
-class Place(_Value):
+class Place(StoredValue):
     """Where a memory belongs among those that share its slot. Replaces what was noted before.
 
     Attributes:
@@ -201,7 +195,7 @@ class Place(_Value):
     supersedes: tuple[str, ...] = ()
 
 
-class Survival(_Value):
+class Survival(StoredValue):
     """A linking pass looked at a memory.
 
     Attributes:
@@ -298,7 +292,7 @@ def eligibility_of(
     )
 
 
-class ConsolidationPlan(_Value):
+class ConsolidationPlan(StoredValue):
     """The actions of one batch, in the order in which they were decided."""
 
     actions: tuple[Action, ...] = ()

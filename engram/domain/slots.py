@@ -8,7 +8,7 @@ from engram.domain.memories import Slot
 USER = "user"
 _NO_LONGER = "no longer "
 _USER_WORDS = frozenset({"", "i", "me", "we", "user", "the user", "speaker", "the speaker"})
-_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
+_LEADING_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
 
 # One value at a time: the newest event wins.
 _FUNCTIONAL = frozenset(
@@ -123,7 +123,7 @@ def _predicate(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    for article in _ARTICLES:
+    for article in _LEADING_ARTICLES:
         if text.startswith(article) and len(text) > len(article):
             return text[len(article) :]
     return text

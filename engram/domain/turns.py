@@ -284,14 +284,15 @@ def _plain_size(value: Any) -> int:
 # an answer that quotes it, back as a turn. What Engram said itself is no new
 # evidence for it, so a block is fenced by two lines that no one writes by chance.
 
-_NAME = "engram-memory"
-OPENING = f"<{_NAME} ...>"
+_FENCE = "engram-memory"
+OPENING = f"<{_FENCE} ...>"
 """How instructions for a model write the fence that opens; each block has its own mark there."""
-CLOSING = f"</{_NAME} ...>"
+CLOSING = f"</{_FENCE} ...>"
 """The same of the fence that closes."""
 _MARK_DIGITS = 12
 _BLOCK = re.compile(
-    rf"<{_NAME}(?P<mark>(?: [0-9a-f]{{{_MARK_DIGITS}}})?)>.*?(?:</{_NAME}(?P=mark)>|\Z)", re.DOTALL
+    rf"<{_FENCE}(?P<mark>(?: [0-9a-f]{{{_MARK_DIGITS}}})?)>.*?(?:</{_FENCE}(?P=mark)>|\Z)",
+    re.DOTALL,
 )
 # Whatever a model could take for a fence: other widths of the bracket, spaces, either slash.
 _LIKE_A_FENCE = re.compile(
@@ -307,7 +308,7 @@ def context_block(lines: Iterable[str]) -> str:
     """
     kept = [block_line(line) for line in lines]
     mark = sha256("\n".join(kept).encode("utf-8", "replace")).hexdigest()[:_MARK_DIGITS]
-    return "\n".join((f"<{_NAME} {mark}>", *kept, f"</{_NAME} {mark}>"))
+    return "\n".join((f"<{_FENCE} {mark}>", *kept, f"</{_FENCE} {mark}>"))
 
 
 def block_line(line: str) -> str:

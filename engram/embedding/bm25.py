@@ -37,7 +37,7 @@ STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 # ("c++", ".net", "#42", "$1.50", "-5").
 _QUOTES = "\"'`\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
 _OPENING = _QUOTES + "([{<¡¿*_~"
-_CLOSING = _QUOTES + ")]}>.,;:!?*_~"
+_CLOSING_SIGNS = _QUOTES + ")]}>.,;:!?*_~"
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 # Accents are typed in one place and left out in the other, so both forms become the bare one.
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
@@ -46,7 +46,7 @@ _UNSPACED = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002fa1f]+"
 )
 
-_APOSTROPHES = str.maketrans("\u2018\u2019", "''")
+_STRAIGHT_APOSTROPHES = str.maketrans("\u2018\u2019", "''")
 
 _stemmers = threading.local()
 
@@ -70,7 +70,7 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", stream_safe(text)))
-    folded = unicodedata.normalize("NFC", bare).casefold().translate(_APOSTROPHES)
+    folded = unicodedata.normalize("NFC", bare).casefold().translate(_STRAIGHT_APOSTROPHES)
     # Folding can bring back what composing took away; once more makes it stable.
     return unicodedata.normalize("NFC", folded)
 
@@ -78,7 +78,7 @@ def _fold(text: str) -> str:
 def _terms_of_word(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS:
         return ()
-    token = word.lstrip(_OPENING).rstrip(_CLOSING) or word
+    token = word.lstrip(_OPENING).rstrip(_CLOSING_SIGNS) or word
     parts = _WORDS.findall(token)
     terms: list[str] = []
     if parts != [token]:

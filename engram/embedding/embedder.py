@@ -12,7 +12,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
 from engram.embedding.bm25 import ENCODING, encode_document, encode_query
-from engram.embedding.local import FastEmbedModel, WordLlamaModel
+from engram.embedding.local import CHARACTERS_ON_THE_LOOP, FastEmbedModel, WordLlamaModel
 from engram.errors import (
     EmbeddingFailed,
     EngramError,
@@ -25,7 +25,7 @@ from engram.ports import SparseVector, TextVectors
 # --- what a provider's errors mean for the caller: try again, or change something
 
 # 402 is a spent quota and 422 a request in the wrong form: as lasting as a bad key.
-_LASTING = frozenset({400, 401, 402, 403, 404, 422})
+_LASTING_STATUSES = frozenset({400, 401, 402, 403, 404, 422})
 
 
 def translate(error: Exception, identity: str) -> EngramError:
@@ -48,7 +48,7 @@ def translate(error: Exception, identity: str) -> EngramError:
 
 def _of_status(error: ModelHTTPError, identity: str) -> EngramError:
     status = error.status_code
-    if status in _LASTING:
+    if status in _LASTING_STATUSES:
         return ModelRejected(
             f"The embedding model {identity} refused the request with status {status}.",
             hint="Check the provider's key, the model's name and its limits.",
@@ -74,9 +74,8 @@ BATCH_CHARACTERS = 64_000
 # script; the BM25 side always covers the whole text.
 REMOTE_TEXT_BYTES = 16_000
 REQUEST_SECONDS = 30.0
-_CHARACTERS_ON_THE_LOOP = 3_000
 _PROBE = "A probe of the size of the vectors."
-_LOCAL = (WordLlamaModel, FastEmbedModel)
+_LOCAL_MODELS = (WordLlamaModel, FastEmbedModel)
 
 
 def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> PydanticEmbedder:
@@ -182,7 +181,7 @@ class PydanticEmbedder:
         found: list[TextVectors] = []
         for batch in batches(texts):
             dense = await self._dense(batch, side)
-            if sum(map(len, batch)) > _CHARACTERS_ON_THE_LOOP:
+            if sum(map(len, batch)) > CHARACTERS_ON_THE_LOOP:
                 sparse = await asyncio.to_thread(_encode_all, encode, batch)
             else:
                 sparse = _encode_all(encode, batch)
@@ -190,7 +189,7 @@ class PydanticEmbedder:
         return found
 
     async def _dense(self, texts: Sequence[str], side: EmbedInputType) -> list[tuple[float, ...]]:
-        if not isinstance(self._innermost, _LOCAL):
+        if not isinstance(self._innermost, _LOCAL_MODELS):
             texts = [_shortened(text) for text in texts]
         try:
             async with asyncio.timeout(REQUEST_SECONDS):

@@ -23,7 +23,7 @@ from engram.errors import EmbeddedPartMissing, InvalidSettings
 CONFIG = "l2_supercat"
 DIMENSIONS = 256
 # About a millisecond of work; more goes to a thread so that the event loop stays free.
-_CHARACTERS_ON_THE_LOOP = 3_000
+CHARACTERS_ON_THE_LOOP = 3_000
 # The tokenizer keeps the interpreter lock for a whole call, hence calls of bounded length.
 _WINDOW_CHARACTERS = 4_000
 _LOADING = threading.Lock()
@@ -79,7 +79,7 @@ class WordLlamaModel(EmbeddingModel):
             EmbeddedPartMissing: the package is not installed.
         """
         texts, _ = self.prepare_embed(inputs, settings)
-        if self._inference is None or sum(map(len, texts)) > _CHARACTERS_ON_THE_LOOP:
+        if self._inference is None or sum(map(len, texts)) > CHARACTERS_ON_THE_LOOP:
             vectors = await asyncio.to_thread(self._vectors, texts)
         else:
             vectors = self._vectors(texts)

@@ -54,23 +54,23 @@ def small_number(word: str) -> int | None:
 
 # --- times of day that stand beside a date
 
-_TIME = (
+_TIME_OF_DAY = (
     r"(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?\s?(?P<half>am|pm|a\.m\.?|p\.m\.?)(?!\w)"
     r"|(?P<hour24>\d{1,2}):(?P<minute24>\d{2})(?::\d{2})?(?![\w:])"
     r"|(?P<noon>noon|midday)\b"
     r"|(?P<bare>\d{1,2})(?:\s?o'clock)?(?![\w:%]|[.,]\d|-\d|"
     r"\s?(?:st|nd|rd|th|people|of us|euros|dollars|percent|degrees|km|miles)\b))"
 )
-_AFTER = re.compile(rf"(?:,?\s(?:at|@)\s?|,?\s|\sat about\s){_TIME}")
-_BEFORE = re.compile(rf"(?:\bat\s|@\s?|\b){_TIME},?\s(?:on\s)?\Z")
-_PART = re.compile(r"\s(?P<part>morning|afternoon|evening|night|lunchtime|lunch)(?!\w)")
+_AFTER = re.compile(rf"(?:,?\s(?:at|@)\s?|,?\s|\sat about\s){_TIME_OF_DAY}")
+_BEFORE = re.compile(rf"(?:\bat\s|@\s?|\b){_TIME_OF_DAY},?\s(?:on\s)?\Z")
+_PART_OF_DAY = re.compile(r"\s(?P<part>morning|afternoon|evening|night|lunchtime|lunch)(?!\w)")
 _NOON, _HOURS = 12, 24
 _MINUTES = 60
 _EARLIEST_MORNING_GUESS = 8
 _CLOCK_REACH = 24
 
 
-class Clock(NamedTuple):
+class TimeOfDay(NamedTuple):
     """A time of day and the stretch of text it was taken from."""
 
     at: time | None
@@ -78,12 +78,12 @@ class Clock(NamedTuple):
     end: int
 
 
-def beside(low: str, start: int, end: int, *, part: str | None = None) -> Clock:
+def beside(low: str, start: int, end: int, *, part: str | None = None) -> TimeOfDay:
     """The time of day next to ``low[start:end]``, with the stretch widened over it.
 
     A bare "at 7" counts only where a part of the day says which half it is.
     """
-    words = _PART.match(low, end)
+    words = _PART_OF_DAY.match(low, end)
     if words is not None:
         part = words["part"]
         end = words.end()
@@ -91,14 +91,14 @@ def beside(low: str, start: int, end: int, *, part: str | None = None) -> Clock:
     # "on Friday 8" names no hour, "on Friday evening at 8" does.
     named = after is not None and (not after["bare"] or " at" in after.group() or "@" in after[0])
     if after is not None and named and (at := _time(after, part)) is not None:
-        return Clock(at, start, after.end())
+        return TimeOfDay(at, start, after.end())
     window = max(0, start - _CLOCK_REACH)
     before = _BEFORE.search(low[window:start])
     if before is not None and not before["bare"]:
         at = _time(before, part)
         if at is not None:
-            return Clock(at, window + before.start(), end)
-    return Clock(None, start, end)
+            return TimeOfDay(at, window + before.start(), end)
+    return TimeOfDay(None, start, end)
 
 
 def _time(match: re.Match[str], part: str | None) -> time | None:
@@ -139,7 +139,7 @@ class Tense(Enum):
     UNTOLD = "untold"
 
 
-_FUTURE = frozenset(
+_FUTURE_WORDS = frozenset(
     "will shall won't gonna tomorrow let's must should may might can can't cannot could "
     "need plan plans planning hope hopes hoping want wants due until".split()
 )
@@ -148,7 +148,7 @@ _PRESENT_BE = frozenset(
     "is are am be being i'm it's he's she's that's there's isn't aren't get gets".split()
 )
 _HAVE = frozenset("have has haven't hasn't".split())
-_HABIT = frozenset(
+_HABIT_WORDS = frozenset(
     "usually always every often normally typically generally sometimes each never rarely "
     "most".split()
 )
@@ -162,7 +162,7 @@ def tense_at(low: str, start: int, end: int) -> Tense:
     """
     for boundary in (CLAUSE_END, STATEMENT_END):
         before, after = _around(low, start, end, boundary)
-        habits = _HABIT.intersection(before) | _HABIT.intersection(after)
+        habits = _HABIT_WORDS.intersection(before) | _HABIT_WORDS.intersection(after)
         if habits:
             return Tense.HABIT
         found = _last(before) or _first(after)
@@ -201,7 +201,7 @@ def _mark(words: list[str], index: int) -> Tense | None:
     word = words[index]
     before = words[max(0, index - 2) : index]
     going_to = word == "going" and words[index + 1 : index + 2] == ["to"]
-    if word in _FUTURE or word.endswith("'ll") or going_to:
+    if word in _FUTURE_WORDS or word.endswith("'ll") or going_to:
         return Tense.FUTURE
     if word in _PAST:
         return Tense.PAST

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from phonenumbers import Leniency, PhoneNumberFormat, PhoneNumberMatcher, format_number
 
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 
 # --- E-mail addresses
 
-_LOCAL = re.compile(r"[A-Za-z0-9._%+'\-]{1,64}\Z")
+_LOCAL_PART = re.compile(r"[A-Za-z0-9._%+'\-]{1,64}\Z")
 _DOMAIN = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w@])"
 )
@@ -21,7 +21,7 @@ _FIRST_CJK = 0x2E80
 _MOST_SIGNS = 400
 
 
-def find_emails(turn: Masked) -> Iterator[Found]:
+def find_emails(turn: Masked) -> Iterator[FoundSpan]:
     """Addresses; value in lower case, as two spellings reach the same mailbox in practice."""
     at = turn.text.find("@")
     earliest = 0
@@ -35,12 +35,12 @@ def find_emails(turn: Masked) -> Iterator[Found]:
         at = turn.text.find("@", at + 1)
 
 
-def _around(text: str, at: int, earliest: int) -> Found | None:
+def _around(text: str, at: int, earliest: int) -> FoundSpan | None:
     domain = _DOMAIN.match(text, at + 1)
     if domain is None:
         return None
     window = max(earliest, at - _LOCAL_LENGTH)
-    local = _LOCAL.search(text, window, at)
+    local = _LOCAL_PART.search(text, window, at)
     if local is None:
         return None
     start = local.start()
@@ -52,34 +52,34 @@ def _around(text: str, at: int, earliest: int) -> Found | None:
     name = text[start:at]
     if not name or cut or before == "@" or ".." in name or name.endswith("."):
         return None
-    return Found(start, domain.end(), text[start : domain.end()].lower())
+    return FoundSpan(start, domain.end(), text[start : domain.end()].lower())
 
 
 # --- web addresses
 
-_ADDRESS = re.compile(r"(?<![\w@.])(?:https?://|www\.)[^\s<>\"`\ufffc]{1,2048}")
+_WEB_ADDRESS = re.compile(r"(?<![\w@.])(?:https?://|www\.)[^\s<>\"`\ufffc]{1,2048}")
 _HOST = re.compile(r"(?:[^/?#@]*@)?(?P<host>[^/?#:@]+)(?::\d{1,5})?(?=[/?#]|\Z)")
 _HOST_NAME = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{1,23}\Z|localhost\Z")
 _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
-_CLOSING = {")": "(", "]": "[", "}": "{"}
+_OPENED_BY = {")": "(", "]": "[", "}": "{"}
 
 
-def find_urls(turn: Masked) -> Iterator[Found]:
+def find_urls(turn: Masked) -> Iterator[FoundSpan]:
     """Addresses with a scheme, or beginning with www; a bare domain could be a file name."""
     if "www." not in turn.low and "://" not in turn.low:
         return
-    for match in _ADDRESS.finditer(turn.low):
+    for match in _WEB_ADDRESS.finditer(turn.low):
         start = match.start()
         address = _without_closing(turn.text[start : match.end()])
         value = _canonical(address)
         if value is not None:
-            yield Found(start, start + len(address), value)
+            yield FoundSpan(start, start + len(address), value)
 
 
 def _without_closing(address: str) -> str:
     while address:
         last = address[-1]
-        opening = _CLOSING.get(last)
+        opening = _OPENED_BY.get(last)
         if opening is not None and address.count(opening) >= address.count(last):
             break
         if opening is None and last not in ".,;:!?'*_~>|":
@@ -123,7 +123,7 @@ _OTHER_NUMBER = re.compile(
 _LOOK_BACK = 40
 
 
-def find_phones(turn: Masked, region: str) -> Iterator[Found]:
+def find_phones(turn: Masked, region: str) -> Iterator[FoundSpan]:
     """Valid numbers in E.164; without "+", the form or the words around must say phone."""
     text = turn.text
     phone_talk: bool | None = None
@@ -143,7 +143,7 @@ def find_phones(turn: Masked, region: str) -> Iterator[Found]:
         lead = max(0, start - 1)
         for match in PhoneNumberMatcher(text[lead : end + 1], region, leniency, 10):
             value = format_number(match.number, PhoneNumberFormat.E164)
-            yield Found(lead + match.start, lead + match.end, value)
+            yield FoundSpan(lead + match.start, lead + match.end, value)
 
 
 def _is_other_number(low: str, start: int, end: int) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram.language import calendar
 from engram.language.calendar import WORDS, Tense, When, small_number, tense_at
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 
 # --- the expressions that name a date, as regular expressions over lower-case text
 
@@ -122,7 +122,7 @@ UNIT_AFTER_YEAR = re.compile(
 # calendar. What could mean two days ("12/05/2025", "last summer") is left alone.
 
 # A turn with more dates than this is a table; what it says is not about days.
-_MOST = 40
+_MOST_DATES = 40
 _STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
@@ -142,7 +142,7 @@ _BIRTH = re.compile(r"\bborn\b")
 _NAME_AFTER = re.compile(r"'s\s(?:youth|world|society|kids|standards|technology)\b")
 _AMBIGUOUS_IN_LOWER_CASE = ("may", "mar", "march", "jan", "sun", "sat")
 
-Rule = Callable[["_Reader", re.Match[str]], When | None]
+DateRule = Callable[["_DateReader", re.Match[str]], When | None]
 
 
 class Dated(NamedTuple):
@@ -153,10 +153,10 @@ class Dated(NamedTuple):
     when: When
 
 
-def find(turn: Masked, timestamp: datetime) -> Iterator[Found]:
+def find(turn: Masked, timestamp: datetime) -> Iterator[FoundSpan]:
     """Dates in the order of certainty of their patterns; each stretch is read once."""
     for start, end, when in read(turn, timestamp):
-        yield Found(start, end, when.value, when.begins(timestamp.tzinfo))
+        yield FoundSpan(start, end, when.value, when.begins(timestamp.tzinfo))
 
 
 def read(
@@ -173,20 +173,20 @@ def read(
     """
     if not GATE.search(turn.low):
         return
-    reader = _Reader(turn, timestamp, asked=asked, untold=untold)
-    for needles, pattern, rule in (*_RULES, *_ASKED_RULES) if asked else _RULES:
+    reader = _DateReader(turn, timestamp, asked=asked, untold=untold)
+    for needles, pattern, rule in (*_DATE_RULES, *_ASKED_RULES) if asked else _DATE_RULES:
         if not any(needle in turn.low for needle in needles):
             continue
-        hidden: list[Found] = []
+        hidden: list[FoundSpan] = []
         for count, match in enumerate(pattern.finditer(turn.low)):
-            if count >= _MOST:
+            if count >= _MOST_DATES:
                 break
             found = reader.read(match, rule)
             if found is not None:
                 yield found
             # What was recognised and then refused must not be read in part by a later rule.
             start, end = (found.start, found.end) if found else match.span()
-            hidden.append(Found(start, end, ""))
+            hidden.append(FoundSpan(start, end, ""))
         turn.hide(hidden)
 
 
@@ -220,7 +220,7 @@ def _moment(when: When, said_at: datetime) -> datetime:
     return said_at - (here - first)
 
 
-class _Reader:
+class _DateReader:
     """Reads the matches of one turn."""
 
     def __init__(self, turn: Masked, timestamp: datetime, *, asked: bool, untold: Tense) -> None:
@@ -230,7 +230,7 @@ class _Reader:
         self.today = timestamp.date()
         self.low = turn.low
 
-    def read(self, match: re.Match[str], rule: Rule) -> Dated | None:
+    def read(self, match: re.Match[str], rule: DateRule) -> Dated | None:
         self.low = self._turn.low
         try:
             when = rule(self, match)
@@ -281,14 +281,14 @@ def _part_of_day(match: re.Match[str]) -> str | None:
     return words[-1] if words[-1] in {"morning", "afternoon", "evening", "night"} else None
 
 
-def _iso(reader: _Reader, match: re.Match[str]) -> When | None:
+def _iso(reader: _DateReader, match: re.Match[str]) -> When | None:
     day = date(int(match["year"]), int(match["month"]), int(match["day"]))
     if match["hour"] is None:
         return calendar.on_day(day)
     return calendar.on_day(day, time(int(match["hour"]), int(match["minute"])))
 
 
-def _numeric(reader: _Reader, match: re.Match[str]) -> When | None:
+def _numeric(reader: _DateReader, match: re.Match[str]) -> When | None:
     first, second = int(match["first"]), int(match["second"])
     day_first = match["mark"] == "." or first > 12  # noqa: PLR2004 - no month beyond December
     if not day_first and second <= 12 and first != second:  # noqa: PLR2004 - same
@@ -297,7 +297,7 @@ def _numeric(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(date(int(match["year"]), month, day))
 
 
-def _day_and_month(reader: _Reader, match: re.Match[str]) -> When | None:
+def _day_and_month(reader: _DateReader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
     ordinal = re.search(r"\d(?:st|nd|rd|th)", match.group()) is not None
     led = match.group().startswith(("on ", "since ")) or match["year"] is not None
@@ -317,7 +317,7 @@ def _day_and_month(reader: _Reader, match: re.Match[str]) -> When | None:
     return None if day is None else calendar.on_day(day)
 
 
-def _month_and_year(reader: _Reader, match: re.Match[str]) -> When | None:
+def _month_and_year(reader: _DateReader, match: re.Match[str]) -> When | None:
     if UNIT_AFTER_YEAR.match(reader.after(match)):
         return None
     return calendar.in_month(int(match["year"]), calendar.month_number(match["month"]))
@@ -330,7 +330,7 @@ _DAY_WORDS = {
 }  # fmt: skip
 
 
-def _day_word(reader: _Reader, match: re.Match[str]) -> When | None:
+def _day_word(reader: _DateReader, match: re.Match[str]) -> When | None:
     after = reader.after(match)
     if _TITLE_AFTER.match(after) or _NAME_AFTER.match(after) or reader.titled(match):
         return None
@@ -338,7 +338,7 @@ def _day_word(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(reader.today + timedelta(days=_DAY_WORDS[word]))
 
 
-def _ago(reader: _Reader, match: re.Match[str]) -> When | None:
+def _ago(reader: _DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
     if count is None or (not reader.asked and _NOT_AROUND.search(reader.before(match))):
         return None
@@ -347,7 +347,7 @@ def _ago(reader: _Reader, match: re.Match[str]) -> When | None:
     return replace(calendar.on_day(day), counted=match["unit"])
 
 
-def _ahead(reader: _Reader, match: re.Match[str]) -> When | None:
+def _ahead(reader: _DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
     if count is None or _OR.match(reader.after(match)):
         return None
@@ -360,7 +360,7 @@ def _ahead(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(calendar.shift(reader.today, count, match["unit"]))
 
 
-def _from_now(reader: _Reader, match: re.Match[str]) -> When | None:
+def _from_now(reader: _DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
     if count is None or _NOT_AROUND.search(reader.before(match)):
         return None
@@ -368,7 +368,7 @@ def _from_now(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(calendar.shift(base, count, match["unit"]))
 
 
-def _period(reader: _Reader, match: re.Match[str]) -> When | None:
+def _period(reader: _DateReader, match: re.Match[str]) -> When | None:
     if match["far"]:
         step = -2 if match["far"].endswith("last") else 2
         return calendar.period(reader.today, step, match["far_unit"])
@@ -382,13 +382,13 @@ def _period(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.period(reader.today, _STEP[match["which"]], match["unit"])
 
 
-def _weekday_of_week(reader: _Reader, match: re.Match[str]) -> When | None:
+def _weekday_of_week(reader: _DateReader, match: re.Match[str]) -> When | None:
     weekday = calendar.weekday_number(match["weekday"] or match["weekday_last"])
     step = _STEP[match["which"] or match["which_first"]]
     return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, step))
 
 
-def _which_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+def _which_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     if _SPAN.search(reader.before(match)) or _not_a_day(reader, match) or reader.named(match):
         return None
     weekday = calendar.weekday_number(match["weekday"])
@@ -400,7 +400,7 @@ def _which_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, _STEP[which]))
 
 
-def _on_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+def _on_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     if _not_a_day(reader, match) or re.search(
         r"\b(?:ago|from now|week|weeks)\s\Z", reader.before(match)
     ):
@@ -417,7 +417,7 @@ def _on_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(day)
 
 
-def _timed_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
+def _timed_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     if _TITLE_DAYS.search(reader.before(match)):
         return None
     tense = reader.tense(match)
@@ -429,14 +429,14 @@ def _timed_weekday(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.on_day(day)
 
 
-def _not_a_day(reader: _Reader, match: re.Match[str]) -> bool:
+def _not_a_day(reader: _DateReader, match: re.Match[str]) -> bool:
     short = len(match["weekday"].rstrip(".")) < len("friday") - 1
     if short and not reader.capital(match, "weekday"):
         return True
     return NOT_A_DAY_AFTER.match(reader.after(match)) is not None
 
 
-def _month_alone(reader: _Reader, match: re.Match[str]) -> When | None:
+def _month_alone(reader: _DateReader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
     written = reader.asked or reader.capital(match, "month")
     if not written and name in _AMBIGUOUS_IN_LOWER_CASE:
@@ -451,13 +451,13 @@ def _month_alone(reader: _Reader, match: re.Match[str]) -> When | None:
     return calendar.nearest_month(reader.today, calendar.month_number(name), tense)
 
 
-def _year(reader: _Reader, match: re.Match[str]) -> When | None:
+def _year(reader: _DateReader, match: re.Match[str]) -> When | None:
     if UNIT_AFTER_YEAR.match(reader.after(match)):
         return None
     return calendar.in_year(int(match["year"]))
 
 
-def _asked_month(reader: _Reader, match: re.Match[str]) -> When | None:
+def _asked_month(reader: _DateReader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
     # "Where may I park?": without a preposition, May is never taken for the month.
     if name == "may" or (name in _AMBIGUOUS_IN_LOWER_CASE and not reader.capital(match, "month")):
@@ -467,7 +467,7 @@ def _asked_month(reader: _Reader, match: re.Match[str]) -> When | None:
 
 # A rule runs only where one of its needles stands: 16 patterns over a long turn add up.
 _WEEKDAY_NEEDLES = ("day", *calendar.WEEKDAYS)
-_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
+_DATE_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
     (("-", "/"), ISO, _iso),
     ((".", "/"), NUMERIC, _numeric),
     (calendar.MONTHS, DAY_MONTH, _day_and_month),
@@ -485,7 +485,7 @@ _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
     (calendar.MONTHS, MONTH_ALONE, _month_alone),
     (("19", "20"), YEAR, _year),
 )
-_ASKED_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Rule], ...] = (
+_ASKED_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
     (calendar.MONTHS, ASKED_MONTH, _asked_month),
     (("19", "20"), ASKED_YEAR, _year),
 )

@@ -11,7 +11,7 @@ from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
-from engram.language.found import Extraction, Found, FoundNegation, Masked, PatternFact
+from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
 from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
@@ -25,7 +25,7 @@ from engram.settings import Settings
 _READ = 4000
 _PIECE = re.compile(r"[.!?,;:\n\u2026]+\s*|\s-\s|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+")
 _MOST_PIECES = 6
-_WORD = re.compile(r"\w")
+_WORD_CHARACTER = re.compile(r"\w")
 
 
 @cache
@@ -59,7 +59,7 @@ def scan(turn_text: str, role: str) -> Signal:
 
 
 def _is_small_talk(low: str) -> bool:
-    pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD.search(piece)]
+    pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD_CHARACTER.search(piece)]
     if len(pieces) > _MOST_PIECES:
         return False
     return all(_small_talk().fullmatch(piece) for piece in pieces)
@@ -97,9 +97,9 @@ def extract_facts(
         phone_region: ISO 3166 code of the country that numbers without "+" belong to.
     """
     turn = Masked(text)
-    found: list[tuple[Found, FactCategory]] = []
+    found: list[tuple[FoundSpan, FactCategory]] = []
 
-    def take(category: FactCategory, finds: list[Found]) -> None:
+    def take(category: FactCategory, finds: list[FoundSpan]) -> None:
         found.extend((find, category) for find in finds)
         turn.hide(finds)
 
@@ -119,7 +119,7 @@ def extract_facts(
     return tuple(facts.values())
 
 
-def _fact(category: FactCategory, find: Found, evidence: str) -> PatternFact:
+def _fact(category: FactCategory, find: FoundSpan, evidence: str) -> PatternFact:
     content = f"{_LABELS[category]}: {find.value}"
     if category is FactCategory.DATE and evidence.strip() != find.value:
         content = f"{content} ({evidence.strip()})"

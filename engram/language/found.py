@@ -15,7 +15,7 @@ from engram.language.text import fold, plain
 _MASK = "\ufffc"
 
 
-class Found(NamedTuple):
+class FoundSpan(NamedTuple):
     """A find: offsets into the turn, canonical value, and how to label it."""
 
     start: int
@@ -38,7 +38,7 @@ class Masked:
         self.text = plain(text)
         self.low = fold(self.text)
 
-    def hide(self, spans: list[Found]) -> None:
+    def hide(self, spans: list[FoundSpan]) -> None:
         """Make the stretches of ``spans`` invisible."""
         if not spans:
             return

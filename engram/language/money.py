@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
 from engram.language.calendar import SCALES, WORDS, small_number
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 
 _CODES = (
     "USD EUR GBP JPY CHF CAD AUD NZD CNY INR KRW SEK NOK DKK PLN CZK HUF RON BGN TRY BRL MXN ZAR "
@@ -50,23 +50,23 @@ def _any(words: list[str]) -> str:
 _NUMBER = r"\d{1,3}(?:[,.' ]\d{3}){1,5}(?:[.,]\d{1,2})?(?!\d)|\d{1,12}(?:[.,]\d{1,3})?(?!\d)"
 _SCALE = r"(?:\s?(?:k|m|mn|mio|bn|b)|\s(?:thousand|million|billion|trillion|mil|lakh|crore))(?!\w)"
 _SIGN = _any(list(_SYMBOLS))
-_CODE = "|".join(code.lower() for code in _CODES)
-_WORD = _any(list(_NAMES))
+_CURRENCY_CODE = "|".join(code.lower() for code in _CODES)
+_CURRENCY_WORD = _any(list(_NAMES))
 _PREFIXED = re.compile(
-    rf"(?<!\w)(?:(?P<sign>{_SIGN})\s?|(?P<code>{_CODE})\s?)(?P<number>{_NUMBER})"
+    rf"(?<!\w)(?:(?P<sign>{_SIGN})\s?|(?P<code>{_CURRENCY_CODE})\s?)(?P<number>{_NUMBER})"
     rf"(?P<scale>{_SCALE})?"
-    rf"(?:\s?(?:-|to)\s?(?P<to>{_NUMBER})(?P<to_scale>{_SCALE})?(?!\s?(?:{_SIGN}|{_CODE}|[%:/\w])))?"
+    rf"(?:\s?(?:-|to)\s?(?P<to>{_NUMBER})(?P<to_scale>{_SCALE})?(?!\s?(?:{_SIGN}|{_CURRENCY_CODE}|[%:/\w])))?"
 )
 _SUFFIXED = re.compile(
     rf"(?<![\w.,$€£])(?P<number>{_NUMBER})(?P<scale>{_SCALE})?"
-    rf"(?:\s?(?P<sign>[€£¥₹₩₺₽₴₪₫₱₦฿]|zł)|\s?(?P<code>{_CODE})(?!\w)|\s(?P<word>{_WORD})(?!\w|-\w))"
+    rf"(?:\s?(?P<sign>[€£¥₹₩₺₽₴₪₫₱₦฿]|zł)|\s?(?P<code>{_CURRENCY_CODE})(?!\w)|\s(?P<word>{_CURRENCY_WORD})(?!\w|-\w))"
 )
 _SPELT = re.compile(
     rf"(?<![\w-])(?P<half>half\s)?(?P<lead>(?:an?|{WORDS})(?:[\s-](?:hundred|thousand|million|billion))"
-    rf"{{0,2}}|(?:{WORDS})(?:\s(?:{WORDS}))?)\s(?P<word>{_WORD})(?!\w|-\w)"
+    rf"{{0,2}}|(?:{WORDS})(?:\s(?:{WORDS}))?)\s(?P<word>{_CURRENCY_WORD})(?!\w|-\w)"
 )
-_GATE = re.compile(
-    rf"[$€£¥₹₩₺₽₴₪₫₱₦฿]|\b(?:{_CODE})(?![a-z])|\d(?:{_CODE})\b|\b(?:{_WORD})\b|\d\s?zł"
+_MONEY_GATE = re.compile(
+    rf"[$€£¥₹₩₺₽₴₪₫₱₦฿]|\b(?:{_CURRENCY_CODE})(?![a-z])|\d(?:{_CURRENCY_CODE})\b|\b(?:{_CURRENCY_WORD})\b|\d\s?zł"
 )
 _FIGURE_OF_SPEECH = re.compile(r"(?:like|feels?|looks?|for|not)\s\Z")
 _SPENDING = re.compile(
@@ -85,19 +85,19 @@ _WEIGHING = re.compile(
 _PROGRAM_TALK = re.compile(
     r"`|\b(?:regex|script|shell|bash|argument|variable|capture|sed|awk|perl)\b"
 )
-_MOST = 100
+_MOST_AMOUNTS = 100
 _AROUND = 80
 
 
-def find(turn: Masked) -> Iterator[Found]:
+def find(turn: Masked) -> Iterator[FoundSpan]:
     """Amounts with a currency that is told; "50 cents" or "10 grand" name none."""
     low = turn.low
-    if not _GATE.search(low):
+    if not _MONEY_GATE.search(low):
         return
     taken: list[tuple[int, int]] = []
     for pattern in (_PREFIXED, _SUFFIXED, _SPELT):
         for count, match in enumerate(pattern.finditer(low)):
-            if count >= _MOST:
+            if count >= _MOST_AMOUNTS:
                 break
             start, end = match.span()
             if any(start < other_end and other < end for other, other_end in taken):
@@ -108,7 +108,7 @@ def find(turn: Masked) -> Iterator[Found]:
                 yield from finds
 
 
-def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
+def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[FoundSpan]:
     groups = match.groupdict()
     currency = _currency(groups)
     code = groups.get("code")
@@ -123,7 +123,7 @@ def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
             low[max(0, match.start() - 12) : match.start()]
         ):
             return
-        yield Found(match.start(), match.end(), _canonical(currency, spelt))
+        yield FoundSpan(match.start(), match.end(), _canonical(currency, spelt))
         return
     one_digit = groups.get("sign") == "$" and len(groups["number"] or "") == 1
     if one_digit and groups["scale"] is None and _PROGRAM_TALK.search(around):
@@ -131,7 +131,9 @@ def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[Found]:
     yield from _figures(match, groups, currency)
 
 
-def _figures(match: re.Match[str], groups: dict[str, str | None], currency: str) -> Iterator[Found]:
+def _figures(
+    match: re.Match[str], groups: dict[str, str | None], currency: str
+) -> Iterator[FoundSpan]:
     to, scale = groups.get("to"), groups["scale"]
     if not to and match.end() < len(match.string) and match.string[match.end()].isalnum():
         # "$5abc": a price is not glued to letters, but "5m" may have been cut short.
@@ -144,14 +146,14 @@ def _figures(match: re.Match[str], groups: dict[str, str | None], currency: str)
     if first is None:
         return
     if last is None or last <= first:
-        yield Found(
+        yield FoundSpan(
             match.start(),
             match.end() if not to else match.end("number"),
             _canonical(currency, first),
         )
         return
-    yield Found(match.start(), match.start("to"), _canonical(currency, first))
-    yield Found(match.start("to"), match.end(), _canonical(currency, last))
+    yield FoundSpan(match.start(), match.start("to"), _canonical(currency, first))
+    yield FoundSpan(match.start("to"), match.end(), _canonical(currency, last))
 
 
 def _currency(groups: dict[str, str | None]) -> str:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from engram.language.found import Found, Masked
+from engram.language.found import FoundSpan, Masked
 from engram.language.vocabulary import words
 
 _LETTERS = r"[^\W\d_](?:[^\W\d_]|['-](?=[^\W\d_]))*"
-_TOKEN = re.compile(rf"{_LETTERS}\.?")
-_MOST_NAMES = 4
-_MOST_CHARACTERS = 60
+_NAME_PART = re.compile(rf"{_LETTERS}\.?")
+_MOST_NAME_PARTS = 4
+_MOST_NAME_CHARACTERS = 60
 _MOST_TRIES = 100
 
 # A clause begins at the start, after punctuation, or after a word that only leads in.
@@ -64,7 +64,7 @@ _AFTER_THIS_IS = re.compile(
 )
 _ENDS_CLAUSE = re.compile(r"\s?(?:[.,!;\n]|\Z)|\s(?:and i|btw|by the way|lol)\b")
 _STOPPED = "'s"
-_SHORTEST = 3
+_SHORTEST_NAME = 3
 
 
 @cache
@@ -80,15 +80,15 @@ def _name_here() -> re.Pattern[str]:
     return re.compile(_NAME_HERE.pattern.format(greeting=greetings))
 
 
-_GATE = re.compile(
+_NAME_GATE = re.compile(
     r"\bname\b|\bname's\b|\bi'm\b|\bim\b|\bi am\b|\bthis is\b|\bits\b|\bit's\b|\bit is\b|"
     r"\bcalls? me\b|\bi go by\b|\bhere\b|\bspeaking\b"
 )
 
 
-def find(turn: Masked) -> Iterator[Found]:
+def find(turn: Masked) -> Iterator[FoundSpan]:
     """Names by which the speaker introduces themselves, as written, without title."""
-    if not _GATE.search(turn.low):
+    if not _NAME_GATE.search(turn.low):
         return
     taken: set[int] = set()
     for rule in (_my_name, _i_am, _call_me, _here):
@@ -98,7 +98,7 @@ def find(turn: Masked) -> Iterator[Found]:
                 yield found
 
 
-def _my_name(turn: Masked) -> Iterator[Found]:
+def _my_name(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_MY_NAME, turn.low):
         before = turn.low[max(0, match.start() - 30) : match.start()]
         if _DENIES_MY_NAME.search(before):
@@ -108,7 +108,7 @@ def _my_name(turn: Masked) -> Iterator[Found]:
             yield _found(turn, *span)
 
 
-def _i_am(turn: Masked) -> Iterator[Found]:
+def _i_am(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_I_AM, turn.low):
         span = _capitalised(turn, match.end())
         if span is None:
@@ -140,7 +140,7 @@ def _greeted(low: str, at: int) -> bool:
     )
 
 
-def _call_me(turn: Masked) -> Iterator[Found]:
+def _call_me(turn: Masked) -> Iterator[FoundSpan]:
     for match in _limited(_CALL_ME, turn.low):
         before = turn.low[max(0, match.start() - 20) : match.start()]
         if match["who"] is None and _CALL_ME_DENIED.search(before):
@@ -152,7 +152,7 @@ def _call_me(turn: Masked) -> Iterator[Found]:
             yield _found(turn, *span)
 
 
-def _here(turn: Masked) -> Iterator[Found]:
+def _here(turn: Masked) -> Iterator[FoundSpan]:
     if " here" not in turn.low and " speaking" not in turn.low:
         return
     for match in _limited(_name_here(), turn.low):
@@ -172,8 +172,8 @@ def _capitalised(turn: Masked, start: int, *, cased: bool = False) -> tuple[int,
     """The run of name words at ``start``; with ``cased``, scripts without capitals count."""
     particles, titles = words("names", "particles"), words("names", "titles")
     at, end, names, begin = start, -1, 0, -1
-    while names < _MOST_NAMES:
-        token = _TOKEN.match(turn.text, at, at + _MOST_CHARACTERS)
+    while names < _MOST_NAME_PARTS:
+        token = _NAME_PART.match(turn.text, at, at + _MOST_NAME_CHARACTERS)
         if token is None:
             break
         word = token.group()
@@ -222,16 +222,20 @@ def _ends_like_name(word: str, folded: str) -> bool:
 
 def _lower_case(turn: Masked, start: int) -> tuple[int, int] | None:
     """One lower-case word that ends its clause, as in "my name is ada"."""
-    token = _TOKEN.match(turn.low, start, start + _MOST_CHARACTERS)
+    token = _NAME_PART.match(turn.low, start, start + _MOST_NAME_CHARACTERS)
     if token is None or not turn.text[start].islower():
         return None
     word = token.group().rstrip(".")
-    if len(word) < _SHORTEST or word in _no_names() or word.endswith(("ing", "ly", "ed", "'s")):
+    if (
+        len(word) < _SHORTEST_NAME
+        or word in _no_names()
+        or word.endswith(("ing", "ly", "ed", "'s"))
+    ):
         return None
     end = start + len(word)
     return (start, end) if _ENDS_CLAUSE.match(turn.low, end) else None
 
 
-def _found(turn: Masked, start: int, end: int) -> Found:
+def _found(turn: Masked, start: int, end: int) -> FoundSpan:
     written = turn.text[start:end]
-    return Found(start, end, written.title() if written.islower() else written)
+    return FoundSpan(start, end, written.title() if written.islower() else written)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from engram.domain.slots import USER
 from engram.language import negation_rules as contrasts
 from engram.language.found import FoundNegation
 from engram.language.negation_grammar import (
-    USER,
-    Sentence,
+    SHORTEST_GERUND,
     Span,
     Subject,
+    WordedSentence,
     core,
     ended_cleanly,
     is_telling,
@@ -43,7 +44,6 @@ _HAVE_ENDED = frozenset("sold cancelled canceled".split())
 _FROM_ENDED = frozenset("switched migrated moved switching migrating".split())
 _GERUNDS = frozenset("cancelling canceling ditching dropping selling leaving abandoning".split())
 _ENDED_UP = frozenset("ended wound".split())
-_GERUND = 5
 _OWNERS = frozenset("my our the his her their".split())
 _CUTS = frozenset("for to in on at with after over by into onto out off last this as".split())
 _HAVING = frozenset(
@@ -52,7 +52,7 @@ _HAVING = frozenset(
 )
 
 
-def stopped(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def stopped(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I stopped V-ing O", "I quit V-ing", "we gave up V-ing O"."""
     word = sentence.low(index)
     at = index + 1
@@ -68,7 +68,7 @@ def stopped(sentence: Sentence, index: int, user_name: str | None) -> Iterator[D
     cue = Span(index, at)
     at = skip_on(sentence, at)
     verb = sentence.low(at)
-    if verb.endswith("ing") and len(verb) >= _GERUND:
+    if verb.endswith("ing") and len(verb) >= SHORTEST_GERUND:
         lemma = verb_lemma(verb)
         if lemma in vocabulary("stop_not"):
             return
@@ -85,11 +85,13 @@ def stopped(sentence: Sentence, index: int, user_name: str | None) -> Iterator[D
         yield from _gave_up_thing(sentence, subject, at, cue)
 
 
-def _is_point(sentence: Sentence, index: int) -> bool:
+def _is_point(sentence: WordedSentence, index: int) -> bool:
     return sentence.low(index) == "at" and not sentence.capital(index + 1)
 
 
-def _gave_up_thing(sentence: Sentence, subject: Subject, at: int, cue: Span) -> Iterator[Denial]:
+def _gave_up_thing(
+    sentence: WordedSentence, subject: Subject, at: int, cue: Span
+) -> Iterator[Denial]:
     span = _cut(sentence, object_at(sentence, at))
     if sentence.low(at) in vocabulary("prepositions") or not is_telling(sentence, span, led=False):
         return
@@ -107,12 +109,12 @@ def _gave_up_thing(sentence: Sentence, subject: Subject, at: int, cue: Span) -> 
     yield Denial(subject, lemma, span, f"{does_not(subject)} {lemma}", span.end, cue)
 
 
-def _is_own_thing(sentence: Sentence, span: Span) -> bool:
+def _is_own_thing(sentence: WordedSentence, span: Span) -> bool:
     owned = sentence.low(span.begin) in {"my", "our"}
     return owned and sentence.low(span.end - 1) not in vocabulary("yielded")
 
 
-def ended(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def ended(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "We dropped X", "I left X", "I got rid of X", "I sold X", "I cancelled X"."""
     word = sentence.low(index)
     begin = index
@@ -135,7 +137,7 @@ def ended(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Den
     yield Denial(subject, lemma, span, said, span.end, Span(begin, index + 1))
 
 
-def _what_ended(sentence: Sentence, index: int, word: str) -> tuple[str, Span] | None:
+def _what_ended(sentence: WordedSentence, index: int, word: str) -> tuple[str, Span] | None:
     at = index + 1
     if word in {"got", "getting"}:
         if (sentence.low(at), sentence.low(at + 1)) != ("rid", "of"):
@@ -158,7 +160,7 @@ def _what_ended(sentence: Sentence, index: int, word: str) -> tuple[str, Span] |
     return _told(sentence, lemma, span) if fits else None
 
 
-def _moved_from(sentence: Sentence, at: int, word: str) -> tuple[str, Span] | None:
+def _moved_from(sentence: WordedSentence, at: int, word: str) -> tuple[str, Span] | None:
     away = sentence.low(at) == "away"
     at += away
     preposition = sentence.low(at)
@@ -171,29 +173,29 @@ def _moved_from(sentence: Sentence, at: int, word: str) -> tuple[str, Span] | No
     return _told(sentence, "use", span) if _is_tool(sentence, span) or word[0] == "s" else None
 
 
-def _told(sentence: Sentence, lemma: str, span: Span) -> tuple[str, Span] | None:
+def _told(sentence: WordedSentence, lemma: str, span: Span) -> tuple[str, Span] | None:
     return (lemma, span) if is_telling(sentence, span, led=False) else None
 
 
-def _cut(sentence: Sentence, span: Span) -> Span:
+def _cut(sentence: WordedSentence, span: Span) -> Span:
     end = span.begin
     while end < span.end and sentence.low(end) not in _CUTS:
         end += 1
     return Span(span.begin, end)
 
 
-def _is_tool(sentence: Sentence, span: Span, *, known: bool = False) -> bool:
+def _is_tool(sentence: WordedSentence, span: Span, *, known: bool = False) -> bool:
     inner = core(sentence, span)
     if sentence.low(inner.begin) in vocabulary("tools"):
         return True
     return not known and inner.begin < inner.end and sentence.capital(inner.begin)
 
 
-def _is_service(sentence: Sentence, span: Span) -> bool:
+def _is_service(sentence: WordedSentence, span: Span) -> bool:
     return _is_tool(sentence, span) or sentence.low(span.end - 1) in vocabulary("subscriptions")
 
 
-def no_thing(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def no_thing(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I have no X", "I eat no X", "no X for me"."""
     if sentence.low(index) != "no" or sentence.low(index + 1) in {"longer", "one", "more"}:
         return
@@ -215,7 +217,9 @@ def no_thing(sentence: Sentence, index: int, user_name: str | None) -> Iterator[
         yield from _none_for(sentence, index, cue, user_name)
 
 
-def _none_for(sentence: Sentence, index: int, cue: Span, user_name: str | None) -> Iterator[Denial]:
+def _none_for(
+    sentence: WordedSentence, index: int, cue: Span, user_name: str | None
+) -> Iterator[Denial]:
     span = _cut(sentence, object_at(sentence, index + 1))
     if sentence.low(span.end) != "for" or not is_telling(sentence, span, led=False):
         return
@@ -232,7 +236,7 @@ def _none_for(sentence: Sentence, index: int, cue: Span, user_name: str | None) 
         yield Denial(Subject(name, shown, index), "have", span, "does not have", whom + 2, cue)
 
 
-def neither(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def neither(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I drink neither X nor Y", "I'm neither X nor Y"."""
     if sentence.low(index) != "neither":
         return
@@ -259,7 +263,7 @@ def neither(sentence: Sentence, index: int, user_name: str | None) -> Iterator[D
             yield Denial(subject, lemma, span, f"{does_not(subject)} {lemma}", second.end, cue)
 
 
-def nobody(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def nobody(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "None of us eats X", "nobody in my family smokes"."""
     word = sentence.low(index)
     at = index + 1
@@ -307,7 +311,7 @@ def nobody(sentence: Sentence, index: int, user_name: str | None) -> Iterator[De
 # speech, double negation, manners of speaking. A false negation would hide a
 # true memory, so every doubt is decided against finding one.
 
-Rule = Callable[[Sentence, int, str | None], Iterator[Denial]]
+NegationRule = Callable[[WordedSentence, int, str | None], Iterator[Denial]]
 
 _CUE = re.compile(
     r"n't\b|\b(?:not|never|no|none|nobody|no-one|neither|cannot|dont|doesnt|didnt|havent|hasnt|isnt|arent|wasnt|"
@@ -317,7 +321,7 @@ _CUE = re.compile(
     r"used to|ended up|cant|wont)\b"
 )
 _JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
-_RULES: dict[str, tuple[Rule, ...]] = {
+_NEGATION_RULES: dict[str, tuple[NegationRule, ...]] = {
     "not": (negated_verb, contrasts.contrast),
     "never": (negated_verb,),
     "no": (negated_verb, no_thing, nobody),
@@ -337,7 +341,7 @@ _QUESTION_WORDS = frozenset(
     "what which who how where when why can could do does did is are any would will should "
     "have".split()
 )
-_NEW_CLAUSE = frozenset("and but so because".split())
+_NEW_CLAUSE_WORDS = frozenset("and but so because".split())
 _TAIL = 4
 
 
@@ -363,12 +367,12 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
     return tuple(found.values())
 
 
-def _denials(sentence: Sentence, user_name: str | None) -> Iterator[Denial]:
+def _denials(sentence: WordedSentence, user_name: str | None) -> Iterator[Denial]:
     contractions = vocabulary("contractions")
     for index, word in enumerate(sentence.words):
         if _in_title(sentence, index):
             continue
-        rules = _RULES.get(word.low)
+        rules = _NEGATION_RULES.get(word.low)
         if rules is None:
             if word.low not in contractions:
                 continue
@@ -379,7 +383,7 @@ def _denials(sentence: Sentence, user_name: str | None) -> Iterator[Denial]:
                     yield denial
 
 
-def _in_title(sentence: Sentence, index: int) -> bool:
+def _in_title(sentence: WordedSentence, index: int) -> bool:
     """Whether the word is part of a name in capitals: "Tomorrow Never Dies"."""
     around = (index - 1, index, index + 1)
     return (
@@ -387,7 +391,7 @@ def _in_title(sentence: Sentence, index: int) -> bool:
     )
 
 
-def _stands(sentence: Sentence, denial: Denial) -> bool:
+def _stands(sentence: WordedSentence, denial: Denial) -> bool:
     """Whether nothing around the denial takes it back."""
     if denial.span is not None and not ended_cleanly(sentence, denial.span):
         return False
@@ -396,7 +400,7 @@ def _stands(sentence: Sentence, denial: Denial) -> bool:
     return not (_doubled(sentence, denial) or _attributed(sentence, denial))
 
 
-def _asked(sentence: Sentence, denial: Denial) -> bool:
+def _asked(sentence: WordedSentence, denial: Denial) -> bool:
     if not sentence.question:
         return False
     # "I don't eat meat, what can you suggest?" states something before it asks.
@@ -409,7 +413,7 @@ def _asked(sentence: Sentence, denial: Denial) -> bool:
     return opens or not asks or denial.subject.name != "user"
 
 
-def _conditional(sentence: Sentence, denial: Denial) -> bool:
+def _conditional(sentence: WordedSentence, denial: Denial) -> bool:
     before = range(denial.end)
     hypothetical, fiction = vocabulary("hypothetical"), vocabulary("fiction")
     if any(sentence.low(index) in hypothetical for index in before):
@@ -419,12 +423,12 @@ def _conditional(sentence: Sentence, denial: Denial) -> bool:
     return sentence.low(denial.end) in vocabulary("conditional_after")
 
 
-def _doubled(sentence: Sentence, denial: Denial) -> bool:
+def _doubled(sentence: WordedSentence, denial: Denial) -> bool:
     """Whether a second negation stands in the same clause."""
     begin = denial.subject.begin
     double, contractions = vocabulary("double"), vocabulary("contractions")
     while begin > max(0, denial.subject.begin - _TAIL):
-        if sentence.is_boundary(begin - 1) or sentence.low(begin - 1) in _NEW_CLAUSE:
+        if sentence.is_boundary(begin - 1) or sentence.low(begin - 1) in _NEW_CLAUSE_WORDS:
             break
         begin -= 1
     for index in range(begin, denial.end):
@@ -436,12 +440,12 @@ def _doubled(sentence: Sentence, denial: Denial) -> bool:
     return False
 
 
-def _is_pair(sentence: Sentence, index: int, denial: Denial) -> bool:
+def _is_pair(sentence: WordedSentence, index: int, denial: Denial) -> bool:
     neither = sentence.low(denial.cue.begin) == "neither"
     return sentence.low(index) == "nor" and neither
 
 
-def _attributed(sentence: Sentence, denial: Denial) -> bool:
+def _attributed(sentence: WordedSentence, denial: Denial) -> bool:
     """Whether ", he said" follows."""
     at = denial.end
     if not sentence.is_boundary(at) or at >= len(sentence.words):
@@ -450,7 +454,7 @@ def _attributed(sentence: Sentence, denial: Denial) -> bool:
     return any(word in vocabulary("reporting") for word in tail) and not {"i", "i'm"} & set(tail)
 
 
-def _negation(sentence: Sentence, denial: Denial, text: str) -> FoundNegation:
+def _negation(sentence: WordedSentence, denial: Denial, text: str) -> FoundNegation:
     begin = min(denial.subject.begin, denial.cue.begin)
     end = max(denial.end, denial.cue.end)
     shown = shown_object(sentence, denial.span)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from engram.domain.slots import USER
 from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
 from engram.language.vocabulary import load, words
 
@@ -28,7 +29,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class WordedSentence:
     """A sentence: its words, and whether it ends as a question."""
 
     text: str
@@ -54,7 +55,7 @@ class Sentence:
         return self.text[self.words[begin].start : self.words[end - 1].end]
 
 
-def sentences(text: str, worth: re.Pattern[str]) -> Iterator[Sentence]:
+def sentences(text: str, worth: re.Pattern[str]) -> Iterator[WordedSentence]:
     """The sentences of ``text`` that match ``worth`` and are not beyond measure.
 
     Args:
@@ -73,12 +74,14 @@ def sentences(text: str, worth: re.Pattern[str]) -> Iterator[Sentence]:
                 for match in WORDS_AND_SIGNS.finditer(low)
             )
             if len(words) <= MOST_WORDS:
-                yield Sentence(text, words, "?" in piece.mark)
+                yield WordedSentence(text, words, "?" in piece.mark)
 
 
 # --- what a negated verb governs: where the object begins and ends, and what it is called
 
-_ARTICLES = frozenset("a an the any my our your his her its their some another such no".split())
+_ARTICLE_WORDS = frozenset(
+    "a an the any my our your his her its their some another such no".split()
+)
 # "People that lie" are not all people.
 _NARROWING = frozenset("that who which whom where".split())
 _POINTERS = frozenset("that this it".split())
@@ -86,6 +89,7 @@ _POINTERS = frozenset("that this it".split())
 _DEGREES = frozenset(
     "well much often enough lot properly fluently regularly daily left halfway".split()
 )
+SHORTEST_GERUND = 5
 _MOST_WORDS = 8
 
 
@@ -106,7 +110,7 @@ def _phrases(key: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(phrase.split()) for phrase in load("negations")[key])
 
 
-def starts_with_phrase(sentence: Sentence, at: int, key: str) -> int:
+def starts_with_phrase(sentence: WordedSentence, at: int, key: str) -> int:
     """How many words of a phrase of the vocabulary stand at ``at``; 0 for none."""
     for phrase in _phrases(key):
         if all(sentence.low(at + offset) == word for offset, word in enumerate(phrase)):
@@ -114,7 +118,7 @@ def starts_with_phrase(sentence: Sentence, at: int, key: str) -> int:
     return 0
 
 
-def object_at(sentence: Sentence, begin: int) -> Span:
+def object_at(sentence: WordedSentence, begin: int) -> Span:
     """The object that begins at ``begin``: up to the end of its clause or a remark about time."""
     at = begin
     while at < len(sentence.words) and at - begin < _MOST_WORDS:
@@ -135,34 +139,34 @@ def object_at(sentence: Sentence, begin: int) -> Span:
     return Span(begin, at)
 
 
-def _is_year(sentence: Sentence, at: int) -> bool:
+def _is_year(sentence: WordedSentence, at: int) -> bool:
     year = sentence.low(at + 1)
     return (
         sentence.low(at) in {"in", "until", "till"} and len(year) == len("2019") and year.isdigit()
     )
 
 
-def ended_cleanly(sentence: Sentence, span: Span) -> bool:
+def ended_cleanly(sentence: WordedSentence, span: Span) -> bool:
     """Whether the object ended by itself and not because it grew too long."""
     return span.end - span.begin < _MOST_WORDS
 
 
-def core(sentence: Sentence, span: Span) -> Span:
+def core(sentence: WordedSentence, span: Span) -> Span:
     """``span`` without leading preposition, article or possessive."""
     begin = span.begin
     if sentence.low(begin) in vocabulary("prepositions") and begin + 1 < span.end:
         begin += 1
-    while begin < span.end and sentence.low(begin) in _ARTICLES:
+    while begin < span.end and sentence.low(begin) in _ARTICLE_WORDS:
         begin += 1
     return Span(begin, span.end)
 
 
-def spoken(sentence: Sentence, span: Span) -> str:
+def spoken(sentence: WordedSentence, span: Span) -> str:
     """The words of ``span``, in lower case."""
     return " ".join(sentence.low(index) for index in range(span.begin, span.end))
 
 
-def is_telling(sentence: Sentence, span: Span, *, led: bool) -> bool:
+def is_telling(sentence: WordedSentence, span: Span, *, led: bool) -> bool:
     """Whether the object says what is meant: not "it", "what you mean", "all of them"."""
     inner = core(sentence, span)
     if inner.begin >= inner.end:
@@ -186,7 +190,7 @@ def is_telling(sentence: Sentence, span: Span, *, led: bool) -> bool:
     return not (alone and (head in vocabulary("empty_objects") or not head[0].isalnum()))
 
 
-def alternatives(sentence: Sentence, span: Span) -> list[Span]:
+def alternatives(sentence: WordedSentence, span: Span) -> list[Span]:
     """The objects of a list "X, Y or Z" that begins with ``span``; only "or" denies each."""
     found = [span]
     at = span.end
@@ -206,7 +210,7 @@ def alternatives(sentence: Sentence, span: Span) -> list[Span]:
     return found
 
 
-def _list_goes_on(sentence: Sentence, at: int) -> bool:
+def _list_goes_on(sentence: WordedSentence, at: int) -> bool:
     item = object_at(sentence, at)
     short = 0 < item.end - item.begin <= 2  # noqa: PLR2004 - items of a spoken list are short
     after = sentence.low(item.end)
@@ -215,13 +219,13 @@ def _list_goes_on(sentence: Sentence, at: int) -> bool:
 
 # --- whom a denial is about, and whether it is the speaker's own statement
 
-_SPEAKER = frozenset("i we".split())
+_SPEAKER_WORDS = frozenset("i we".split())
 _THIRD = frozenset("he she they".split())
-_POSSESSIVE = frozenset("my our".split())
+_POSSESSIVE_WORDS = frozenset("my our".split())
 _DETERMINERS = frozenset("my our his her their".split())
 _OWN_REPORT = frozenset("said told mentioned say tell".split())
 _PLACE_LEADS = frozenset("at in on for these since as by from during after with".split())
-_LONGEST = 5
+_LONGEST_SUBJECT = 5
 _LONGEST_LEAD = 4
 
 
@@ -242,21 +246,18 @@ class Subject:
     plural: bool = False
 
 
-USER = "user"
-
-
 def user(begin: int) -> Subject:
     """The speaker."""
     return Subject(USER, "The user", begin)
 
 
 def subject_ending(
-    sentence: Sentence, last: int, *, user_name: str | None, plural: bool = False
+    sentence: WordedSentence, last: int, *, user_name: str | None, plural: bool = False
 ) -> Subject | None:
     """The subject whose last word is at ``last``, if a statement of the speaker begins there."""
     last = skip_back(sentence, last)
     word = sentence.low(last).partition("'")[0]
-    if word in _SPEAKER:
+    if word in _SPEAKER_WORDS:
         return user(last) if _opens(sentence, last) else None
     if word in _THIRD:
         found = Subject(word, word.capitalize(), last, word == "they")
@@ -264,7 +265,7 @@ def subject_ending(
     return _noun_phrase(sentence, last, word, user_name, plural=plural)
 
 
-def skip_back(sentence: Sentence, index: int) -> int:
+def skip_back(sentence: WordedSentence, index: int) -> int:
     """The nearest word at or before ``index`` that is no adverb."""
     while index > 0 and (
         sentence.low(index) in vocabulary("adverbs") or sentence.low(index) == "just"
@@ -273,7 +274,7 @@ def skip_back(sentence: Sentence, index: int) -> int:
     return index
 
 
-def skip_on(sentence: Sentence, index: int) -> int:
+def skip_on(sentence: WordedSentence, index: int) -> int:
     """The nearest word at or after ``index`` that is no adverb."""
     while sentence.low(index) in vocabulary("adverbs"):
         index += 1
@@ -281,18 +282,18 @@ def skip_on(sentence: Sentence, index: int) -> int:
 
 
 def _noun_phrase(
-    sentence: Sentence, last: int, word: str, user_name: str | None, *, plural: bool
+    sentence: WordedSentence, last: int, word: str, user_name: str | None, *, plural: bool
 ) -> Subject | None:
     begin = last
-    while last - begin <= _LONGEST and not _before_phrase(sentence, begin - 1):
+    while last - begin <= _LONGEST_SUBJECT and not _before_phrase(sentence, begin - 1):
         begin -= 1
     while begin < last and sentence.low(begin) in vocabulary("lead_ins"):
         begin += 1
-    if last - begin >= _LONGEST or word in vocabulary("not_subjects"):
+    if last - begin >= _LONGEST_SUBJECT or word in vocabulary("not_subjects"):
         return None
     inside = [sentence.low(index) for index in range(begin, last)] + [word]
     first = inside[0]
-    if any(part in vocabulary("reporting") or part in _SPEAKER | _THIRD for part in inside):
+    if any(part in vocabulary("reporting") or part in _SPEAKER_WORDS | _THIRD for part in inside):
         return None
     name = " ".join(inside)
     if user_name is not None and name == user_name.casefold():
@@ -302,7 +303,7 @@ def _noun_phrase(
     return Subject(name, _shown(sentence, begin, last, first, word), begin, plural)
 
 
-def _before_phrase(sentence: Sentence, index: int) -> bool:
+def _before_phrase(sentence: WordedSentence, index: int) -> bool:
     word = sentence.low(index)
     return sentence.is_boundary(index) or word in {
         "and",
@@ -315,7 +316,7 @@ def _before_phrase(sentence: Sentence, index: int) -> bool:
     }
 
 
-def _is_somebody(sentence: Sentence, begin: int, inside: list[str], *, plural: bool) -> bool:
+def _is_somebody(sentence: WordedSentence, begin: int, inside: list[str], *, plural: bool) -> bool:
     first = inside[0]
     if first in _DETERMINERS:
         return len(inside) > 1
@@ -334,16 +335,16 @@ def _is_somebody(sentence: Sentence, begin: int, inside: list[str], *, plural: b
 _STARTERS = frozenset("maybe perhaps please still also even today just".split())
 
 
-def _shown(sentence: Sentence, begin: int, last: int, first: str, word: str) -> str:
+def _shown(sentence: WordedSentence, begin: int, last: int, first: str, word: str) -> str:
     written = sentence.verbatim(begin, last) + (" " if last > begin else "")
     final = sentence.words[last]
     written += sentence.text[final.start : final.start + len(word)]
-    if first in _POSSESSIVE:
+    if first in _POSSESSIVE_WORDS:
         return f"The user's {written.split(' ', 1)[1]}" if " " in written else "The user's"
     return written[0].upper() + written[1:]
 
 
-def _opens(sentence: Sentence, begin: int) -> bool:
+def _opens(sentence: WordedSentence, begin: int) -> bool:
     """Whether a statement begins at ``begin``, and not somebody else's or a subordinate one."""
     before = begin - 1
     if sentence.is_boundary(before):
@@ -358,7 +359,7 @@ def _opens(sentence: Sentence, begin: int) -> bool:
     return _after_place(sentence, before)
 
 
-def _reported(sentence: Sentence, end: int) -> bool:
+def _reported(sentence: WordedSentence, end: int) -> bool:
     for index in range(max(0, end)):
         word = sentence.low(index)
         if word in vocabulary("reporting") and sentence.low(skip_back(sentence, index - 1)) not in {
@@ -369,14 +370,14 @@ def _reported(sentence: Sentence, end: int) -> bool:
     return False
 
 
-def _by_oneself(sentence: Sentence, at: int) -> bool:
+def _by_oneself(sentence: WordedSentence, at: int) -> bool:
     for index in range(max(0, at - 3), at + 1):
         if sentence.low(index) in _OWN_REPORT:
             return sentence.low(skip_back(sentence, index - 1)) in {"i", "i've"}
     return False
 
 
-def _after_place(sentence: Sentence, before: int) -> bool:
+def _after_place(sentence: WordedSentence, before: int) -> bool:
     begin = before
     while not sentence.is_boundary(begin - 1):
         begin -= 1

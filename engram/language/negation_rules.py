@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from engram.language.negation_grammar import (
-    Sentence,
+    SHORTEST_GERUND,
     Span,
     Subject,
+    WordedSentence,
     alternatives,
     core,
     is_telling,
@@ -36,7 +37,6 @@ _TO_OBLIGE = frozenset("want need have plan mean dare get use".split())
 _ARTICLES = frozenset("a an the my our his her their".split())
 _FIRST_SEEN = frozenset("see try visit watch read finish".split())
 _ADVERB_ENDS = frozenset("well right fast long far straight hard out late early".split())
-_SHORTEST_GERUND = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Cue:
     never: bool = False
 
 
-def negated_verb(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def negated_verb(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I don't V O", "I never V O", "I no longer V O", "I'm not C"."""
     cue = _cue(sentence, index, user_name)
     if cue is None or sentence.low(cue.verb_at) in vocabulary("partial"):
@@ -89,7 +89,7 @@ def negated_verb(sentence: Sentence, index: int, user_name: str | None) -> Itera
     yield from governed(sentence, cue.subject, lemma, at + 1, cue.words, verb)
 
 
-def _cue(sentence: Sentence, index: int, user_name: str | None) -> _Cue | None:
+def _cue(sentence: WordedSentence, index: int, user_name: str | None) -> _Cue | None:
     word = sentence.low(index)
     if word in vocabulary("contractions"):
         kind = _kind_of(word)
@@ -105,7 +105,12 @@ def _cue(sentence: Sentence, index: int, user_name: str | None) -> _Cue | None:
 
 
 def _split_cue(
-    sentence: Sentence, index: int, after: int, user_name: str | None, *, needs_auxiliary: bool
+    sentence: WordedSentence,
+    index: int,
+    after: int,
+    user_name: str | None,
+    *,
+    needs_auxiliary: bool,
 ) -> _Cue | None:
     before = skip_back(sentence, index - 1)
     word = sentence.low(before)
@@ -136,7 +141,12 @@ def _kind_of(auxiliary: str) -> str:
 
 
 def _with_subject(
-    sentence: Sentence, kind: str, auxiliary: str, last: int, words: Span, user_name: str | None
+    sentence: WordedSentence,
+    kind: str,
+    auxiliary: str,
+    last: int,
+    words: Span,
+    user_name: str | None,
 ) -> _Cue | None:
     if auxiliary in {"had", "hadn't"} or last < 0:
         return None
@@ -147,7 +157,7 @@ def _with_subject(
     return _Cue(kind, subject, skip_on(sentence, words.end), words, past)
 
 
-def _lemma(sentence: Sentence, at: int, cue: _Cue) -> str | None:
+def _lemma(sentence: WordedSentence, at: int, cue: _Cue) -> str | None:
     word = sentence.low(at)
     if cue.kind in {"do", "can", "will"}:
         return word
@@ -199,7 +209,7 @@ def does_not(subject: Subject) -> str:
 
 
 def governed(
-    sentence: Sentence, subject: Subject, lemma: str, begin: int, cue: Span, verb: str
+    sentence: WordedSentence, subject: Subject, lemma: str, begin: int, cue: Span, verb: str
 ) -> Iterator[Denial]:
     """Denials of ``lemma`` with the objects that begin at ``begin``."""
     if sentence.low(begin) == "either":
@@ -223,7 +233,7 @@ def governed(
             yield Denial(subject, lemma, item, verb, item.end, cue)
 
 
-def _is_object(sentence: Sentence, span: Span, lemma: str, subject: Subject) -> bool:
+def _is_object(sentence: WordedSentence, span: Span, lemma: str, subject: Subject) -> bool:
     first = sentence.low(span.begin)
     led = first in vocabulary("prepositions")
     if not is_telling(sentence, span, led=led):
@@ -239,7 +249,7 @@ def _is_adverb(word: str) -> bool:
 
 
 def complement(
-    sentence: Sentence, subject: Subject, at: int, cue: Span, *, past: bool = False
+    sentence: WordedSentence, subject: Subject, at: int, cue: Span, *, past: bool = False
 ) -> Iterator[Denial]:
     """Denials of what somebody is: "not a dentist", "not allergic to nuts", "not using Chrome"."""
     word = sentence.low(at)
@@ -248,7 +258,7 @@ def complement(
     is_not = (
         ("were not" if past else "are not") if subject.plural else ("was not" if past else "is not")
     )
-    if word.endswith("ing") and len(word) >= _SHORTEST_GERUND and not sentence.capital(at):
+    if word.endswith("ing") and len(word) >= SHORTEST_GERUND and not sentence.capital(at):
         lemma = verb_lemma(word)
         if lemma not in vocabulary("empty_verbs") and sentence.low(at + 1) != "to":
             yield from governed(sentence, subject, lemma, at + 1, cue, f"{is_not} {word}")
@@ -260,7 +270,7 @@ def complement(
                 yield Denial(subject, "be", item, is_not, item.end, cue)
 
 
-def is_state(sentence: Sentence, span: Span, *, past: bool = False) -> bool:
+def is_state(sentence: WordedSentence, span: Span, *, past: bool = False) -> bool:
     """Whether the words say what somebody lastingly is."""
     first = sentence.low(span.begin)
     length = span.end - span.begin
@@ -279,7 +289,7 @@ def is_state(sentence: Sentence, span: Span, *, past: bool = False) -> bool:
     return sentence.capital(span.begin) and first not in {"ok", "okay", "i", "god"}
 
 
-def shown_object(sentence: Sentence, span: Span | None) -> str:
+def shown_object(sentence: WordedSentence, span: Span | None) -> str:
     """The object as a sentence about the user says it."""
     if span is None:
         return ""
@@ -292,14 +302,14 @@ def shown_object(sentence: Sentence, span: Span | None) -> str:
     return "".join(parts)
 
 
-def pattern_of(sentence: Sentence, denial: Denial) -> str:
+def pattern_of(sentence: WordedSentence, denial: Denial) -> str:
     """The words that a memory must hold to be denied: verb lemma and object."""
     if denial.span is None:
         return denial.lemma
     return f"{denial.lemma} {spoken(sentence, core(sentence, denial.span))}"
 
 
-def subject_of(sentence: Sentence, index: int, user_name: str | None) -> Subject | None:
+def subject_of(sentence: WordedSentence, index: int, user_name: str | None) -> Subject | None:
     """The subject of the finite verb at ``index``, over adverbs and "have"."""
     last = skip_back(sentence, index - 1)
     if sentence.low(last) in {"have", "has", "had"}:
@@ -314,7 +324,7 @@ def subject_of(sentence: Sentence, index: int, user_name: str | None) -> Subject
 _CONTRAST_LONGEST = 4
 
 
-def contrast(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def contrast(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I work in X, not Y", "it's X I run, not Y", "I'm an X, not a Y"."""
     comma = sentence.low(index - 1) == ","
     if sentence.low(index) != "not" or index < 3:  # noqa: PLR2004 - subject, verb and object before it
@@ -349,7 +359,7 @@ _NO_CONTRAST = frozenset(
 )
 
 
-def _is_clause(sentence: Sentence, span: Span) -> bool:
+def _is_clause(sentence: WordedSentence, span: Span) -> bool:
     first = sentence.low(span.begin)
     number = first[0].isdigit() or first in {"two", "three", "four", "five", "six", "ten", "twice"}
     return (
@@ -361,7 +371,7 @@ def _is_clause(sentence: Sentence, span: Span) -> bool:
 
 
 def _contrasted(
-    sentence: Sentence, begin: int, stop: int, denied: Span, cue: Span, user_name: str | None
+    sentence: WordedSentence, begin: int, stop: int, denied: Span, cue: Span, user_name: str | None
 ) -> Iterator[Denial]:
     first = sentence.low(begin)
     if first in {"it's", "its"} or (first == "it" and sentence.low(begin + 1) == "is"):
@@ -393,7 +403,9 @@ def _contrasted(
         yield Denial(subject, lemma, denied, f"{does_not(subject)} {lemma}", denied.end, cue)
 
 
-def _subject_and_verb(sentence: Sentence, begin: int, stop: int) -> tuple[int | None, int, bool]:
+def _subject_and_verb(
+    sentence: WordedSentence, begin: int, stop: int
+) -> tuple[int | None, int, bool]:
     """Index of the subject's last word, of the verb or complement, and whether it is "be"."""
     if sentence.low(begin).partition("'")[0] in {"i", "we", "he", "she", "they"}:
         return _after_pronoun(sentence, begin)
@@ -409,7 +421,7 @@ def _subject_and_verb(sentence: Sentence, begin: int, stop: int) -> tuple[int | 
     return None, 0, False
 
 
-def _after_pronoun(sentence: Sentence, begin: int) -> tuple[int | None, int, bool]:
+def _after_pronoun(sentence: WordedSentence, begin: int) -> tuple[int | None, int, bool]:
     ending = sentence.low(begin).partition("'")[2]
     at = skip_on(sentence, begin + 1)
     if ending:
@@ -419,7 +431,7 @@ def _after_pronoun(sentence: Sentence, begin: int) -> tuple[int | None, int, boo
     return (None, 0, False) if sentence.low(at) in {"was", "were"} else (begin, at, False)
 
 
-def _cleft_verb(sentence: Sentence, begin: int, stop: int) -> int | None:
+def _cleft_verb(sentence: WordedSentence, begin: int, stop: int) -> int | None:
     for index in range(stop - 2, begin, -1):
         if sentence.low(index) in {"i", "we"}:
             verb_at = skip_on(sentence, index + 1)
@@ -429,7 +441,7 @@ def _cleft_verb(sentence: Sentence, begin: int, stop: int) -> int | None:
     return None
 
 
-def used_to(sentence: Sentence, index: int, user_name: str | None) -> Iterator[Denial]:
+def used_to(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
     """Denials put as "I used to V O, but not any more"."""
     if sentence.low(index) != "used" or sentence.low(index + 1) != "to":
         return
@@ -453,7 +465,7 @@ def used_to(sentence: Sentence, index: int, user_name: str | None) -> Iterator[D
         yield from governed(sentence, subject, lemma, verb_at + 1, cue, said)
 
 
-def _no_more(sentence: Sentence, at: int) -> bool:
+def _no_more(sentence: WordedSentence, at: int) -> bool:
     while sentence.low(at) in {",", "-", "but", "and", "though"}:
         at += 1
     words = [sentence.low(at + offset) for offset in range(5)]

@@ -26,7 +26,7 @@ _SIGNS_KEPT = frozenset(",;:!?")
 _FOR_ME = re.compile(r"\bno\b.*\bfor (?:me|us|my|our)\b", re.IGNORECASE)
 _PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
 
-_FUNCTION_WORDS = frozenset(
+_WORDS_WITHOUT_CONTENT = frozenset(
     "a an the any some my our your his her its their of in on at to for with from by about into as "
     "and or nor me us it that this these those very really 's".split()
 )
@@ -44,7 +44,7 @@ _MEANS_THE_SAME: tuple[frozenset[str], ...] = (
 _FED = frozenset("have eat drink take consume".split())
 # Verbs whose place or employer may come after other words: "works as a cook at Ikea".
 _LOOSE = frozenset("live reside work study go move teach".split())
-_BE = frozenset("is are am was were be been i'm we're 'm 're".split())
+_FORMS_OF_BE = frozenset("is are am was were be been i'm we're 'm 're".split())
 _NEGATING = frozenset(
     "not never no none nobody neither nor without stopped quit cannot longer former formerly "
     "hardly "
@@ -186,7 +186,7 @@ class _Denied:
         if not self._same_subject(_words(slot.subject)):
             return False
         predicate = _words(slot.predicate)
-        said = [word for word in predicate if word not in _SKIPPED - _BE] or predicate
+        said = [word for word in predicate if word not in _SKIPPED - _FORMS_OF_BE] or predicate
         verbs = {_verb(word) for word in said[:1]} | (
             {"be"} if self._is_being(predicate) else set()
         )
@@ -212,7 +212,7 @@ class _Denied:
             past = is_past(word) and not {"have", "has", "i've", "we've", "been"} & set(
                 words[max(0, index - 2) : index]
             )
-            if past and not self.past and word not in _BE:
+            if past and not self.past and word not in _FORMS_OF_BE:
                 continue
             if self._object_after(words, index):
                 return True
@@ -259,7 +259,7 @@ class _Denied:
                 if content_seen and self.verb not in _LOOSE and not missing < set(self.terms):
                     return False
                 continue
-            if word in _FUNCTION_WORDS or not word[0].isalnum():
+            if word in _WORDS_WITHOUT_CONTENT or not word[0].isalnum():
                 continue
             content_seen = True
             missing.discard(_stem(word))
@@ -278,7 +278,10 @@ class _Denied:
         return False
 
     def _is_being(self, predicate: Sequence[str]) -> bool:
-        return any(word in _BE for word in predicate[:1]) or list(predicate[:2]) == ["works", "as"]
+        return any(word in _FORMS_OF_BE for word in predicate[:1]) or list(predicate[:2]) == [
+            "works",
+            "as",
+        ]
 
     def _same_subject(self, words: Sequence[str]) -> bool:
         if self.subject == "user":
@@ -291,7 +294,9 @@ def _object_ends(words: Sequence[str], at: int) -> bool:
     if at + 1 >= len(words):
         return True
     following = words[at + 1]
-    loose = following in _PREPOSITIONS | _FUNCTION_WORDS | _AFTER_OBJECT | _ELSEWHERE | _PRONOUNS
+    loose = (
+        following in _PREPOSITIONS | _WORDS_WITHOUT_CONTENT | _AFTER_OBJECT | _ELSEWHERE | _PRONOUNS
+    )
     return loose or not following[0].isalnum() or following.endswith("ly")
 
 
@@ -348,7 +353,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _content_stems(words: Sequence[str]) -> list[str]:
-    return [_stem(word) for word in words if word not in _FUNCTION_WORDS and word[0].isalnum()]
+    return [
+        _stem(word) for word in words if word not in _WORDS_WITHOUT_CONTENT and word[0].isalnum()
+    ]
 
 
 @lru_cache(maxsize=8192)
@@ -359,4 +366,4 @@ def _stem(word: str) -> str:
 @lru_cache(maxsize=8192)
 def _verb(word: str) -> str:
     """Verbs compare by the stem of their lemma."""
-    return "be" if word in _BE else stem(verb_lemma(word))
+    return "be" if word in _FORMS_OF_BE else stem(verb_lemma(word))

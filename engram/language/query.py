@@ -55,19 +55,21 @@ def period_named(text: str, now: datetime) -> Period | None:
 #
 # Rules of English, none of them needed: what they do not see changes no order.
 
-_FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
-_SECOND_PERSON = frozenset({"you", "your", "yours", "yourself"})
+_FIRST_PERSON_WORDS = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
+_SECOND_PERSON_WORDS = frozenset({"you", "your", "yours", "yourself"})
 _USER, _ASSISTANT = "user", "assistant"
-_TIME = re.compile(
+_ASKS_TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
     r"|which (?:date|day|week|month|year))\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE)
+_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
+_ASKS_NAME = re.compile(
+    r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE
+)
 
 
-class Asked(StrEnum):
+class AskedFor(StrEnum):
     """A kind of thing that can be asked for."""
 
     TIME = "time"
@@ -87,18 +89,18 @@ class Analysis:
     """
 
     subjects: frozenset[str]
-    asked: frozenset[Asked]
+    asked: frozenset[AskedFor]
     period: Period | None
 
 
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
     words = set(BARE_WORDS.findall(query.casefold()))
-    if words & _FIRST_PERSON:
+    if words & _FIRST_PERSON_WORDS:
         words.add(_USER)
-    if words & _SECOND_PERSON:
+    if words & _SECOND_PERSON_WORDS:
         words.add(_ASSISTANT)
-    kinds = {Asked.TIME: _TIME, Asked.NUMBER: _NUMBER, Asked.NAME: _NAME}
+    kinds = {AskedFor.TIME: _ASKS_TIME, AskedFor.NUMBER: _ASKS_NUMBER, AskedFor.NAME: _ASKS_NAME}
     return Analysis(
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
@@ -122,9 +124,9 @@ _NUMBER_CUE = re.compile(
 _NAME_CUE = re.compile(
     r"(?<=[^\W\d_A-Z,;] |[a-z,;] )[A-Z][a-z]+|[\"\u201c][^\"\u201c\u201d]+[\"\u201d]"
 )
-_PATTERNS = {Asked.TIME: _TIME_CUE, Asked.NUMBER: _NUMBER_CUE, Asked.NAME: _NAME_CUE}
+_PATTERNS = {AskedFor.TIME: _TIME_CUE, AskedFor.NUMBER: _NUMBER_CUE, AskedFor.NAME: _NAME_CUE}
 
 
-def holds_cue(text: str, asked: frozenset[Asked]) -> bool:
+def holds_cue(text: str, asked: frozenset[AskedFor]) -> bool:
     """Whether ``text`` holds a thing of one of the kinds."""
     return any(_PATTERNS[kind].search(text) for kind in asked)

@@ -16,7 +16,7 @@ import Stemmer  # type: ignore[import-not-found]  # an extension module without 
 
 _APOSTROPHES = {"\u2018": "'", "\u2019": "'", "\u02bc": "'"}
 _ONLY_APOSTROPHES = str.maketrans(_APOSTROPHES)
-_PLAIN = str.maketrans(
+_PLAIN_SIGNS = str.maketrans(
     _APOSTROPHES
     | {
         "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\t": " ",
@@ -35,7 +35,7 @@ def plain(text: str, *, dashes: bool = True) -> str:
     """
     if text.isascii() and not (dashes and "\t" in text):
         return text
-    return text.translate(_PLAIN if dashes else _ONLY_APOSTROPHES)
+    return text.translate(_PLAIN_SIGNS if dashes else _ONLY_APOSTROPHES)
 
 
 # Two are kept: "a  b" is a slip, and a line that is empty ends a paragraph.
@@ -180,7 +180,7 @@ WORDS_AND_SIGNS = re.compile(rf"{_WHOLE}|[^\w\s]")
 # --- English word forms: from any form of a verb to its lemma, from any word to its stem
 
 # Lemma, then past, then participle where it differs. Only what a stemmer cannot undo.
-_IRREGULAR = """
+_IRREGULAR_VERBS = """
 be was been; be were; be is; be are; be am; be being; be 's; be 're; be 'm; have had; have has;
 have having do did done; do does; go went gone; go goes; arise arose arisen; awake awoke awoken;
 bear bore borne; beat beat beaten; become became; begin began begun; bend bent; bet bet; bind
@@ -212,7 +212,7 @@ _ONLY_PAST: set[str] = set()
 _PARTICIPLES: set[str] = set()
 _NOT_PAST = {"is", "are", "am", "being", "'s", "'re", "'m", "has", "having", "does", "goes"}
 _NOT_PAST |= {"dying", "tying", "lying", "dove", "wound", "ground", "bound", "lay", "left", "bit"}
-for _entry in _IRREGULAR.replace("\n", " ").split(";"):
+for _entry in _IRREGULAR_VERBS.replace("\n", " ").split(";"):
     _lemma, *_forms = _entry.split()
     for _form in _forms:
         _LEMMAS.setdefault(_form, _lemma)
@@ -234,7 +234,7 @@ _NO_PAST = frozenset(
 )
 
 _VOWELS = "aeiouy"
-_SHORTEST = 3
+_SHORTEST_STEM = 3
 _KEEP_DOUBLE = frozenset("lsfz")
 _TRULY_DOUBLE = frozenset("add odd egg err butt".split())
 _WITH_E = frozenset(
@@ -269,10 +269,10 @@ def verb_lemma(word: str) -> str:
     """
     if word in _LEMMAS:
         return _LEMMAS[word]
-    if len(word) <= _SHORTEST or word in _NO_PAST:
+    if len(word) <= _SHORTEST_STEM or word in _NO_PAST:
         return word
     if word.endswith(("ies", "ied")):
-        return word[:-3] + ("y" if len(word) > _SHORTEST + 1 else "ie")
+        return word[:-3] + ("y" if len(word) > _SHORTEST_STEM + 1 else "ie")
     if word.endswith("s"):
         return _without_s(word)
     return _without_ing_or_ed(word)
@@ -295,7 +295,7 @@ def _without_ing_or_ed(word: str) -> str:
 def _base(stem: str) -> str:
     if stem in _WITH_E:
         return stem + "e"
-    doubled = len(stem) >= _SHORTEST and stem[-1] == stem[-2] and stem[-1] not in _VOWELS
+    doubled = len(stem) >= _SHORTEST_STEM and stem[-1] == stem[-2] and stem[-1] not in _VOWELS
     if doubled and stem not in _TRULY_DOUBLE and stem[-1] not in _KEEP_DOUBLE:
         return stem[:-1]
     return stem
@@ -305,7 +305,7 @@ def is_past(word: str) -> bool:
     """Whether ``word``, lower case, looks like a past form or participle and nothing else."""
     if word in IRREGULAR_PAST:
         return True
-    return len(word) > _SHORTEST and word.endswith("ed") and word not in _NO_PAST
+    return len(word) > _SHORTEST_STEM and word.endswith("ed") and word not in _NO_PAST
 
 
 _stemmer = Stemmer.Stemmer("english")

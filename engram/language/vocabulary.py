@@ -138,9 +138,11 @@ def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:
 
 # --- the turns of phrase of ``expressions.toml``, compiled when first needed
 
-_Entry = str | list[str]
-_TABLES: TypeAdapter[dict[str, dict[str, _Entry]]] = TypeAdapter(dict[str, dict[str, _Entry]])
-_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+_TableEntry = str | list[str]
+_TABLES: TypeAdapter[dict[str, dict[str, _TableEntry]]] = TypeAdapter(
+    dict[str, dict[str, _TableEntry]]
+)
+_TABLE_REFERENCE = re.compile(r"\{([a-z_]+)\}")
 
 
 @cache
@@ -170,7 +172,7 @@ def word_groups(table: str, name: str) -> tuple[frozenset[str], ...]:
 
 
 @cache
-def _tables() -> Mapping[str, Mapping[str, _Entry]]:
+def _tables() -> Mapping[str, Mapping[str, _TableEntry]]:
     return _TABLES.validate_python(load("expressions"))
 
 
@@ -179,10 +181,12 @@ def spaced(text: str) -> str:
     return re.sub(r"(?<!\\) ", r"\\s+", text)
 
 
-def _written_out(table: Mapping[str, _Entry], name: str) -> str:
+def _written_out(table: Mapping[str, _TableEntry], name: str) -> str:
     entry = table[name]
     text = entry if isinstance(entry, str) else "|".join(entry)
-    return _REFERENCE.sub(lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text))
+    return _TABLE_REFERENCE.sub(
+        lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text)
+    )
 
 
 # --- the data file ``wordings.toml`` as values, read once
@@ -208,7 +212,7 @@ class Wording(_Data):
     loose: bool = False
 
 
-class Condition(_Data):
+class MustBeSaid(_Data):
     """What must be said as well.
 
     Attributes:
@@ -276,7 +280,7 @@ class Wordings(_Data):
         predicates: In the order in which they are tried.
     """
 
-    conditions: dict[str, Condition]
+    conditions: dict[str, MustBeSaid]
     topics: dict[str, str]
     templates: Templates
     predicates: tuple[Predicate, ...]

@@ -142,7 +142,7 @@ _log = structlog.get_logger("engram.accesses")
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingAccesses:
     """What was recalled of one memory since the last batch."""
 
     kind: MemoryType
@@ -154,7 +154,7 @@ class _Waiting:
 @dataclass(frozen=True, slots=True)
 class _Batch:
     number: int
-    memories: Mapping[str, _Waiting]
+    memories: Mapping[str, _WaitingAccesses]
     tries: int = 0
 
 
@@ -186,7 +186,7 @@ class AccessLog:
         self._new_write_id = new_write_id
         self._interval = interval.total_seconds()
         self._most = most
-        self._waiting: dict[Scope, dict[str, _Waiting]] = {}
+        self._waiting: dict[Scope, dict[str, _WaitingAccesses]] = {}
         self._count = 0
         # A batch keeps its number until it is known to be written.
         self._unwritten: dict[Scope, _Batch] = {}
@@ -209,7 +209,7 @@ class AccessLog:
         for memory in memories:
             entry = waiting.get(memory.id)
             if entry is None:
-                entry = waiting[memory.id] = _Waiting(memory.type, now)
+                entry = waiting[memory.id] = _WaitingAccesses(memory.type, now)
                 self._count += 1
             entry.count += 1
             entry.at = max(entry.at, now)
@@ -275,7 +275,7 @@ class AccessLog:
         Raises:
             EngramError: why the rest could not; it is dropped when it was tried often enough.
         """
-        left: dict[str, _Waiting] = {}
+        left: dict[str, _WaitingAccesses] = {}
         why: EngramError | None = None
         for memory_id, entry in batch.memories.items():
             try:
@@ -338,7 +338,7 @@ class AccessLog:
             self._timer = None
 
 
-def _pair(waiting: Mapping[str, _Waiting], memories: Sequence[AnyMemory]) -> None:
+def _pair(waiting: Mapping[str, _WaitingAccesses], memories: Sequence[AnyMemory]) -> None:
     """Count conclusions that answered together; tests and what is real never meet."""
     paired = [memory for memory in memories if isinstance(memory, DerivedMemory)]
     for one in paired:

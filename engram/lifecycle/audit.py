@@ -32,7 +32,7 @@ from engram.lifecycle.promotion import habits_of, is_habit
 # --- what can be wrong with stored memories, and what mends it: pure, no words quoted
 
 # Clocks of machines differ by less.
-_FUTURE = timedelta(days=1)
+_CLOCKS_DIFFER = timedelta(days=1)
 
 
 class Problem(StrEnum):
@@ -147,9 +147,9 @@ def bad_fields(memory: AnyMemory, now: datetime, book: Rulebook) -> list[str]:
         and memory.archived_at is None,
         "expired without a moment": memory.status is MemoryStatus.EXPIRED
         and memory.expired_at is None,
-        "written in the future": memory.created_at > now + _FUTURE,
+        "written in the future": memory.created_at > now + _CLOCKS_DIFFER,
         "recalled in the future": memory.last_accessed_at is not None
-        and memory.last_accessed_at > now + _FUTURE,
+        and memory.last_accessed_at > now + _CLOCKS_DIFFER,
         "recalls without a moment": memory.access_count > 0 and memory.last_accessed_at is None,
         "ends before it begins": isinstance(memory, DerivedMemory) and _turned(memory),
         "reviewed at the wrong moment": memory.policy_fingerprint == book.fingerprint
@@ -270,9 +270,9 @@ def _mended_fields(memory: AnyMemory, now: datetime) -> dict[str, Any]:
         changes["archived_at"] = now
     if memory.status is MemoryStatus.EXPIRED and memory.expired_at is None:
         changes["expired_at"] = now
-    if memory.created_at > now + _FUTURE:
+    if memory.created_at > now + _CLOCKS_DIFFER:
         changes["created_at"] = now
-    late = memory.last_accessed_at is not None and memory.last_accessed_at > now + _FUTURE
+    late = memory.last_accessed_at is not None and memory.last_accessed_at > now + _CLOCKS_DIFFER
     if late or (memory.access_count and memory.last_accessed_at is None):
         changes["last_accessed_at"] = min(memory.created_at, now)
     if isinstance(memory, DerivedMemory) and _turned(memory):

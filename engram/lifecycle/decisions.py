@@ -37,7 +37,7 @@ from engram.lifecycle.policies import (
     tier_of,
     verification_of,
 )
-from engram.lifecycle.table import ERASED, TABLE, Aspect, Event, TransitionRule
+from engram.lifecycle.table import ERASED_STATE, TABLE, Aspect, Event, TransitionRule
 from engram.lifecycle.windows import PolicyContext, Window
 
 # --- running the table: what becomes of a memory now, and when to look at it next
@@ -134,7 +134,7 @@ class Rulebook:
             if row is None:
                 return Settled(_looked_at(memory, now), tuple(done))
             done.append(self._transition(memory, row, now))
-            if row.target == ERASED:
+            if row.target == ERASED_STATE:
                 return Settled(None, tuple(done))
             memory = _applied(memory, row, now)
         raise AssertionError(f"rules go in a circle: {[step.rule for step in done]}")

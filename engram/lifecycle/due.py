@@ -40,13 +40,13 @@ from engram.ports import (
 # were judged by other rules.
 
 # Namespaces whose rulebooks are kept; each costs a few kilobytes.
-_KEPT: Final = 1000
+_RULEBOOKS_KEPT: Final = 1000
 
 
 def review_stamp(rules: LifecycleRules) -> Stamp:
     """Return the stamp that says when each memory is to be looked at next under ``rules``."""
 
-    @lru_cache(maxsize=_KEPT)
+    @lru_cache(maxsize=_RULEBOOKS_KEPT)
     def book(namespace: str) -> Rulebook:
         return rulebook(rules, namespace)
 
@@ -182,7 +182,7 @@ def _after(stage: int, cursor: str | None) -> WalkPosition | None:
 
 # Who was found before is told too, and answers are bounded.
 _MOST_PASSED = 1000
-_OTHERS = ""  # Stands for every namespace that no setting names.
+_OTHER_NAMESPACES = ""  # Stands for every namespace that no setting names.
 
 
 class _UserListing(NamedTuple):
@@ -296,7 +296,7 @@ async def _judged_otherwise(
     exceptions = (*rules.energy_namespaces, *rules.retention_namespaces)
     stage = len(STORED_TYPES)
     for memory_type in STORED_TYPES:
-        for namespace in (_OTHERS, *exceptions):
+        for namespace in (_OTHER_NAMESPACES, *exceptions):
             # No namespace is called that, so it goes by the policy of all others.
             current = fingerprint(rules, namespace)
             foreign = await judged_otherwise(repository, memory_type, current)
@@ -307,7 +307,7 @@ async def _judged_otherwise(
 
 
 def _within(namespace: str, exceptions: tuple[str, ...]) -> tuple[Condition, ...]:
-    if namespace != _OTHERS:
+    if namespace != _OTHER_NAMESPACES:
         return (Equals("namespace", namespace),)
     return (Not(AnyOf("namespace", exceptions)),) if exceptions else ()
 

@@ -14,7 +14,7 @@ from engram.lifecycle.policies import days_between
 # --- links weaken at read time unless they are found again
 
 # What happened stays so: these say how a memory came about.
-_LASTING = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO})
+_LASTING_KINDS = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO})
 
 
 def edge_confidence(link: Link, now: datetime, rules: EdgeRules | None = None) -> float:
@@ -25,7 +25,7 @@ def edge_confidence(link: Link, now: datetime, rules: EdgeRules | None = None) -
     weak. Links that say how a memory came about do not weaken.
     """
     rules = rules or EdgeRules()
-    if link.kind in _LASTING:
+    if link.kind in _LASTING_KINDS:
         return link.confidence
     late = days_between(link.last_seen, now) - rules.grace_days
     if late <= 0:

@@ -38,7 +38,7 @@ from engram.domain.rules import (
 # passing writes nothing.
 
 _HOUR: Final = 3600.0
-_DAY: Final = 86_400.0
+_DAY_SECONDS: Final = 86_400.0
 _TICK: Final = timedelta(microseconds=1)
 # Past this nobody looks, and the calendar of the standard library ends.
 _MOST_DAYS: Final = 1_000_000.0
@@ -100,7 +100,7 @@ def later(moment: datetime, *, days: float) -> datetime | None:
 
 def days_between(then: datetime, now: datetime) -> float:
     """Days from ``then`` to ``now``; 0 if it is still to come."""
-    return max((now - then).total_seconds(), 0.0) / _DAY
+    return max((now - then).total_seconds(), 0.0) / _DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

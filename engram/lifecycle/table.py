@@ -54,7 +54,7 @@ class Aspect(StrEnum):
     POLICY_CLASS = "policy_class"
 
 
-ERASED: Final = "erased"
+ERASED_STATE: Final = "erased"
 """The target of the one rule after which a memory is not there any more."""
 
 
@@ -116,9 +116,9 @@ class TransitionRule:
 
 
 _ACTIVE: Final = (MemoryStatus.ACTIVE.value,)
-_LEFT: Final = (MemoryStatus.ARCHIVED.value, MemoryStatus.EXPIRED.value)
+_LEFT_STATUSES: Final = (MemoryStatus.ARCHIVED.value, MemoryStatus.EXPIRED.value)
 _ALL: Final = tuple(MemoryStatus)
-_DERIVED: Final = STORED_TYPES[1:]
+_DERIVED_TYPES: Final = STORED_TYPES[1:]
 _EXPIRED, _ARCHIVED = MemoryStatus.EXPIRED.value, MemoryStatus.ARCHIVED.value
 _STATE: Final = LifecycleState
 _LIVING: Final = (_STATE.CANDIDATE.value, _STATE.VALIDATED.value, _STATE.ACTIVE.value)
@@ -184,7 +184,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "speculative, and not confirmed within `expiry.speculative_days`",
         "D7, C9",
         windows.never_confirmed,
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _leaves(
         "commitment",
@@ -227,14 +227,14 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "`expiry.demote_below`",
         "C8, D4",
         windows.debris,
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     TransitionRule(
         "erase",
         Event.TIME,
         Aspect.STATUS,
-        (*_LEFT, MemoryStatus.SUPERSEDED.value),
-        ERASED,
+        (*_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
+        ERASED_STATE,
         "out of the answers for `expiry.erase_after_days`",
         "D11",
         windows.kept_long_enough,
@@ -249,7 +249,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _STATE.CANDIDATE.value,
         "disputed, by the user or by another memory",
         windows.doubted,
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _matures(
         "supported",
@@ -258,7 +258,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "a second turn says the same, or the user confirmed it; not disputed; if ephemeral, "
         "only confirmed",
         windows.supported,
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _matures(
         "used",
@@ -266,7 +266,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _STATE.ACTIVE.value,
         "recalled, not disputed, not ephemeral",
         windows.used,
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     TransitionRule(
         "grown_stale",
@@ -367,11 +367,11 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
     _by_hand(
         Event.TOLD_AGAIN,
         Aspect.STATUS,
-        _LEFT,
+        _LEFT_STATUSES,
         MemoryStatus.ACTIVE.value,
         "a further turn says the same",
         "D7",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _by_hand(
         Event.CONFIRMED,
@@ -380,16 +380,16 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         VerificationState.USER_CONFIRMED.value,
         "the user confirms it",
         "D6, C1",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _by_hand(
         Event.CONFIRMED,
         Aspect.STATUS,
-        _LEFT,
+        _LEFT_STATUSES,
         MemoryStatus.ACTIVE.value,
         "the user confirms what had left",
         "D6",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _by_hand(
         Event.CONFIRMED,
@@ -398,7 +398,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _STATE.VALIDATED.value,
         "the user confirms it",
         "D6",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
         statuses=_NOT_LEFT,
     ),
     _by_hand(
@@ -408,7 +408,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         VerificationState.DISPUTED.value,
         "the user disputes it",
         "D6, C1",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _by_hand(
         Event.DISPUTED,
@@ -417,7 +417,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _STATE.CANDIDATE.value,
         "the user disputes it",
         "D6",
-        types=_DERIVED,
+        types=_DERIVED_TYPES,
     ),
     _by_hand(
         Event.PROTECTED,
@@ -430,7 +430,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
     _by_hand(
         Event.PROTECTED,
         Aspect.STATUS,
-        _LEFT,
+        _LEFT_STATUSES,
         MemoryStatus.ACTIVE.value,
         "the user protects what had left",
         "D6",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from engram.contracts.messages import Population
 from engram.domain.access import Access
@@ -41,6 +41,7 @@ from engram.lifecycle.repairs import Repairer, health, pages, validate
 from engram.operations.registry import (
     AboutMemory,
     ActOn,
+    Answered,
     Operation,
     Question,
     handles,
@@ -52,11 +53,7 @@ from engram.storage.updates import NewWriteId, one_memory
 # --- what operations that look at memories' lives answer
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class TypeStatus(_Answer):
+class TypeStatus(Answered):
     """How the memories of one type stand.
 
     Attributes:
@@ -70,7 +67,7 @@ class TypeStatus(_Answer):
     due: int
 
 
-class StatusReport(_Answer):
+class StatusReport(Answered):
     """How a user's memories stand.
 
     Attributes:
@@ -88,7 +85,7 @@ class StatusReport(_Answer):
     to_consider: int
 
 
-class TierEnergy(_Answer):
+class TierEnergy(Answered):
     """The energy of the active memories of one tier, now."""
 
     tier: str
@@ -98,7 +95,7 @@ class TierEnergy(_Answer):
     highest: float
 
 
-class MemoryEnergy(_Answer):
+class MemoryEnergy(Answered):
     """How lively one memory is.
 
     Attributes:
@@ -116,7 +113,7 @@ class MemoryEnergy(_Answer):
     leaves_at: datetime | None = None
 
 
-class EnergyReport(_Answer):
+class EnergyReport(Answered):
     """The energy of a user's active memories, by tier and for those that fade first."""
 
     policy: str
@@ -124,7 +121,7 @@ class EnergyReport(_Answer):
     faintest: tuple[MemoryEnergy, ...] = ()
 
 
-class PromotedMemory(_Answer):
+class PromotedMemory(Answered):
     """A habit and where it came from."""
 
     habit_id: str
@@ -133,14 +130,14 @@ class PromotedMemory(_Answer):
     promoted_at: datetime
 
 
-class Candidate(_Answer):
+class Candidate(Answered):
     """Knowledge on its way to a habit, and what is missing."""
 
     memory_id: str
     missing: tuple[str, ...] = ()
 
 
-class PromotionsReport(_Answer):
+class PromotionsReport(Answered):
     """What was promoted, what is ready, what is nearly."""
 
     habits: int = 0
@@ -149,14 +146,14 @@ class PromotionsReport(_Answer):
     tiers: Mapping[str, int] = Field(default_factory=dict)
 
 
-class HealthReport(_Answer):
+class HealthReport(Answered):
     """What is not well with a user's memories."""
 
     memories: int
     diagnoses: tuple[Diagnosis, ...] = ()
 
 
-class ValidationReport(_Answer):
+class ValidationReport(Answered):
     """What is wrong with a user's memories; counted in full, the first quoted."""
 
     memories: int
@@ -164,7 +161,7 @@ class ValidationReport(_Answer):
     findings: tuple[Finding, ...] = ()
 
 
-class RepairReport(_Answer):
+class RepairReport(Answered):
     """What was wrong with a memory, and what was mended."""
 
     memory_id: str
@@ -173,7 +170,7 @@ class RepairReport(_Answer):
     mended: tuple[Finding, ...] = ()
 
 
-class LinkNow(_Answer):
+class LinkNow(Answered):
     """A link, as sure as it is now."""
 
     target_id: str
@@ -182,7 +179,7 @@ class LinkNow(_Answer):
     exists: bool
 
 
-class Inspection(_Answer):
+class Inspection(Answered):
     """Everything about one memory's life.
 
     Attributes:

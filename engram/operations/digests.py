@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
 from engram.digests.names import name_key, names_in
 from engram.digests.profiles import USER_KEY
 from engram.domain.access import Access
@@ -25,18 +23,14 @@ from engram.domain.digests import (
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
-from engram.operations.registry import Operation, Question, handles
+from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
 
-_MOST = 1000
+_MOST_DIGESTS = 1000
 _PAGE = 200
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Profile(_Answer):
+class Profile(Answered):
     """What is known about one person, place or project, or how the user behaves.
 
     Attributes:
@@ -62,7 +56,7 @@ class Profile(_Answer):
     generation: int
 
 
-class Topic(_Answer):
+class Topic(Answered):
     """What is known under one topic.
 
     Attributes:
@@ -80,7 +74,7 @@ class Topic(_Answer):
     generation: int
 
 
-class MemoryBox(_Answer):
+class MemoryBox(Answered):
     """A run of turns on one topic, sealed.
 
     Attributes:
@@ -104,7 +98,7 @@ class MemoryBox(_Answer):
     trace_id: str
 
 
-class Guidelines(_Answer):
+class Guidelines(Answered):
     """What became of earlier memories, and what extractions are told because of it.
 
     Attributes:
@@ -277,7 +271,7 @@ class DigestHandlers:
             where = (*where, Between("known_at", at_most=as_of), replaced)
         found: list[SemanticMemory] = []
         cursor: str | None = None
-        while len(found) < _MOST:
+        while len(found) < _MOST_DIGESTS:
             page = await self._repository.scroll(
                 scope, MemoryType.SEMANTIC, where=where, limit=_PAGE, cursor=cursor
             )

@@ -74,7 +74,7 @@ class Brief(Question):
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class UserAction:
     """One thing that a user can say of a memory.
 
     Attributes:
@@ -95,15 +95,15 @@ def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[Act
 ACTIONS: Final = {
     action.operation.name: action
     for action in (
-        Action(_said("confirm", "The user says that it is so."), decisions.confirm),
-        Action(_said("dispute", "The user says that it is not so."), decisions.dispute),
-        Action(_said("protect", "No rule may take it away any more."), decisions.protect),
-        Action(_said("unprotect", "Rules apply to it again."), decisions.unprotect),
-        Action(
+        UserAction(_said("confirm", "The user says that it is so."), decisions.confirm),
+        UserAction(_said("dispute", "The user says that it is not so."), decisions.dispute),
+        UserAction(_said("protect", "No rule may take it away any more."), decisions.protect),
+        UserAction(_said("unprotect", "Rules apply to it again."), decisions.unprotect),
+        UserAction(
             _said("demote", "Put a memory aside: it leaves the answers, and stays readable."),
             decisions.demote,
         ),
-        Action(
+        UserAction(
             _said(
                 "force-promote",
                 "Make a habit of a piece of knowledge, or lift a memory one tier.",
@@ -163,7 +163,7 @@ class LifecycleHandlers:
         self._new_write_id = new_write_id
 
     @handles_each({action.operation: action for action in ACTIONS.values()})
-    async def act(self, scope: Scope, asked: ActOn, action: Action) -> Acted:
+    async def act(self, scope: Scope, asked: ActOn, action: UserAction) -> Acted:
         """Do with a memory what the user says of it; again, nothing more happens.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from engram.consolidation.verify import Verification, verify
 from engram.contracts.messages import Population, UserUsage
@@ -23,7 +23,7 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, MemoryNotFound
 from engram.lifecycle.decisions import resolve
 from engram.lifecycle.due import of_population
-from engram.operations.registry import AboutMemory, Http, Operation, Question, handles
+from engram.operations.registry import AboutMemory, Answered, Http, Operation, Question, handles
 from engram.ports import AnyOf, Clock, Equals, Filter, MemoryRepository, Missing
 from engram.recall.request import Session, Tags
 from engram.storage.updates import NewWriteId, episodes_by_id, one_memory, update_memories
@@ -31,7 +31,7 @@ from engram.temporal.gateway import SpendingReader
 
 # --- reading memories, and who does it
 
-MAX_PAGE: Final = 1000
+MAX_LISTED: Final = 1000
 _REAL: Final = of_population(Population.REAL)
 
 
@@ -40,8 +40,8 @@ _MOST_TYPES = 32
 
 
 def _page_size(limit: int) -> int:
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_PAGE}")
+    if not 1 <= limit <= MAX_LISTED:
+        raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_LISTED}")
     return limit
 
 
@@ -79,18 +79,14 @@ class CountMemories(Question):
     include_test: bool = False
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class MemoryPage(_Answer):
+class MemoryPage(Answered):
     """A stretch of a listing, oldest known first; ``cursor`` continues it."""
 
     memories: tuple[AnyMemory, ...]
     cursor: str | None = None
 
 
-class MemoryStats(_Answer):
+class MemoryStats(Answered):
     """How much is kept for one user.
 
     Attributes:

@@ -32,6 +32,12 @@ class Question(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Answered(BaseModel):
+    """Base of what operations answer with; fields of a newer server are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
 class AboutMemory(Question):
     """A question about one memory."""
 
@@ -43,7 +49,7 @@ Answer = TypeVar("Answer")
 
 # Of whom a process remembers what runs.
 _MOST_USERS: Final = 10_000
-_PLACE: Final = re.compile(r"{(\w+)}")
+_PLACEHOLDER: Final = re.compile(r"{(\w+)}")
 _QUERY: Final = re.compile(r"{\?([\w,]+)}\Z")
 
 
@@ -130,7 +136,7 @@ class Operation(Generic[Asked, Answer]):
     @property
     def placed(self) -> tuple[str, ...]:
         """The fields that stand in the path."""
-        return tuple(_PLACE.findall(self.path))
+        return tuple(_PLACEHOLDER.findall(self.path))
 
     @property
     def queried(self) -> tuple[str, ...]:
@@ -352,7 +358,7 @@ class ActOn(AboutMemory):
     test_only: bool = False
 
 
-class Acted(BaseModel):
+class Acted(Answered):
     """What an action on one memory did, or would do.
 
     Attributes:
@@ -361,8 +367,6 @@ class Acted(BaseModel):
         habit_id: The habit that it became, if it was promoted to one.
         dry_run: Whether nothing was written.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     memory: AnyMemory
     changes: tuple[Change, ...] = ()

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from engram.contracts.session import (
-    AcceptedTurn,
     CallOutcome,
     EncodeCall,
     EncodeReply,
@@ -107,14 +106,14 @@ class BatchLimits:
     max_turns: int
 
 
-def wire_size(turn: AcceptedTurn) -> int:
+def wire_size(turn: Turn) -> int:
     """Bytes of a turn as it crosses the wire; escapes can multiply its length."""
     return len(turn.model_dump_json().encode())
 
 
 def split_call(call: EncodeCall, limits: BatchLimits) -> list[EncodeCall]:
     """A call in parts that each fit one update, order kept."""
-    parts: list[list[AcceptedTurn]] = [[]]
+    parts: list[list[Turn]] = [[]]
     size = 0
     for turn in call.turns:
         turn_size = wire_size(turn)
@@ -144,13 +143,13 @@ def call_size(call: EncodeCall) -> tuple[int, int]:
     return _total(call.turns), len(call.turns)
 
 
-def _total(turns: Sequence[AcceptedTurn]) -> int:
+def _total(turns: Sequence[Turn]) -> int:
     return sum(wire_size(turn) for turn in turns)
 
 
 # --- sending turns to one session, batched, in order, one update at a time
 
-Send = Callable[[EncodeRequest], Awaitable[EncodeReply]]
+SendUpdate = Callable[[EncodeRequest], Awaitable[EncodeReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ class Acknowledged:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingCall:
     call: EncodeCall
     size: tuple[int, int]
     done: asyncio.Future[Acknowledged]
@@ -177,17 +176,17 @@ class SessionWriter:
         on_idle: Called when nothing waits any more, so that the owner can let go.
     """
 
-    def __init__(self, send: Send, limits: BatchLimits, on_idle: Callable[[], None]) -> None:
+    def __init__(self, send: SendUpdate, limits: BatchLimits, on_idle: Callable[[], None]) -> None:
         self._send = send
         self._limits = limits
         self._on_idle = on_idle
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_WaitingCall] = deque()
         self._task: asyncio.Task[None] | None = None
 
     def submit(self, call: EncodeCall) -> asyncio.Future[Acknowledged]:
         """Queue a call; the future resolves when it is acknowledged or refused."""
         done: asyncio.Future[Acknowledged] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Waiting(call, call_size(call), done))
+        self._queue.append(_WaitingCall(call, call_size(call), done))
         if self._task is None:
             self._task = asyncio.create_task(self._drain())
         return done
@@ -220,20 +219,20 @@ class SessionWriter:
         self._task = None
         self._on_idle()
 
-    def _take(self) -> list[_Waiting]:
+    def _take(self) -> list[_WaitingCall]:
         """The next batch, without callers that gave up before their turn."""
         count = take_batch((item.size for item in self._queue), self._limits)
         taken = [self._queue.popleft() for _ in range(count)]
         return [item for item in taken if not item.done.cancelled()]
 
 
-def _answer(batch: list[_Waiting], reply: EncodeReply) -> None:
+def _answer(batch: list[_WaitingCall], reply: EncodeReply) -> None:
     for item, outcome in zip(batch, reply.outcomes, strict=True):
         if not item.done.done():
             item.done.set_result(Acknowledged(outcome, reply.buffered))
 
 
-def _fail(batch: list[_Waiting] | deque[_Waiting], error: BaseException) -> None:
+def _fail(batch: list[_WaitingCall] | deque[_WaitingCall], error: BaseException) -> None:
     for item in batch:
         if item.done.done():
             continue

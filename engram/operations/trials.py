@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from engram.contracts.messages import Population
 from engram.domain.access import Access
@@ -27,7 +27,7 @@ from engram.domain.turns import Turn, check_turn
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.repairs import pages
-from engram.operations.registry import Acted, Operation, Question, check_test, handles
+from engram.operations.registry import Acted, Answered, Operation, Question, check_test, handles
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId, one_memory, update_memories
 from engram.temporal.passes import PassRunner
@@ -35,20 +35,20 @@ from engram.transfer.memories import ImportedMemory, Importer, ImportReport
 
 # --- test memories, as they are made
 
-SESSION: Final = "engram-test"
+TRIAL_SESSION: Final = "engram-test"
 
 
 def trial_turn(scope: Scope, content: str, born: datetime) -> Episode:
     """A test turn, stored at ``born``; the same words of the same day are the same turn."""
     name = f"{content_hash(content)}@{born.date().isoformat()}"
     return Episode(
-        id=episode_id(scope, SESSION, name),
+        id=episode_id(scope, TRIAL_SESSION, name),
         namespace=scope.namespace,
         user_id=scope.user_id,
         content=content,
         known_at=born,
         created_at=born,
-        session_id=SESSION,
+        session_id=TRIAL_SESSION,
         role="user",
         timestamp=born,
         message_id=name,
@@ -60,7 +60,7 @@ def trial_turn(scope: Scope, content: str, born: datetime) -> Episode:
 
 def trial_knowledge(scope: Scope, turn: Episode, **more: Any) -> SemanticMemory:
     """A test conclusion drawn from a test turn."""
-    identity = content_hash(f"{SESSION}: {turn.content}")
+    identity = content_hash(f"{TRIAL_SESSION}: {turn.content}")
     return SemanticMemory(
         id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),
         namespace=scope.namespace,
@@ -68,7 +68,7 @@ def trial_knowledge(scope: Scope, turn: Episode, **more: Any) -> SemanticMemory:
         content=turn.content,
         known_at=turn.known_at,
         created_at=turn.created_at,
-        session_id=SESSION,
+        session_id=TRIAL_SESSION,
         is_test=True,
         source_episode_ids=(turn.id,),
         event_at=turn.known_at,
@@ -99,7 +99,7 @@ class Scenario(StrEnum):
     """A pass over real memories does not see test memories."""
 
 
-class ScenarioReport(BaseModel):
+class ScenarioReport(Answered):
     """How a scenario went.
 
     Attributes:
@@ -107,8 +107,6 @@ class ScenarioReport(BaseModel):
         steps: What was done and seen, in words; after a dry run, what would be.
         dry_run: Whether it was only told.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: Scenario
     passed: bool
@@ -268,7 +266,7 @@ class ScenarioPlayer:
 
 # --- test memories, to try out what would happen to real ones
 
-_MOST: Final = 200
+_MOST_TRIALS: Final = 200
 
 
 class CreateTest(Question):
@@ -416,9 +414,9 @@ class TrialHandlers:
         found: list[AnyMemory] = []
         async for page in pages(self._repository, scope, Population.TEST):
             found += page
-            if len(found) >= _MOST:
+            if len(found) >= _MOST_TRIALS:
                 break
-        return found[:_MOST]
+        return found[:_MOST_TRIALS]
 
     @handles(TEST_DELETE)
     async def delete(self, scope: Scope, asked: DeleteTests) -> int:

@@ -8,12 +8,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Annotated, Final, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import Population
 from engram.contracts.session import (
-    AcceptedTurn,
     ConsolidationRequest,
     EncodeCall,
     EncodeReply,
@@ -27,7 +26,15 @@ from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
 from engram.lifecycle.due import of_population
-from engram.operations.registry import Http, Intake, Operation, Question, RunningQuota, handles
+from engram.operations.registry import (
+    Answered,
+    Http,
+    Intake,
+    Operation,
+    Question,
+    RunningQuota,
+    handles,
+)
 from engram.operations.session_writer import (
     Acknowledged,
     BatchLimits,
@@ -96,7 +103,7 @@ class Consolidate(Question):
         return Population.TEST if self.test_only else Population.REAL
 
 
-class Receipt(BaseModel):
+class Receipt(Answered):
     """What ``encode`` acknowledges: stored, searchable, and surviving a crash.
 
     Attributes:
@@ -110,8 +117,6 @@ class Receipt(BaseModel):
         buffered: Turns of the session that wait for extraction.
         workflow_id: The session's workflow, as the Temporal UI names it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     episode_ids: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
@@ -223,7 +228,7 @@ class TurnHandlers:
         """
         self._running.admit(scope, asked.session_id)
         call = EncodeCall(
-            turns=tuple(AcceptedTurn.model_validate(dict(turn)) for turn in asked.turns),
+            turns=asked.turns,
             extract_facts=asked.extract_facts,
             is_test=asked.is_test,
             embedder=self._embedder,

@@ -41,7 +41,7 @@ tokenizers of current models; other scripts have fewer, so leave room for them."
 
 _LONGEST_LINE = 600
 _CUT = "..."
-_NOTHING = len(context_block(()))
+_EMPTY_BLOCK_CHARACTERS = len(context_block(()))
 
 
 def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
@@ -50,7 +50,7 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     The best hits are taken as long as there is room, a shorter one in place of one
     that is too long. Empty where none fits or nothing was found.
     """
-    room = tokens * CHARACTERS_PER_TOKEN - _NOTHING
+    room = tokens * CHARACTERS_PER_TOKEN - _EMPTY_BLOCK_CHARACTERS
     chosen: list[tuple[int, str]] = []
     for hit in hits:
         line = block_line(_line(hit))

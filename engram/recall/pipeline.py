@@ -18,7 +18,7 @@ from engram.ports import MemoryRepository, Reranker
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import explain, score, weighted
-from engram.recall.search import Pool, Question, RecallEmbedder, Search, SearchBudget
+from engram.recall.search import Pool, PreparedQuery, RecallEmbedder, Search, SearchBudget
 from engram.recall.stages import (
     Covers,
     Negations,
@@ -85,7 +85,7 @@ class Recaller:
             EmbeddingFailed: the question could not be embedded.
             StorageUnavailable: the store cannot be reached.
         """
-        question = Question(
+        question = PreparedQuery(
             scope=scope,
             request=request,
             vectors=await self._embedder.embed_query(request.query),
@@ -100,7 +100,7 @@ class Recaller:
             chosen = await reranked(self._reranker, request.query, chosen)
         return await self._present(question, chosen[: request.limit])
 
-    async def _choose(self, question: Question) -> list[Ranked]:
+    async def _choose(self, question: PreparedQuery) -> list[Ranked]:
         reach = self._first_reach(question)
         for more in range(MORE_ROUNDS + 1):
             pool = await self._bring_up(question, reach)
@@ -118,7 +118,7 @@ class Recaller:
             )
         return chosen
 
-    def _first_reach(self, question: Question) -> SearchBudget:
+    def _first_reach(self, question: PreparedQuery) -> SearchBudget:
         wanted = question.request.limit
         view = question.visibility
         return SearchBudget(
@@ -128,12 +128,12 @@ class Recaller:
             loosely=view.as_of is None and view.valid_at is None,
         )
 
-    async def _bring_up(self, question: Question, reach: SearchBudget) -> Pool:
+    async def _bring_up(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         pool = await self._search.retrieve_candidates(question, reach)
         counting = tuple(one for one in pool.found if self._passes(question, one.memory))
         return Pool(counting, pool.cut)
 
-    async def _select(self, question: Question, pool: Pool) -> list[Ranked]:
+    async def _select(self, question: PreparedQuery, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
         scored = score(pool.found, question.analysis, self._settings.recall_weights)
         moment = question.visibility.moment
@@ -149,7 +149,7 @@ class Recaller:
         return await self._from_the_best_down(question, passing)
 
     async def _from_the_best_down(
-        self, question: Question, passing: Sequence[Ranked]
+        self, question: PreparedQuery, passing: Sequence[Ranked]
     ) -> list[Ranked]:
         wanted = question.request.limit
         stride = wanted + wanted // 2 + 1
@@ -172,7 +172,7 @@ class Recaller:
                 break
         return chosen[:wanted]
 
-    def _passes(self, question: Question, memory: AnyMemory) -> bool:
+    def _passes(self, question: PreparedQuery, memory: AnyMemory) -> bool:
         """What the store cannot check, and once more what must never fail."""
         if not question.visibility.counts(memory):
             return False
@@ -186,7 +186,7 @@ class Recaller:
             return True
         return memory.confidence.score(question.visibility.now, self._weights) >= least
 
-    def _passes_all(self, question: Question, memory: AnyMemory) -> bool:
+    def _passes_all(self, question: PreparedQuery, memory: AnyMemory) -> bool:
         """Everything, for a memory that no search has brought up."""
         request = question.request
         return (
@@ -201,7 +201,7 @@ class Recaller:
             and self._passes(question, memory)
         )
 
-    async def _present(self, question: Question, chosen: Sequence[Ranked]) -> list[RecallHit]:
+    async def _present(self, question: PreparedQuery, chosen: Sequence[Ranked]) -> list[RecallHit]:
         sources: dict[str, tuple[Episode, ...]] = {}
         if question.request.include_sources:
             sources = await sources_of(self._repository, question, [one.memory for one in chosen])
@@ -223,7 +223,7 @@ class Recaller:
         ]
 
 
-def replace_limit(question: Question, limit: int) -> Question:
+def replace_limit(question: PreparedQuery, limit: int) -> PreparedQuery:
     """The same question for so many answers."""
     if question.request.limit == limit:
         return question

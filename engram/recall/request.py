@@ -109,7 +109,7 @@ class Visibility:
 
 
 # Of types or forms; there are fewer of either, and none counts twice.
-_MOST_NAMES = 32
+_MOST_NAMED_TYPES = 32
 
 
 def _out_of_range(what: str) -> InvalidQuery:
@@ -158,8 +158,8 @@ def _tags(value: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def _check_count(names: Sequence[str]) -> None:
-    if len(names) > _MOST_NAMES:
-        raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMES}")
+    if len(names) > _MOST_NAMED_TYPES:
+        raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMED_TYPES}")
 
 
 def _types(names: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -11,11 +11,11 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance
 # --- what recall gives back
 
 
-class _Value(BaseModel):
+class _ResultPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ScorePart(_Value):
+class ScorePart(_ResultPart):
     """One part of a score.
 
     Attributes:
@@ -37,7 +37,7 @@ class ScorePart(_Value):
     contribution: float
 
 
-class ExplainedLink(_Value):
+class ExplainedLink(_ResultPart):
     """An edge on the way from an answer to this memory.
 
     Attributes:
@@ -51,7 +51,7 @@ class ExplainedLink(_Value):
     confidence: float
 
 
-class RecallExplanation(_Value):
+class RecallExplanation(_ResultPart):
     """Why a memory came back, and came back where it did.
 
     ``str()`` of it is for people; the fields, also as JSON, are for programs.
@@ -107,7 +107,7 @@ def _said(part: ScorePart) -> str:
     return f"{sign} {abs(part.contribution):.3f} {part.name}{raw}"
 
 
-class RecallHit(_Value):
+class RecallHit(_ResultPart):
     """One answer.
 
     Attributes:

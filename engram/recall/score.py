@@ -22,7 +22,7 @@ from engram.language.query import Analysis, holds_cue
 from engram.language.text import BARE_WORDS
 from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
-from engram.recall.search import Found, Question
+from engram.recall.search import FoundMemory, PreparedQuery
 
 # --- one score out of what a question asks for and what a memory is: a weighted sum of parts
 #
@@ -38,14 +38,18 @@ _LOG_OF_MANY = math.log1p(_MANY_WORDS)
 _BEST_OF_SESSION = 3
 
 
-def score(found: Sequence[Found], analysis: Analysis, weights: RankingWeights) -> list[Ranked]:
+def score(
+    found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
+) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
     around = _around(found)
     shares = _shares(weights)
     return by_score([_scored(one, analysis, shares, around) for one in found])
 
 
-def _scored(one: Found, analysis: Analysis, shares: _Shares, around: Mapping[str, float]) -> Ranked:
+def _scored(
+    one: FoundMemory, analysis: Analysis, shares: _Shares, around: Mapping[str, float]
+) -> Ranked:
     memory, sides = one.memory, one.sides
     # A conclusion is as good as its own match: it stands alone, whatever was said beside it.
     beside = around.get(memory.id, sides.both)
@@ -89,7 +93,7 @@ def _shares(weights: RankingWeights) -> _Shares:
     return _Shares(**{name: weight / total for name, weight in given.items()})
 
 
-def _around(found: Sequence[Found]) -> dict[str, float]:
+def _around(found: Sequence[FoundMemory]) -> dict[str, float]:
     """For each turn, how well the best of its session match: what belongs together helps."""
     sessions: dict[str, list[float]] = {}
     for one in found:
@@ -199,7 +203,7 @@ def _factors(
 # --- why an answer came back
 
 
-def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> RecallExplanation:
+def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) -> RecallExplanation:
     """Score parts, the way there, filters passed, and provenance of one answer."""
     memory = one.memory
     confidence = (
@@ -217,7 +221,7 @@ def explain(one: Ranked, question: Question, weights: ConfidenceWeights) -> Reca
     )
 
 
-def _filters(one: Ranked, question: Question) -> Iterator[str]:
+def _filters(one: Ranked, question: PreparedQuery) -> Iterator[str]:
     request = question.request
     yield f"type={one.memory.type.value}"
     if request.as_of is not None:

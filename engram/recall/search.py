@@ -135,7 +135,7 @@ class RecallEmbedder(Embedder, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PreparedQuery:
     """A request, its vectors, what it asks for, and from when it looks."""
 
     scope: Scope
@@ -145,7 +145,7 @@ class Question:
     analysis: Analysis
 
 
-class Found(NamedTuple):
+class FoundMemory(NamedTuple):
     """A memory that was brought up, with both sides of the search."""
 
     memory: AnyMemory
@@ -171,7 +171,7 @@ class SearchBudget:
 class Pool:
     """The candidates that were read, best first; ``cut``: there are more."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundMemory, ...] = ()
     cut: bool = False
 
 
@@ -182,7 +182,7 @@ class Search:
     repository: MemoryRepository
     embedder: RecallEmbedder
 
-    async def retrieve_candidates(self, question: Question, reach: SearchBudget) -> Pool:
+    async def retrieve_candidates(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         """Up to ``reach.pool`` candidates of all types.
 
         Conditions that almost every memory fulfils (being active, no test) double
@@ -198,14 +198,14 @@ class Search:
         read |= await self._read(question.scope, missing)
         return Pool(
             found=tuple(
-                Found(read[one.match.memory_id], one)
+                FoundMemory(read[one.match.memory_id], one)
                 for one in chosen
                 if one.match.memory_id in read
             ),
             cut=len(matches) > len(chosen) or was_cut(matches, reach.candidates),
         )
 
-    async def _matches(self, question: Question, reach: SearchBudget) -> Sequence[Match]:
+    async def _matches(self, question: PreparedQuery, reach: SearchBudget) -> Sequence[Match]:
         request = question.request
         conditions = {
             kind: asked_for(request, kind)
@@ -233,7 +233,7 @@ class Search:
         return read
 
     def _coverage(
-        self, question: Question, best: Mapping[str, AnyMemory]
+        self, question: PreparedQuery, best: Mapping[str, AnyMemory]
     ) -> dict[MemoryType, float]:
         """How many of the question's words each type's best holds, against the best of all."""
         words = set(question.vectors.sparse.indices)

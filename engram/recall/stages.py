@@ -38,7 +38,7 @@ from engram.ports import (
 )
 from engram.recall.request import Visibility, visible
 from engram.recall.results import ExplainedLink, Ranked, by_score
-from engram.recall.search import Question
+from engram.recall.search import PreparedQuery
 
 # --- following links: what the answers are connected with
 #
@@ -68,7 +68,7 @@ class _Edge:
 
 async def follow(
     repository: MemoryRepository,
-    question: Question,
+    question: PreparedQuery,
     found: Sequence[Ranked],
     passes: Callable[[AnyMemory], bool],
     rules: EdgeRules,
@@ -96,7 +96,7 @@ async def follow(
 
 async def _walk(
     repository: MemoryRepository,
-    question: Question,
+    question: PreparedQuery,
     seeds: Mapping[str, float],
     memories: dict[str, AnyMemory],
     passes: Callable[[AnyMemory], bool],
@@ -130,7 +130,7 @@ async def _walk(
     return edges, paths
 
 
-def _edges(question: Question, memory: AnyMemory | None, rules: EdgeRules) -> list[_Edge]:
+def _edges(question: PreparedQuery, memory: AnyMemory | None, rules: EdgeRules) -> list[_Edge]:
     if not isinstance(memory, DerivedMemory):
         return []
     moment = question.visibility.moment
@@ -156,7 +156,7 @@ def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, floa
     return hints
 
 
-def _known(question: Question, link: Link) -> bool:
+def _known(question: PreparedQuery, link: Link) -> bool:
     as_of = question.visibility.as_of
     return as_of is None or link.first_seen <= as_of
 
@@ -197,7 +197,7 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
 # now, which is brought up where the search did not.
 
 # Conclusions of the turns in question; more than this many are not looked through.
-_MOST = 200
+_MOST_CONCLUSIONS = 200
 # A value can be replaced by one that was replaced in turn.
 _LONGEST_CHAIN = 16
 
@@ -216,7 +216,7 @@ class Outdated:
 
     async def demote_outdated(
         self,
-        question: Question,
+        question: PreparedQuery,
         found: Sequence[Ranked],
         passes: Callable[[AnyMemory], bool],
     ) -> list[Ranked]:
@@ -238,7 +238,7 @@ class Outdated:
         return _reordered(found, stale, standing, passes, self.factor)
 
     async def _drawn_from(
-        self, question: Question, turns: Sequence[str], *, replaced: bool
+        self, question: PreparedQuery, turns: Sequence[str], *, replaced: bool
     ) -> list[SemanticMemory]:
         """What was concluded from the turns; only what was replaced since, or everything."""
         of_turns: Filter = (AnyOf("source_episode_ids", tuple(turns)),)
@@ -248,12 +248,12 @@ class Outdated:
             MemoryType.SEMANTIC,
             where=(*of_turns, *gone),
             descending=True,
-            limit=_MOST,
+            limit=_MOST_CONCLUSIONS,
         )
         return [one for one in page.memories if isinstance(one, SemanticMemory)]
 
     async def _successors(
-        self, question: Question, stale: Mapping[str, Sequence[SemanticMemory]]
+        self, question: PreparedQuery, stale: Mapping[str, Sequence[SemanticMemory]]
     ) -> dict[str, SemanticMemory]:
         """What stands today in place of each outdated turn's conclusions, by turn."""
         wanted = {one.superseded_by for old in stale.values() for one in old}
@@ -276,7 +276,7 @@ class Outdated:
 
 
 def _all_replaced(
-    drawn: Sequence[SemanticMemory], turns: Sequence[str], question: Question
+    drawn: Sequence[SemanticMemory], turns: Sequence[str], question: PreparedQuery
 ) -> dict[str, list[SemanticMemory]]:
     wanted = set(turns)
     by_turn: dict[str, list[SemanticMemory]] = {}
@@ -290,14 +290,14 @@ def _all_replaced(
     }
 
 
-def _replaced(one: SemanticMemory, question: Question) -> bool:
+def _replaced(one: SemanticMemory, question: PreparedQuery) -> bool:
     moment = one.superseded_known_at
     as_of = question.visibility.as_of
     return moment is not None and (as_of is None or moment <= as_of)
 
 
 def _last(
-    old: SemanticMemory, known: Mapping[str, SemanticMemory], question: Question
+    old: SemanticMemory, known: Mapping[str, SemanticMemory], question: PreparedQuery
 ) -> SemanticMemory | None:
     """The end of the chain that begins with ``old``."""
     one: SemanticMemory | None = old
@@ -348,7 +348,7 @@ def _behind_turns(known: dict[str, Ranked], turn: str, successor: SemanticMemory
 # --- what was denied does not come back as true
 
 Covers = Callable[[NegationFact, AnyMemory], bool]
-Encode = Callable[[str], SparseVector]
+EncodeWords = Callable[[str], SparseVector]
 
 # One look-up for all candidates brings up so many negations; where more match, there
 # is one look-up per candidate.
@@ -356,7 +356,7 @@ TOGETHER = 512
 EACH = 16
 # Negations that are kept in memory. What one denies never changes, and whether it is
 # in force, and since when, is asked of the store each time.
-_KEPT = 4096
+_NEGATIONS_KEPT = 4096
 _TEXTS_KEPT = 2048
 
 
@@ -372,7 +372,7 @@ class Negations:
     """
 
     def __init__(
-        self, repository: MemoryRepository, encode: Encode, covers: Covers, factor: float
+        self, repository: MemoryRepository, encode: EncodeWords, covers: Covers, factor: float
     ) -> None:
         self._repository = repository
         self._encode = lru_cache(maxsize=_TEXTS_KEPT)(encode)
@@ -380,7 +380,7 @@ class Negations:
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
 
-    async def apply(self, question: Question, found: Sequence[Ranked]) -> list[Ranked]:
+    async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
         """Candidates without the derived ones that are denied; denied episodes are marked.
 
         A negation speaks against what was known before it. What was learnt after
@@ -414,7 +414,7 @@ class Negations:
         return kept
 
     async def _sharing_words(
-        self, question: Question, found: Sequence[Ranked]
+        self, question: PreparedQuery, found: Sequence[Ranked]
     ) -> list[NegationFact]:
         """Negations that share a word with the question or a candidate; not all are in force.
 
@@ -433,7 +433,7 @@ class Negations:
         return [self._known[key] for key in sorted(ids) if key in self._known]
 
     async def _look_up(
-        self, question: Question, texts: Sequence[str], limit: int, where: Filter
+        self, question: PreparedQuery, texts: Sequence[str], limit: int, where: Filter
     ) -> set[str]:
         # By words only: a denial is of words, and the other side would bring up strangers.
         nothing = (0.0,) * len(question.vectors.dense)
@@ -453,13 +453,13 @@ class Negations:
         indices = sorted({index for text in texts for index in self._encode(text).indices})
         return SparseVector(tuple(indices), (1.0,) * len(indices))
 
-    async def _read(self, question: Question, ids: Iterable[str]) -> dict[str, NegationFact]:
+    async def _read(self, question: PreparedQuery, ids: Iterable[str]) -> dict[str, NegationFact]:
         wanted = sorted(ids)
         if not wanted:
             return {}
         read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
         found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
-        if len(self._known) + len(found) > _KEPT:
+        if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()
         self._known |= found
         return found
@@ -503,7 +503,7 @@ class _Denials:
         )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_NEGATIONS_KEPT)
 def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
     """The words of what is denied, and the one to look it up by: long words are rare ones."""
     terms = frozenset(pattern_terms(pattern)[1:])
@@ -607,7 +607,7 @@ async def reranked(reranker: Reranker, query: str, found: Sequence[Ranked]) -> l
 
 
 async def sources_of(
-    repository: MemoryRepository, question: Question, memories: Sequence[AnyMemory]
+    repository: MemoryRepository, question: PreparedQuery, memories: Sequence[AnyMemory]
 ) -> dict[str, tuple[Episode, ...]]:
     """Source episodes by memory id, in one read, each memory's in the order it names them.
 

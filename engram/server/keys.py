@@ -24,9 +24,9 @@ from engram.system import FileLock, private
 
 # --- API keys: what one is, how one is made, and how a presented one is recognised
 
-PREFIX: Final = "engram_"
+KEY_PREFIX: Final = "engram_"
 # Enough of the hash to name a key by; it says nothing about the token.
-_ID_DIGITS: Final = 12
+_KEY_ID_DIGITS: Final = 12
 
 KeyState: TypeAlias = Literal["valid", "expired", "revoked"]
 
@@ -96,10 +96,10 @@ def new_key(
     Scope.of(namespace, name if user_id is None else user_id)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("The key would be expired already.", allowed="a time to come")
-    token = PREFIX + urlsafe_b64encode(secret).decode().rstrip("=")
+    token = KEY_PREFIX + urlsafe_b64encode(secret).decode().rstrip("=")
     digest = digest_of(token)
     return token, ApiKey(
-        id=digest[:_ID_DIGITS],
+        id=digest[:_KEY_ID_DIGITS],
         name=name,
         digest=digest,
         access=access,
@@ -309,7 +309,7 @@ class KeyRing:
             KeyRefused: there is none; why is not told.
             KeysUnusable: the file cannot be read.
         """
-        found = matching(token, self._current()) if token and token.startswith(PREFIX) else None
+        found = matching(token, self._current()) if token and token.startswith(KEY_PREFIX) else None
         if found is None or found.state(self._clock()) != "valid":
             raise KeyRefused(
                 "The API key is missing, unknown, revoked or expired.",

@@ -31,15 +31,17 @@ from engram.server.mcp_tools import Answer, Memories, MemoryTools
 
 # --- typed errors as a model reads them
 
-Asked = ParamSpec("Asked")
+ToolArguments = ParamSpec("ToolArguments")
 _log = structlog.get_logger("engram.server")
 
 
-def tool(work: Callable[Asked, Awaitable[str]]) -> Callable[Asked, Awaitable[CallToolResult]]:
+def tool(
+    work: Callable[ToolArguments, Awaitable[str]],
+) -> Callable[ToolArguments, Awaitable[CallToolResult]]:
     """A tool whose errors say what was wrong, what is allowed and what to do."""
 
     @wraps(work)
-    async def answered(*args: Asked.args, **kwargs: Asked.kwargs) -> CallToolResult:
+    async def answered(*args: ToolArguments.args, **kwargs: ToolArguments.kwargs) -> CallToolResult:
         try:
             return CallToolResult(
                 content=[TextContent(type="text", text=await work(*args, **kwargs))]
@@ -50,11 +52,13 @@ def tool(work: Callable[Asked, Awaitable[str]]) -> Callable[Asked, Awaitable[Cal
     return answered
 
 
-def resource(work: Callable[Asked, Awaitable[str]]) -> Callable[Asked, Awaitable[str]]:
+def resource(
+    work: Callable[ToolArguments, Awaitable[str]],
+) -> Callable[ToolArguments, Awaitable[str]]:
     """A resource whose errors are those of the protocol."""
 
     @wraps(work)
-    async def answered(*args: Asked.args, **kwargs: Asked.kwargs) -> str:
+    async def answered(*args: ToolArguments.args, **kwargs: ToolArguments.kwargs) -> str:
         try:
             return await work(*args, **kwargs)
         except MemoryNotFound as error:
@@ -92,7 +96,7 @@ def _typed(error: Exception, doing: str) -> EngramError:
 
 # --- the MCP server over a user's memory, for any transport
 
-INSTRUCTIONS = (
+SERVER_INSTRUCTIONS = (
     "Durable memory of one user over all conversations. Recall before you answer what may depend "
     "on earlier conversations; remember what the user tells about themselves, in their words. "
     "Memories are dated: where two differ, the later one holds, and what the user says now holds "
@@ -125,7 +129,7 @@ def create_server(
     server: MCPServer[None] = MCPServer(
         "engram",
         title="Engram memory",
-        instructions=INSTRUCTIONS,
+        instructions=SERVER_INSTRUCTIONS,
         version=version("engram-memory"),
         # Also the threshold of the log that it sets up where there is none.
         log_level="WARNING",
@@ -178,7 +182,7 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
 
 # --- whoever calls over HTTP: each request has its own memory
 
-_PLACE: Final = "engram.server.visitor"
+_VISITOR_PLACE: Final = "engram.server.visitor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +242,12 @@ class Visitors:
 
 def announce(scope: AsgiScope, visitor: McpCaller) -> None:
     """Note on a request who calls."""
-    scope[_PLACE] = visitor
+    scope[_VISITOR_PLACE] = visitor
 
 
 def visitor_of(scope: Mapping[str, Any]) -> McpCaller:
     """Who calls; a request without a visitor is not served."""
-    visitor = scope.get(_PLACE)
+    visitor = scope.get(_VISITOR_PLACE)
     if not isinstance(visitor, McpCaller):
         raise AccessDenied("The request has not been admitted.")
     return visitor

@@ -121,7 +121,7 @@ NOTHING = "Nothing that answers this is remembered."
 # Characters; the resource of a memory has all of it.
 _LONGEST_MEMORY = 600
 _LONGEST_SOURCE = 200
-_LONGEST_NAME = 100
+_LONGEST_SHOWN_NAME = 100
 _SOURCES = 2
 
 
@@ -212,7 +212,7 @@ def _memory(memory: AnyMemory, more: str = "") -> str:
 
 
 def _episode(episode: Episode, longest: int) -> str:
-    who = _cut(episode.speaker or episode.role, _LONGEST_NAME)
+    who = _cut(episode.speaker or episode.role, _LONGEST_SHOWN_NAME)
     return f"{episode.timestamp:%Y-%m-%d} {who}: {_cut(episode.content, longest)}"
 
 
@@ -231,9 +231,9 @@ Query = Annotated[
     str,
     Field(description='A question or a few words about one thing: "Where does the user live?"'),
 ]
-Kind = Literal["episodic", "factual", "semantic", "procedural", "negation"]
+MemoryTypeName = Literal["episodic", "factual", "semantic", "procedural", "negation"]
 Kinds = Annotated[
-    list[Kind] | None,
+    list[MemoryTypeName] | None,
     Field(
         description="Only these: episodic (turns, word for word), factual (e-mails, phones, "
         "dates, ...), semantic (conclusions), procedural (habits), negation (what is not true)."

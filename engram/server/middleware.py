@@ -49,7 +49,7 @@ from engram.settings import Settings
 
 # --- who asks, and what they may reach
 
-_PLACE: Final = "engram.caller"
+_CALLER_PLACE: Final = "engram.caller"
 USER_HEADER: Final = "Engram-User"
 
 
@@ -151,7 +151,7 @@ def no_such_address() -> NoSuchAddress:
 
 def introduce(scope: AsgiScope, caller: Caller) -> None:
     """Note on a request who asks."""
-    scope[_PLACE] = caller
+    scope[_CALLER_PLACE] = caller
 
 
 def caller_of(scope: AsgiScope) -> Caller:
@@ -168,7 +168,7 @@ def caller_of(scope: AsgiScope) -> Caller:
 
 def known_caller(scope: AsgiScope) -> Caller | None:
     """Who asks, if they got in."""
-    caller = scope.get(_PLACE)
+    caller = scope.get(_CALLER_PLACE)
     return caller if isinstance(caller, Caller) else None
 
 
@@ -177,7 +177,7 @@ def known_caller(scope: AsgiScope) -> Caller | None:
 HEADER: Final = "X-Request-ID"
 _WELL_FORMED: Final = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 # Addresses that are no routes of the API.
-_PLAIN: Final = frozenset({"/mcp", "/openapi.json"})
+_PATHS_BESIDE_ROUTES: Final = frozenset({"/mcp", "/openapi.json"})
 _log = structlog.get_logger("engram.server")
 
 
@@ -244,7 +244,7 @@ def request_id() -> str | None:
 
 def _route(scope: AsgiScope) -> str | None:
     """The address as documented: with places for names and ids, never with them."""
-    if scope["path"] in _PLAIN:
+    if scope["path"] in _PATHS_BESIDE_ROUTES:
         return str(scope["path"])
     return getattr(scope.get("route"), "path", None)
 
@@ -267,9 +267,9 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (TooManyRequests, 429),
 )
 _NO_SUCH_PLACE = 404
-_NOT_ALLOWED = 405
+_METHOD_NOT_ALLOWED = 405
 _MOST_NAMED = 10
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
+_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
 
 
 def status_of(error: EngramError) -> int:
@@ -327,7 +327,8 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
 def _place(parts: Sequence[int | str]) -> str:
     """Where something is wrong. Names of fields are the sender's: anything may stand there."""
     return ".".join(
-        str(part) if isinstance(part, int) or _NAME.match(part) else "(a name)" for part in parts
+        str(part) if isinstance(part, int) or _FIELD_NAME.match(part) else "(a name)"
+        for part in parts
     )
 
 
@@ -336,7 +337,7 @@ async def on_http_exception(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error, TooLarge):
         return error.problem()
-    if error.status_code in (_NO_SUCH_PLACE, _NOT_ALLOWED):
+    if error.status_code in (_NO_SUCH_PLACE, _METHOD_NOT_ALLOWED):
         answer = problem(no_such_address(), error.status_code)
         # Which methods there are, where only the method was wrong.
         answer.headers.update(error.headers or {})

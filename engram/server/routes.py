@@ -80,7 +80,7 @@ def takes(access: Access | None, *, operator_only: bool = False) -> dict[str, st
 
 EngineProvider: TypeAlias = Callable[[], MemoryEngine]
 
-USER: Final = "/v1/namespaces/{namespace}/users/{user_id}"
+USER_PATH: Final = "/v1/namespaces/{namespace}/users/{user_id}"
 
 _FORM = " 1 to 80 ASCII letters, digits and . _ @ + : = | ~ -, beginning with a letter or digit."
 NamespaceName = Annotated[
@@ -159,7 +159,7 @@ def _routes() -> tuple[BaseRoute, ...]:
 
 def address_of(operation: Operation[Any, Any]) -> str:
     """The address of an operation, with names in braces."""
-    return f"{USER}/{operation.path}"
+    return f"{USER_PATH}/{operation.path}"
 
 
 def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:

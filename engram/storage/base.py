@@ -44,7 +44,7 @@ from engram.storage.points import (
     Overwrite,
     Payload,
     Position,
-    Ranked,
+    RankedId,
     RankQuery,
     check_limit,
     check_vectors,
@@ -202,7 +202,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         where: EngineFilter,
         corpus: EngineFilter,
         queries: list[RankQuery],
-    ) -> list[list[Ranked]]:
+    ) -> list[list[RankedId]]:
         """Best first, one list per query; ``corpus``: where IDF is counted."""
 
     @abstractmethod

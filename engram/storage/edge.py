@@ -30,7 +30,7 @@ from engram.storage.edge_files import (
 )
 from engram.storage.filters import Translator
 from engram.storage.payload import SCHEMA_VERSION
-from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery
+from engram.storage.points import NewPoint, Overwrite, Payload, RankedId, RankQuery
 
 _DELETED_AT_ONCE: Final = 256
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -288,7 +288,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         where: engine.Filter,
         corpus: engine.Filter,
         queries: list[RankQuery],
-    ) -> list[list[Ranked]]:
+    ) -> list[list[RankedId]]:
         await asyncio.sleep(0)
         if memory_type in self._empty:
             return [[] for _ in queries]
@@ -307,7 +307,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         with engine_errors("searching"):
             answers = [shard.query(request) for request in requests]
         return [
-            [Ranked(self._id_text(point.id), point.score) for point in answer] for answer in answers
+            [RankedId(self._id_text(point.id), point.score) for point in answer]
+            for answer in answers
         ]
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:

@@ -25,6 +25,7 @@ from engram.storage.payload import (
     identity_record,
     indexed_fields,
 )
+from engram.storage.points import EXACT_BELOW_KB, GRAPH_EFFORT, TENANT_GRAPH_EDGES
 from engram.system import FileLock
 
 # --- putting a rebuilt folder in the place of another, whatever moment the process dies at
@@ -214,12 +215,6 @@ _LOCK_FILE: Final = "store.lock"
 _UNFINISHED: Final = ".new"
 # Under this key the record lists the types whose folders were made.
 _MADE: Final = "types"
-# A user's memories are searched exactly up to this many KB of vectors (20,000 at
-# 256 dimensions), by a graph of that user's own memories beyond. There is no
-# graph over everybody: no search ever spans users.
-_EXACT_BELOW_KB: Final = 20_000
-_TENANT_GRAPH_EDGES: Final = 16
-_GRAPH_EFFORT: Final = 128
 
 
 @dataclass(frozen=True)
@@ -399,9 +394,9 @@ def _config(dimensions: int) -> engine.EdgeConfig:
         sparse_vectors={SPARSE: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
         hnsw_config=engine.HnswIndexConfig(
             m=0,
-            payload_m=_TENANT_GRAPH_EDGES,
-            ef_construct=_GRAPH_EFFORT,
-            full_scan_threshold=_EXACT_BELOW_KB,
+            payload_m=TENANT_GRAPH_EDGES,
+            ef_construct=GRAPH_EFFORT,
+            full_scan_threshold=EXACT_BELOW_KB,
         ),
     )
 
@@ -465,7 +460,7 @@ def _write_record(record: Path, content: Mapping[str, Any]) -> None:
 # when writes wait for as long as that and the change of folders take.
 
 # Some milliseconds each.
-_AT_ONCE: Final = 64
+_WRITES_AT_ONCE: Final = 64
 # Flushing blocks for as long as there is to flush.
 _BETWEEN_FLUSHES: Final = 16
 
@@ -552,7 +547,7 @@ class _Copying:
         while True:
             self._check_open()
             request = engine.ScrollRequest(
-                offset=at, limit=_AT_ONCE, with_payload=True, with_vector=True
+                offset=at, limit=_WRITES_AT_ONCE, with_payload=True, with_vector=True
             )
             with engine_errors("copying"):
                 records, at = self._old.scroll(request)
@@ -564,9 +559,9 @@ class _Copying:
     async def these(self, ids: Iterable[str]) -> None:
         """As they are now, or not at all."""
         wanted = sorted(ids)
-        for start in range(0, len(wanted), _AT_ONCE):
+        for start in range(0, len(wanted), _WRITES_AT_ONCE):
             self._check_open()
-            part: list[engine.PointId] = [*wanted[start : start + _AT_ONCE]]
+            part: list[engine.PointId] = [*wanted[start : start + _WRITES_AT_ONCE]]
             with engine_errors("copying"):
                 self._fresh.update(engine.UpdateOperation.delete_points(part))
                 self._put(self._old.retrieve(part, True, True))

@@ -65,7 +65,7 @@ _COMMON: Final[Mapping[str, FieldKind]] = {
     "review_at": FieldKind.DATETIME,
     "policy_fingerprint": FieldKind.KEYWORD,
 }
-_DERIVED: Final[Mapping[str, FieldKind]] = {
+_DERIVED_FIELDS: Final[Mapping[str, FieldKind]] = {
     "source_episode_ids": FieldKind.KEYWORD,
     "valid_from": FieldKind.DATETIME,
     "valid_to": FieldKind.DATETIME,
@@ -78,9 +78,9 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "speaker": FieldKind.KEYWORD,
         "sequence": FieldKind.INTEGER,
     },
-    MemoryType.FACTUAL: {**_DERIVED, "category": FieldKind.KEYWORD},
+    MemoryType.FACTUAL: {**_DERIVED_FIELDS, "category": FieldKind.KEYWORD},
     MemoryType.SEMANTIC: {
-        **_DERIVED,
+        **_DERIVED_FIELDS,
         "form": FieldKind.KEYWORD,
         "detail.keys": FieldKind.KEYWORD,
         "category": FieldKind.KEYWORD,
@@ -92,8 +92,8 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "slot.object": FieldKind.KEYWORD,
         "entities": FieldKind.KEYWORD,
     },
-    MemoryType.PROCEDURAL: _DERIVED,
-    MemoryType.NEGATION: _DERIVED,
+    MemoryType.PROCEDURAL: _DERIVED_FIELDS,
+    MemoryType.NEGATION: _DERIVED_FIELDS,
 }
 _FIELDS: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
     memory_type: MappingProxyType({**_COMMON, **own}) for memory_type, own in _OWN.items()
@@ -192,7 +192,7 @@ def identity_record(*, embedder: str, dimensions: int) -> dict[str, object]:
 
 _RELATED: Final = "related_ids"
 _METADATA: Final = "metadata"
-_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
 
@@ -215,7 +215,7 @@ def format_time(moment: datetime) -> str:
 
 def is_memory_id(value: str) -> bool:
     """Whether ``value`` can be an id: a UUID in its usual lower-case form with hyphens."""
-    return _UUID.fullmatch(value) is not None
+    return MEMORY_ID.fullmatch(value) is not None
 
 
 def encode(scope: Scope, memory: Memory) -> dict[str, Any]:

@@ -218,13 +218,15 @@ def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:
     return encode(scope, stamp(item.memory))
 
 
-Prepared: TypeAlias = tuple[Replacement, Payload]
+PreparedReplacement: TypeAlias = tuple[Replacement, Payload]
 """A replacement and its payload."""
 
 
-def unique_batches(items: list[Prepared], size: int) -> Iterator[tuple[MemoryType, list[Prepared]]]:
+def unique_batches(
+    items: list[PreparedReplacement], size: int
+) -> Iterator[tuple[MemoryType, list[PreparedReplacement]]]:
     """Batches of one type in which no id comes twice: a second write would hide the first."""
-    batch: dict[str, Prepared] = {}
+    batch: dict[str, PreparedReplacement] = {}
     current: MemoryType | None = None
     for item in sorted(items, key=lambda prepared: STORED_TYPES.index(prepared[0].memory.type)):
         memory = item[0].memory
@@ -263,8 +265,14 @@ async def yielding_to_event_loop(items: Iterable[T], every: int) -> AsyncIterato
 
 # --- from two rankings of ids to candidates, the same way on every engine
 
+# A user's memories are searched exactly up to this many KB of vectors (20,000 at
+# 256 dimensions), by a graph of that user's own memories beyond. There is no
+# graph over everybody: no search ever spans users.
+EXACT_BELOW_KB: Final = 20_000
+TENANT_GRAPH_EDGES: Final = 16
+GRAPH_EFFORT: Final = 128
 MAX_LIMIT: Final = 10_000
-_MARGIN: Final = 8
+_RANK_MARGIN: Final = 8
 _MOST_TIES: Final = 4096
 _GROWTH: Final = 4
 # Shorter lists are always filled: who asks for so few looks at every one.
@@ -282,7 +290,7 @@ class RankQuery:
     limit: int
 
 
-class Ranked(NamedTuple):
+class RankedId(NamedTuple):
     """An id and its score on one side."""
 
     memory_id: str
@@ -291,7 +299,7 @@ class Ranked(NamedTuple):
 
 def sides(request: SearchRequest) -> list[RankQuery]:
     """What to ask an engine. A side that says nothing (all zeros, no terms) is left out."""
-    limit = request.limit + _MARGIN
+    limit = request.limit + _RANK_MARGIN
     found: list[RankQuery] = []
     if any(request.vectors.dense):
         found.append(RankQuery("dense", request.vectors.dense, limit))
@@ -300,21 +308,21 @@ def sides(request: SearchRequest) -> list[RankQuery]:
     return found
 
 
-def wider(query: RankQuery, answer: Sequence[Ranked], limit: int) -> RankQuery | None:
+def wider(query: RankQuery, answer: Sequence[RankedId], limit: int) -> RankQuery | None:
     """The query to ask instead, if equal scores reach past what the engine answered.
 
     Which of several equals an engine returns is up to its segments. Cutting by
     id needs all of them, so more are asked for, up to a bound; unless enough
     stand before them (see :func:`cut`).
     """
-    if len(answer) < query.limit or query.limit >= max(_MOST_TIES, limit + _MARGIN):
+    if len(answer) < query.limit or query.limit >= max(_MOST_TIES, limit + _RANK_MARGIN):
         return None
     if answer[-1].score < answer[limit - 1].score or _before_last(answer) >= _enough(limit):
         return None
     return RankQuery(query.side, query.vector, min(query.limit * _GROWTH, _MOST_TIES))
 
 
-def cut(answer: Sequence[Ranked], query: RankQuery, limit: int) -> dict[str, float]:
+def cut(answer: Sequence[RankedId], query: RankQuery, limit: int) -> dict[str, float]:
     """The best ``limit`` ids with their scores, ties by id.
 
     Where equal scores reach past the answer, and at least half of ``limit`` stand
@@ -328,7 +336,7 @@ def cut(answer: Sequence[Ranked], query: RankQuery, limit: int) -> dict[str, flo
     return {memory_id: -below for below, memory_id in best}
 
 
-def _before_last(answer: Sequence[Ranked]) -> int:
+def _before_last(answer: Sequence[RankedId]) -> int:
     """How many stand before the equals at the end."""
     last = answer[-1].score
     return next((at for at, ranked in enumerate(answer) if ranked.score <= last), len(answer))

@@ -32,7 +32,17 @@ from engram.storage.payload import (
     identity_record,
     indexed_fields,
 )
-from engram.storage.points import NewPoint, Overwrite, Payload, Ranked, RankQuery, portions
+from engram.storage.points import (
+    EXACT_BELOW_KB,
+    GRAPH_EFFORT,
+    TENANT_GRAPH_EDGES,
+    NewPoint,
+    Overwrite,
+    Payload,
+    RankedId,
+    RankQuery,
+    portions,
+)
 
 __all__ = ["ServerRepository", "connect_qdrant"]
 
@@ -204,11 +214,6 @@ def _one(condition: Any) -> models.Filter:
 
 _RECORD: Final = "engram"
 _CONFLICT: Final = 409
-# As on Edge: a user's memories are searched exactly up to this many KB of
-# vectors, by a graph of that user's own memories beyond, never by one of all.
-_EXACT_BELOW_KB: Final = 20_000
-_TENANT_GRAPH_EDGES: Final = 16
-_GRAPH_EFFORT: Final = 128
 
 
 async def open_collections(
@@ -299,9 +304,9 @@ async def _make(
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
             hnsw_config=models.HnswConfigDiff(
                 m=0,
-                payload_m=_TENANT_GRAPH_EDGES,
-                ef_construct=_GRAPH_EFFORT,
-                full_scan_threshold=_EXACT_BELOW_KB,
+                payload_m=TENANT_GRAPH_EDGES,
+                ef_construct=GRAPH_EFFORT,
+                full_scan_threshold=EXACT_BELOW_KB,
             ),
             replication_factor=copies.replicas,
             write_consistency_factor=copies.acknowledged,
@@ -354,7 +359,7 @@ _MOST_BYTES: Final = 12 * 2**20
 # Seconds between looks at what replicas do not agree on yet.
 _LOOK_AGAIN: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 # Bytes that a number takes in a request, at most.
-_NUMBER: Final = 24
+_NUMBER_BYTES: Final = 24
 
 
 def _size(payload: Payload) -> int:
@@ -366,7 +371,7 @@ def _size_with_vectors(point: NewPoint) -> int:
     if point.vectors is None:
         return _size(point.payload)
     dense, sparse = point.vectors.dense, point.vectors.sparse.indices
-    return _size(point.payload) + _NUMBER * (len(dense) + 2 * len(sparse))
+    return _size(point.payload) + _NUMBER_BYTES * (len(dense) + 2 * len(sparse))
 
 
 class ServerRepository(EngineRepository[models.Filter]):
@@ -597,7 +602,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         where: models.Filter,
         corpus: models.Filter,
         queries: list[RankQuery],
-    ) -> list[list[Ranked]]:
+    ) -> list[list[RankedId]]:
         idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
         requests = [
             models.QueryRequest(
@@ -613,7 +618,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         with server_errors("searching"):
             answers = await self._client.query_batch_points(self._names[memory_type], requests)
         return [
-            [Ranked(str(point.id), point.score) for point in answer.points] for answer in answers
+            [RankedId(str(point.id), point.score) for point in answer.points] for answer in answers
         ]
 
     async def _count(self, memory_type: MemoryType, where: models.Filter) -> int:

@@ -107,13 +107,13 @@ async def every_page(
 
 # --- the one way in which a stored memory changes: read, decide, write on condition, look again
 
-Change: TypeAlias = Callable[[AnyMemory], AnyMemory | None]
+MemoryChange: TypeAlias = Callable[[AnyMemory], AnyMemory | None]
 """Pure. What the memory becomes, or None when there is nothing to do."""
 NewWriteId: TypeAlias = Callable[[], str]
 """A value that no other write has or will have."""
 
 DEFAULT_ATTEMPTS = 8
-_CHUNK = 100
+_UPDATED_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ async def update_memories(
     repository: MemoryRepository,
     scope: Scope,
     ids: Iterable[str],
-    change: Change,
+    change: MemoryChange,
     *,
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None = None,
@@ -169,8 +169,8 @@ async def update_memories(
     """
     wanted = tuple(dict.fromkeys(ids))
     done = Updated()
-    for start in range(0, len(wanted), _CHUNK):
-        part = wanted[start : start + _CHUNK]
+    for start in range(0, len(wanted), _UPDATED_AT_ONCE):
+        part = wanted[start : start + _UPDATED_AT_ONCE]
         done = done.plus(
             await _update_chunk(
                 repository, scope, part, change, new_write_id, types, attempts, stamp
@@ -183,7 +183,7 @@ async def _update_chunk(
     repository: MemoryRepository,
     scope: Scope,
     ids: tuple[str, ...],
-    change: Change,
+    change: MemoryChange,
     new_write_id: NewWriteId,
     types: Sequence[MemoryType] | None,
     attempts: int,

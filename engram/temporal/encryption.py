@@ -43,7 +43,7 @@ _SCHEDULED: Final = re.compile(r"-\d{4}-\d\d-\d\dT[0-9:.]+Z\Z")
 
 # --- payloads that are refused, and the converter that says so where somebody reads them
 
-_REFUSED: Final = b"engram/refused"
+_REFUSED_ENCODING: Final = b"engram/refused"
 
 
 def refused_payload() -> Payload:
@@ -53,7 +53,7 @@ def refused_payload() -> Payload:
     for ever: one plain signal would stop a session. So a start fails, an update is rejected,
     a signal is dropped, and an activity fails.
     """
-    return Payload(metadata={"encoding": _REFUSED})
+    return Payload(metadata={"encoding": _REFUSED_ENCODING})
 
 
 class _RefusedConverter(EncodingPayloadConverter):
@@ -62,7 +62,7 @@ class _RefusedConverter(EncodingPayloadConverter):
     @property
     def encoding(self) -> str:
         """See the base class."""
-        return _REFUSED.decode()
+        return _REFUSED_ENCODING.decode()
 
     def to_payload(self, value: Any) -> Payload | None:
         """See the base class."""
@@ -85,7 +85,7 @@ class EngramPayloadConverter(PydanticPayloadConverter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.converters = {**self.converters, _REFUSED: _RefusedConverter()}
+        self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedConverter()}
 
 
 # --- the codec

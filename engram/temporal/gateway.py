@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import structlog
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from temporalio.api.common.v1 import Payloads
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
 from temporalio.api.workflowservice.v1 import (
@@ -40,7 +40,14 @@ from engram.contracts.consolidation import (
     ConsolidationState,
 )
 from engram.contracts.lifecycle import variant_of
-from engram.contracts.messages import ModelSpent, Population, UserUsage, by_model, in_all
+from engram.contracts.messages import (
+    SPENT_BY_MODEL,
+    ModelSpent,
+    Population,
+    UserUsage,
+    by_model,
+    in_all,
+)
 from engram.contracts.removal import (
     ErasureInput,
     ErasureReceipt,
@@ -67,7 +74,7 @@ from engram.temporal.retry import asked_again, retry_until_answered, typed
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
 
-_AT_ONCE = 0.1
+_RUNNING_NOW_SECONDS = 0.1
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -318,7 +325,7 @@ class WorkflowGateway:
             except (RPCError, TemporalError):
                 # The start's own failure is the same one; unread, asyncio would report it.
                 with contextlib.suppress(Exception):
-                    async with asyncio.timeout(_AT_ONCE):
+                    async with asyncio.timeout(_RUNNING_NOW_SECONDS):
                         await operation.workflow_handle()
                 raise
             return answer
@@ -450,8 +457,6 @@ async def _round(client: Client, workflow_id: str, result: Payloads) -> Workflow
 
 # --- reading what consolidations noted that they spent: one listing, no workflow is asked
 
-_PARTS: TypeAdapter[tuple[ModelSpent, ...]] = TypeAdapter(tuple[ModelSpent, ...])
-
 
 class SpendingReader:
     """Sums what the consolidations of a user noted on their runs.
@@ -497,7 +502,7 @@ class SpendingReader:
 
 async def _noted(run: WorkflowExecution) -> tuple[ModelSpent, ...]:
     try:
-        return _PARTS.validate_python(await run.memo_value(names.SPENT_MEMO, ()))
+        return SPENT_BY_MODEL.validate_python(await run.memo_value(names.SPENT_MEMO, ()))
     except (ValidationError, ApplicationError):
         # Another program may set memos too; what is not encrypted by us is refused.
         return ()

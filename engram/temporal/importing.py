@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from temporalio.client import Client, WithStartWorkflowOperation
@@ -29,7 +30,7 @@ from engram.settings import Settings
 from engram.temporal.retry import asked_again, retry_until_answered, typed
 
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
-_PATIENCE: Final = timedelta(hours=1)
+_IMPORT_PATIENCE: Final = timedelta(hours=1)
 
 
 class ImportGateway:
@@ -90,35 +91,36 @@ class ImportGateway:
                 idle_time=self._idle,
             ),
         )
+        return await retry_until_answered(
+            partial(self._begin, workflow_id, state), workflow_id, self._settings.encode_timeout
+        )
 
-        described_by = attributes("import", user=scope.tenant)
-
-        async def attempt() -> ImportProgress:
-            operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-                names.IMPORT_WORKFLOW,
-                state,
-                id=workflow_id,
-                task_queue=self._settings.store_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=f"import for {scope.tenant}",
+    async def _begin(self, workflow_id: str, state: ImportState) -> ImportProgress:
+        tenant = state.scope.tenant
+        described_by = attributes("import", user=tenant)
+        operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            names.IMPORT_WORKFLOW,
+            state,
+            id=workflow_id,
+            task_queue=self._settings.store_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=described_by,
+            priority=precedence(described_by),
+            static_summary=f"import for {tenant}",
+        )
+        try:
+            begun: ImportProgress = await self._client.execute_update_with_start_workflow(
+                names.BEGIN_IMPORT_UPDATE,
+                BeginImport(),
+                start_workflow_operation=operation,
+                result_type=ImportProgress,
             )
-            try:
-                begun: ImportProgress = await self._client.execute_update_with_start_workflow(
-                    names.BEGIN_IMPORT_UPDATE,
-                    BeginImport(),
-                    start_workflow_operation=operation,
-                    result_type=ImportProgress,
-                )
-            except (RPCError, TemporalError):
-                # The start's own failure is the same one; unread, asyncio would report it.
-                with contextlib.suppress(Exception):
-                    await operation.workflow_handle()
-                raise
-            return begun
-
-        return await retry_until_answered(attempt, workflow_id, self._settings.encode_timeout)
+        except (RPCError, TemporalError):
+            # The start's own failure is the same one; unread, asyncio would report it.
+            with contextlib.suppress(Exception):
+                await operation.workflow_handle()
+            raise
+        return begun
 
     async def send(self, scope: Scope, import_id: str, batch: ImportBatch) -> ImportProgress:
         """Have a batch stored; returns when it is stored and searchable.
@@ -183,7 +185,7 @@ class ImportGateway:
             )
             return answer
 
-        return await retry_until_answered(_unless_gone(attempt), workflow_id, _PATIENCE)
+        return await retry_until_answered(_unless_gone(attempt), workflow_id, _IMPORT_PATIENCE)
 
 
 def _unless_gone(

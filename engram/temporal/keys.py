@@ -31,12 +31,12 @@ from engram.system import FileLock
 
 NONCE_BYTES: Final = 12
 _KEY_BYTES: Final = 32
-_ID_DIGITS: Final = 16
+_CIPHER_KEY_ID_DIGITS: Final = 16
 # What another process shredded is forgotten here after so long.
 _FRESH_SECONDS: Final = 2.0
 _MOST_KNOWN: Final = 10_000
 
-Stamp = tuple[int, ...] | None
+FileStamp = tuple[int, ...] | None
 Result = TypeVar("Result")
 
 
@@ -62,10 +62,10 @@ class KeysStatus:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownKeys:
     """The keys of one owner, as they were when the file was looked at last."""
 
-    stamp: Stamp
+    stamp: FileStamp
     looked: float
     current: str | None
     keys: dict[str, DataKey]
@@ -91,7 +91,7 @@ class FolderKeyStore:
         self._folder = folder
         self._new_secret = new_secret
         self._given = _given_masters(master)
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _KnownKeys] = OrderedDict()
         self._epoch = 0
         about = self._read(self._about)
         if about is None:
@@ -141,7 +141,7 @@ class FolderKeyStore:
                     _make(folder / "master.key", _master_file([new_secret()]))
                 # Last: where it is, the rest was there before.
                 made = {
-                    "id": new_secret()[: _ID_DIGITS // 2].hex(),
+                    "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
                     "since": None if since is None else since.isoformat(),
                 }
                 _make(about, json.dumps(made))
@@ -208,7 +208,7 @@ class FolderKeyStore:
 
     # --- what happens in a thread, because it reads and writes files
 
-    async def _look_up(self, owner: str, *, anew: bool = False) -> _Known:
+    async def _look_up(self, owner: str, *, anew: bool = False) -> _KnownKeys:
         known = self._known.get(owner)
         if known is not None and not anew and time.monotonic() - known.looked < _FRESH_SECONDS:
             return known
@@ -221,7 +221,7 @@ class FolderKeyStore:
 
         return await asyncio.to_thread(working)
 
-    def _look(self, owner: str) -> _Known:
+    def _look(self, owner: str) -> _KnownKeys:
         path = self._file_of(owner)
         epoch, known, stamp = self._epoch, self._known.get(owner), _stamp(path)
         if known is None or known.stamp != stamp:
@@ -230,7 +230,7 @@ class FolderKeyStore:
                 key_id: DataKey(key_id, self._unwrapped(path, key_id, one))
                 for key_id, one in wrapped.items()
             }
-            known = _Known(stamp, 0.0, current, keys)
+            known = _KnownKeys(stamp, 0.0, current, keys)
         if epoch != self._epoch:
             # Something was retired or shredded meanwhile: this may be from before.
             return self._look(owner)
@@ -248,7 +248,7 @@ class FolderKeyStore:
             if current is not None:
                 return
             self._load_masters()
-            key_id = self._new_secret()[: _ID_DIGITS // 2].hex()
+            key_id = self._new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex()
             wrapped[key_id] = self._wrapped(path, key_id, self._new_secret())
             self._write_owned(path, key_id, wrapped)
 
@@ -450,14 +450,14 @@ def _key_of(text: object) -> bytes:
 
 
 def _fingerprint(master: bytes) -> str:
-    return sha256(b"engram-master/1\0" + master).hexdigest()[:_ID_DIGITS]
+    return sha256(b"engram-master/1\0" + master).hexdigest()[:_CIPHER_KEY_ID_DIGITS]
 
 
 def _master_file(keys: list[bytes]) -> str:
     return json.dumps({"keys": [b64encode(key).decode() for key in keys]})
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> FileStamp:
     """Changes whenever the file does: a new one is renamed into its place."""
     try:
         found = path.stat()

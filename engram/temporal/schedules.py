@@ -39,7 +39,7 @@ from engram.temporal.passes import maintenance_state
 from engram.temporal.retry import asked_again, typed
 
 _RECENT: Final = 5
-_PATIENCE: Final = timedelta(minutes=5)
+_SCHEDULE_PATIENCE: Final = timedelta(minutes=5)
 
 _log = structlog.get_logger("engram.schedules")
 
@@ -51,7 +51,7 @@ async def keeping_schedules(client: Client, settings: Settings) -> AsyncIterator
     async def ensure() -> None:
         try:
             async for attempt in stamina.retry_context(
-                on=TemporalUnavailable, attempts=None, timeout=_PATIENCE
+                on=TemporalUnavailable, attempts=None, timeout=_SCHEDULE_PATIENCE
             ):
                 with attempt:
                     await Schedules(client, settings).ensure()

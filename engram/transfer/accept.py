@@ -18,7 +18,7 @@ from engram.domain.sanitize import has_control_characters, one_line
 from engram.domain.scope import check_identifier
 from engram.domain.turns import MAX_NAME_CHARACTERS, Turn, check_turn
 from engram.errors import InvalidScope, InvalidTurn
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
 # --- words that are too long for one turn, in parts that end where a reader would pause
 
@@ -59,9 +59,9 @@ def _cut(text: str, most: int) -> int:
 # --- from what readers find to turns that can be stored; what cannot be is counted
 
 _TICK: Final = timedelta(microseconds=1)
-_REFUSED: Final = re.compile(r"[^A-Za-z0-9._@+:=|~-]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._@+:=|~-]+")
 _DIGITS: Final = re.compile(r"\d+")
-_LONGEST_NAME: Final = 56
+_LONGEST_MADE_NAME: Final = 56
 _PLACES_A_REASON: Final = 5
 # What the id of a part has behind that of its turn.
 _LONGEST_ENDING: Final = len("#123456")
@@ -127,7 +127,7 @@ class _Session:
 
 
 @dataclass(slots=True)
-class _Counts:
+class _ReadCounts:
     turns: int = 0
     split: int = 0
     repaired: int = 0
@@ -148,11 +148,11 @@ class Acceptor:
     def __init__(self, how: Acceptance) -> None:
         self._how = how
         self._sessions: dict[str, _Session] = {}
-        self._counts = _Counts()
+        self._counts = _ReadCounts()
         self._words: OrderedDict[str, str] = OrderedDict()
         self._latest: str | None = None
 
-    def turns(self, found: Iterable[Found]) -> Iterator[ImportedTurn]:
+    def turns(self, found: Iterable[ReadEntry]) -> Iterator[ImportedTurn]:
         """What can be stored, ready to be sent."""
         for one in found:
             if isinstance(one, LeftOut):
@@ -294,7 +294,8 @@ def session_name(wanted: str) -> str:
         return check_identifier(wanted, "session id")
     except InvalidScope:
         plain = (
-            _REFUSED.sub("-", wanted).strip("-._@+:=|~")[:_LONGEST_NAME].rstrip("-") or "session"
+            _NOT_IN_NAMES.sub("-", wanted).strip("-._@+:=|~")[:_LONGEST_MADE_NAME].rstrip("-")
+            or "session"
         )
         return f"{plain}-{hashlib.sha256(wanted.encode('utf-8', 'replace')).hexdigest()[:12]}"
 

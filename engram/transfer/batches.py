@@ -116,7 +116,7 @@ def _wrong_entries(error: ValidationError) -> list[int]:
 
 # --- turns as batches that each fit one update, always cut at the same places
 
-MOST_BYTES: Final = 512 * 1024
+MOST_BATCH_BYTES: Final = 512 * 1024
 
 
 def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[ImportBatch]:
@@ -132,7 +132,7 @@ def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[I
         if number < position:
             continue
         text = turn.model_dump_json(exclude_defaults=True)
-        if entries and (size + len(text) > MOST_BYTES or len(entries) >= MOST_ENTRIES):
+        if entries and (size + len(text) > MOST_BATCH_BYTES or len(entries) >= MOST_ENTRIES):
             yield batch(first, entries)
             first, entries, size = number, [], 0
         if not entries and previous is not None and previous.session_id == turn.session_id:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,8 @@ from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import UnreadableSource
-from engram.transfer.batches import MOST_BYTES, MOST_ENTRIES, batch
+from engram.storage.payload import MEMORY_ID
+from engram.transfer.batches import MOST_BATCH_BYTES, MOST_ENTRIES, batch
 from engram.transfer.readers.lines import numbered, parsed
 
 # --- everything of one user as lines of JSON: a header, every memory, and a last line
@@ -83,10 +83,9 @@ def last_line(memories: int) -> str:
 # where the same conversation is told again; so each memory gets the id it would
 # have had if it had been made there, wherever an id stands.
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _PRINT: Final = 8
 # Fields that hold words, names of the application or what other systems call things.
-_WORDS: Final = frozenset(
+_FIELDS_OF_WORDS: Final = frozenset(
     {"content", "summary", "metadata", "tags", "message_id", "session_id", "speaker", "value"}
     | {"words", "text", "name", "negates_pattern", "subject", "slot", "provenance", "write_id"}
     | {"role", "identity", "folded_sources", "entities"}
@@ -186,12 +185,12 @@ class Mover:
         return value
 
     def _within(self, text: str) -> str:
-        return _UUID.sub(lambda found: self._ids.get(found[0], found[0]), text)
+        return MEMORY_ID.sub(lambda found: self._ids.get(found[0], found[0]), text)
 
 
 def _is_words(name: str, value: Any) -> bool:
     # The evidence of a pattern fact is a text, that of a statement names turns.
-    return name in _WORDS or (name == "evidence" and isinstance(value, str))
+    return name in _FIELDS_OF_WORDS or (name == "evidence" and isinstance(value, str))
 
 
 def _digest(fields: Mapping[str, Any], key: str) -> str:
@@ -209,7 +208,7 @@ def _print(memory_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _TurnPlace:
     """Where a turn stands; ordered as turns of a session were stored."""
 
     session: str
@@ -240,7 +239,7 @@ class ExportedFile:
 
     def __init__(self, path: Path, target: Scope) -> None:
         self._path = path
-        self._turns: list[_Turn] = []
+        self._turns: list[_TurnPlace] = []
         self._others: list[_Other] = []
         with path.open("rb") as file:
             self.header = _header(file)
@@ -260,7 +259,7 @@ class ExportedFile:
             if number < position:
                 continue
             text = entry.model_dump_json(exclude_defaults=True)
-            if entries and (size + len(text) > MOST_BYTES or len(entries) >= MOST_ENTRIES):
+            if entries and (size + len(text) > MOST_BATCH_BYTES or len(entries) >= MOST_ENTRIES):
                 yield batch(first, entries)
                 first, entries, size = number, [], 0
             entries.append(text)
@@ -270,7 +269,7 @@ class ExportedFile:
 
     def _entries(self) -> Iterator[ExportedMemory]:
         with self._path.open("rb") as file:
-            before: tuple[_Turn, str] | None = None
+            before: tuple[_TurnPlace, str] | None = None
             for turn in self._turns:
                 fields = _memory_at(file, turn.offset, turn.line)
                 words = None
@@ -308,7 +307,7 @@ class ExportedFile:
             self._others.append(_Other(offset, line))
             return
         self._turns.append(
-            _Turn(
+            _TurnPlace(
                 session=str(fields.get("session_id", "")),
                 created_at=_moment(fields, place),
                 sequence=int(fields.get("sequence", 0)),
@@ -326,7 +325,7 @@ def _moment(fields: Mapping[str, Any], place: str) -> datetime:
         raise UnreadableSource(f"The memory of {place} does not say when it was stored.") from None
 
 
-def _follows(before: _Turn, turn: _Turn) -> bool:
+def _follows(before: _TurnPlace, turn: _TurnPlace) -> bool:
     return before.session == turn.session and before.sequence < turn.sequence
 
 

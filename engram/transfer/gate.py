@@ -34,7 +34,7 @@ _LONGEST_RUN_NAME: Final = 1024
 # Conclusions are sentences, digests a page; the largest turn that any setting allows has as much.
 _MOST_DERIVED_BYTES: Final = 256 * 1024
 # Of all texts of one memory, in characters: what is stored beside its content counts, too.
-_MOST_CHARACTERS: Final = 2 * 1024 * 1024
+_MOST_TEXT_CHARACTERS: Final = 2 * 1024 * 1024
 # When something is, was or will be true or due is said by words, which may speak of any year.
 _ANY_YEAR: Final = frozenset({"event_at", "valid_from", "valid_to", "expires_at", "review_at"})
 _ANY_YEAR_PLACES: Final = frozenset({"metadata", "detail"})
@@ -195,9 +195,9 @@ def _check_values(fields: Mapping[str, Any], now: datetime) -> None:
             pending.extend((name if inside else key, one, inside) for key, one in value.items())
         elif isinstance(value, Iterable):
             pending.extend((name, one, free) for one in value)
-    if characters > _MOST_CHARACTERS:
+    if characters > _MOST_TEXT_CHARACTERS:
         raise InvalidInput(
-            f"A memory has {characters} characters.", allowed=f"{_MOST_CHARACTERS} in all"
+            f"A memory has {characters} characters.", allowed=f"{_MOST_TEXT_CHARACTERS} in all"
         )
 
 

@@ -38,7 +38,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTurns:
     """What was worked out.
 
     Attributes:
@@ -55,7 +55,7 @@ class Prepared:
 class Preparer(Protocol):
     """Works turns out, here or elsewhere."""
 
-    async def prepare(self, work: Sequence[Work]) -> Prepared:
+    async def prepare(self, work: Sequence[Work]) -> PreparedTurns:
         """Vectors and extractions, in order."""
         ...
 
@@ -72,20 +72,20 @@ class HerePreparer:
         self._embedder = embedder
         self._reader = TurnReader(extractor)
 
-    async def prepare(self, work: Sequence[Work]) -> Prepared:
+    async def prepare(self, work: Sequence[Work]) -> PreparedTurns:
         """See :meth:`Preparer.prepare`."""
         extractions = tuple(
             self._reader.read_here(one.content, one.role, one.speaker, one.timestamp)
             for one in work
         )
         if self._embedder is None:
-            return Prepared(extractions=extractions)
+            return PreparedTurns(extractions=extractions)
         return await with_vectors(self._embedder, work, extractions)
 
 
 async def with_vectors(
     embedder: Embedder, work: Sequence[Work], extractions: tuple[Extraction, ...]
-) -> Prepared:
+) -> PreparedTurns:
     """The vectors of turns, and of what they state, in two calls."""
     wanted = [n for n, one in enumerate(work) if one.text is not None]
     made = await embedder.embed_documents(
@@ -96,10 +96,10 @@ async def with_vectors(
     negations = (one.content for extraction in extractions for one in extraction.negations)
     texts = list(dict.fromkeys((*facts, *negations)))
     found = dict(zip(texts, await embedder.embed_documents(texts), strict=True)) if texts else {}
-    return Prepared(tuple(by_number.get(n) for n in range(len(work))), extractions, found)
+    return PreparedTurns(tuple(by_number.get(n) for n in range(len(work))), extractions, found)
 
 
-def packed(prepared: Prepared) -> tuple[Any, ...]:
+def packed(prepared: PreparedTurns) -> tuple[Any, ...]:
     """``prepared`` as few plain values: objects are slow to take across processes."""
     return (
         [None if one is None else _flat(one) for one in prepared.vectors],
@@ -110,9 +110,9 @@ def packed(prepared: Prepared) -> tuple[Any, ...]:
 
 def unpacked(
     vectors: Sequence[_Flat | None], extractions: tuple[Extraction, ...], found: dict[str, _Flat]
-) -> Prepared:
+) -> PreparedTurns:
     """What :func:`packed` made it from, to the last bit."""
-    return Prepared(
+    return PreparedTurns(
         tuple(None if one is None else _vectors(one) for one in vectors),
         extractions,
         {text: _vectors(one) for text, one in found.items()},

@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
-from engram.transfer.readers.reading import Found
+from engram.transfer.readers.reading import ReadEntry
 
 EXPORT_MARK: Final = "engram_export"
 
@@ -26,7 +26,7 @@ _MOST_MEMBERS: Final = 10_000
 # Conversations shrink to a fifth, a tenth at most; a bomb of zeros to a thousandth.
 _MOST_GROWTH: Final = 100
 _ALWAYS_ALLOWED: Final = 64 * 1024 * 1024
-_HEAD: Final = 256 * 1024
+_HEAD_BYTES: Final = 256 * 1024
 _HASHED_AT_ONCE: Final = 1 << 20
 
 
@@ -41,7 +41,7 @@ class SourceFormat(StrEnum):
     ENGRAM = "engram"
 
 
-_READERS: Final[dict[SourceFormat, Callable[[BinaryIO], Iterator[Found]]]] = {
+_READERS: Final[dict[SourceFormat, Callable[[BinaryIO], Iterator[ReadEntry]]]] = {
     SourceFormat.CHATGPT: chatgpt.read,
     SourceFormat.CLAUDE: claude.read,
     SourceFormat.JSONL: lines.read,
@@ -70,7 +70,7 @@ class SourceFile:
         self.path = path
         try:
             with path.open("rb") as file:
-                head = file.read(_HEAD)
+                head = file.read(_HEAD_BYTES)
             stat = path.stat()
         except OSError as error:
             raise UnreadableSource(
@@ -89,7 +89,7 @@ class SourceFile:
                 found.update(data)
         return found.hexdigest()
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadEntry]:
         """What the reader of its format finds in it.
 
         Raises:
@@ -103,7 +103,7 @@ class SourceFile:
                     raise
                 raise UnreadableSource(f"File {number} of the archive: {error}") from None
 
-    def _read(self, stream: BinaryIO) -> Iterator[Found]:
+    def _read(self, stream: BinaryIO) -> Iterator[ReadEntry]:
         if self.format is SourceFormat.TRANSCRIPT:
             return transcript.read(stream, self.path.stem or "transcript")
         reader = _READERS.get(self.format)
@@ -128,7 +128,7 @@ class SourceFile:
     def _looks_like(self, head: bytes) -> SourceFormat:
         if self._members is not None:
             with _archive(self.path) as archive, archive.open(self._members[0]) as member:
-                head = member.read(_HEAD)
+                head = member.read(_HEAD_BYTES)
         return looks_like(head)
 
 

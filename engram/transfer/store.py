@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from engram.consolidation.findings import FindingsStore
+from engram.consolidation.turns import DEFAULT_IMPORTANCE
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
@@ -28,15 +29,14 @@ from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVecto
 from engram.storage.points import yielding_to_event_loop
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
-from engram.transfer.preparing import Prepared, Preparer, Work, with_vectors
+from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vectors
 
 # --- storing a batch of imported turns: one read, one write and one look back, not one a turn
 #
 # As in :mod:`engram.consolidation.turns`, everything here may run twice, in parts and
 # beside itself: ids are derived, inserts leave alone what is there, sources are a set.
 
-DEFAULT_IMPORTANCE: Final = 0.5
-_PART: Final = 64
+_TURNS_AT_ONCE: Final = 64
 """Turns that are prepared and stored together."""
 _AHEAD: Final = 5
 
@@ -95,8 +95,8 @@ class TurnImporter:
         )
         entries = await self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
-        parts = [entries[at : at + _PART] for at in range(0, len(entries), _PART)]
-        prepared: list[Prepared] = []
+        parts = [entries[at : at + _TURNS_AT_ONCE] for at in range(0, len(entries), _TURNS_AT_ONCE)]
+        prepared: list[PreparedTurns] = []
         forgotten: frozenset[str] = frozenset()
         # While one part is stored here, the next ones are prepared elsewhere.
         waiting = [asyncio.ensure_future(self._prepare(part)) for part in parts[:_AHEAD]]
@@ -129,14 +129,14 @@ class TurnImporter:
         self,
         request: StoreBatchInput,
         entries: Sequence[_TurnEntry],
-        prepared: Sequence[Prepared],
+        prepared: Sequence[PreparedTurns],
         forgotten: frozenset[str],
     ) -> tuple[int, int]:
         """Store what the whole batch states, each thing once; how many facts and negations."""
         vectors = {text: one for part in prepared for text, one in part.found.items()}
         findings = FindingsStore(
             self._repository,
-            _Known(self._embedder, vectors),
+            _KnownVectors(self._embedder, vectors),
             self._new_write_id,
             seed=SEED_IMPORTED,
         )
@@ -162,7 +162,7 @@ class TurnImporter:
         entries: list[_TurnEntry] = []
         provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
         last: ImportedTurn | None = None
-        async for turn in yielding_to_event_loop(turns, _PART):
+        async for turn in yielding_to_event_loop(turns, _TURNS_AT_ONCE):
             follows = last is not None and last.session_id == turn.session_id
             before = last.content if follows and last is not None else turn.before
             entries.append(_TurnEntry(turn, self._episode(request, turn, provenance), before))
@@ -216,7 +216,7 @@ class TurnImporter:
             kept.append(_TurnEntry(one.sent, first, one.before, known=first is not one.episode))
         return kept, conflicts
 
-    async def _prepare(self, entries: Sequence[_TurnEntry]) -> Prepared:
+    async def _prepare(self, entries: Sequence[_TurnEntry]) -> PreparedTurns:
         work = [
             Work(
                 text=None if one.known else one.episode.indexed_text,
@@ -234,7 +234,7 @@ class TurnImporter:
         return await with_vectors(self._embedder, work, prepared.extractions)
 
     async def _insert(
-        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: Prepared
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry], prepared: PreparedTurns
     ) -> frozenset[str]:
         """Store those that are not there; the ids of those that were forgotten."""
         new = [
@@ -268,7 +268,7 @@ def same_words(first: Episode, other: Episode) -> bool:
     return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
 
 
-class _Known:
+class _KnownVectors:
     """An embedder that was asked already.
 
     Args:

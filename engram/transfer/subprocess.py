@@ -21,7 +21,7 @@ from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
 from engram.ports import Embedder
 from engram.settings import Settings
-from engram.transfer.preparing import HerePreparer, Prepared, Preparer, Work, packed, unpacked
+from engram.transfer.preparing import HerePreparer, PreparedTurns, Preparer, Work, packed, unpacked
 
 _MOST_FAILURES: Final = 3
 _LEAST_CORES: Final = 2
@@ -59,7 +59,7 @@ class PreparationSubprocess:
         """The other process, while there is one."""
         return self._aside.pid
 
-    async def prepare(self, work: Sequence[Work]) -> Prepared:
+    async def prepare(self, work: Sequence[Work]) -> PreparedTurns:
         """See :meth:`engram.transfer.preparing.Preparer.prepare`."""
         if self._failures >= _MOST_FAILURES:
             return await self._here.prepare(work)
@@ -81,7 +81,7 @@ class PreparationSubprocess:
         except (OSError, EOFError, CallFailed) as error:
             self._failed(error)
 
-    async def _ask(self, work: Sequence[Work]) -> Prepared:
+    async def _ask(self, work: Sequence[Work]) -> PreparedTurns:
         return unpacked(*await self._aside.call(_prepared, *self._made_with, tuple(work)))
 
     def _failed(self, error: Exception) -> None:

@@ -16,7 +16,6 @@ import pytest
 from temporalio.client import Client
 
 from engram.contracts.session import (
-    AcceptedTurn,
     CallOutcome,
     EncodeCall,
     EncodeRequest,
@@ -24,6 +23,7 @@ from engram.contracts.session import (
     StoreTurnsInput,
 )
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.language.extractor import Extractor
 from engram.settings import Settings
 from engram.temporal.gateway import WorkflowGateway
@@ -65,18 +65,18 @@ class EmptyStore:
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
         """Receipts without effect."""
         return tuple(
-            CallOutcome(
-                turns=tuple(
-                    StoredTurn(
-                        episode_id=turn.message_id,
-                        message_id=turn.message_id,
-                        signal=self._signals[int(turn.message_id[1:]) % len(TALK)],
-                        timestamp=turn.timestamp,
-                    )
-                    for turn in call.turns
-                )
-            )
+            CallOutcome(turns=tuple(self._receipt(turn) for turn in call.turns))
             for call in request.calls
+        )
+
+    def _receipt(self, turn: Turn) -> StoredTurn:
+        assert turn.message_id is not None
+        assert turn.timestamp is not None
+        return StoredTurn(
+            episode_id=turn.message_id,
+            message_id=turn.message_id,
+            signal=self._signals[int(turn.message_id[1:]) % len(TALK)],
+            timestamp=turn.timestamp,
         )
 
 
@@ -95,7 +95,7 @@ async def load(gateway: WorkflowGateway) -> Measured:
 
     async def talk(session: int, first: int, count: int) -> None:
         for n in range(first, first + count):
-            turn = AcceptedTurn(
+            turn = Turn(
                 message_id=f"m{n}",
                 role="user",
                 content=TALK[n % len(TALK)].format(n=f"{session}.{n}"),

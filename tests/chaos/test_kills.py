@@ -23,8 +23,9 @@ from temporalio.client import Client
 import engram
 from engram import MemoryStore, Settings
 from engram.client.http import AttachedEngine
-from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.contracts.session import EncodeCall, EncodeRequest
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedded.folder import DataFolder
 from engram.embedded.server import TemporalDevServer
 from engram.system import new_id, system_clock
@@ -237,7 +238,7 @@ class Clients:
             number += 1
             call = EncodeCall(
                 turns=(
-                    AcceptedTurn(
+                    Turn(
                         message_id=message_id,
                         role="user",
                         content=numbered_turns.content(message_id),

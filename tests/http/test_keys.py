@@ -17,7 +17,7 @@ import pytest
 
 from engram.domain.access import Access
 from engram.errors import EngramError, InvalidInput, InvalidScope, KeysUnusable
-from engram.server.keys import PREFIX, KeyFile
+from engram.server.keys import KEY_PREFIX, KeyFile
 from engram.system import new_secret
 from tests.support.key_maker import KeyMaker, bearer
 
@@ -29,8 +29,8 @@ def test_a_token_is_256_random_bits_with_a_prefix(key_maker: KeyMaker) -> None:
     tokens = {key_maker.token(f"key-{number}") for number in range(20)}
     assert len(tokens) == 20
     for token in tokens:
-        assert token.startswith(PREFIX)
-        assert len(urlsafe_b64decode(token.removeprefix(PREFIX) + "=")) == 32
+        assert token.startswith(KEY_PREFIX)
+        assert len(urlsafe_b64decode(token.removeprefix(KEY_PREFIX) + "=")) == 32
     assert len({new_secret() for _ in range(20)}) == 20
     assert len(new_secret()) == 32
 
@@ -41,7 +41,7 @@ def test_only_a_digest_is_kept_and_only_its_owner_reads_it(key_maker: KeyMaker) 
     (token,) = key_maker.tokens
     for path in key_maker.file.path.parent.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert token.removeprefix(PREFIX).encode() not in path.read_bytes()
+        assert token.removeprefix(KEY_PREFIX).encode() not in path.read_bytes()
     assert key_maker.file.read() == (key,)
     assert key.digest not in repr(key)
     assert token not in repr(key)
@@ -128,7 +128,7 @@ async def test_tokens_are_compared_in_constant_time(
 
     monkeypatch.setattr(hmac, "compare_digest", noted)
     digests = [key_maker.key(f"key-{number}").digest for number in range(3)]
-    for token in (key_maker.tokens[0], key_maker.tokens[2], PREFIX + "x" * 43):
+    for token in (key_maker.tokens[0], key_maker.tokens[2], KEY_PREFIX + "x" * 43):
         compared.clear()
         await web.get(STATS, headers=bearer(token))
         assert compared == digests

@@ -25,7 +25,7 @@ from schemathesis.schemas import APIOperation
 
 from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
-from engram.server.routes import USER, address_of
+from engram.server.routes import USER_PATH, address_of
 from tests.support.live_engram import LiveEngram, live_engram
 from tests.support.sizes import examples
 
@@ -36,7 +36,7 @@ ADDRESSES = [
     *((one.http.method, address_of(one)) for one in OPERATIONS),
 ]
 # They stop Temporal's server to rewrite its files, for seconds: done when there is time only.
-REWRITING = (f"{USER}/erase", f"{USER}/erased", f"{USER}/compact")
+REWRITING = (f"{USER_PATH}/erase", f"{USER_PATH}/erased", f"{USER_PATH}/compact")
 CHECKED = (
     "not_a_server_error",
     "status_code_conformance",

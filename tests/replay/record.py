@@ -37,7 +37,6 @@ from engram.contracts.importing import (
 from engram.contracts.lifecycle import PassKind
 from engram.contracts.messages import Population
 from engram.contracts.session import (
-    AcceptedTurn,
     ConsolidationRequest,
     EncodeCall,
     EncodeRequest,
@@ -45,6 +44,7 @@ from engram.contracts.session import (
 )
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.lifecycle.accesses import Recalls, accessed
@@ -85,10 +85,10 @@ class Stage:
         self.rules = settings.lifecycle_rules
         self.said = 0
 
-    def turn(self, text: str, days: int = 0) -> AcceptedTurn:
+    def turn(self, text: str, days: int = 0) -> Turn:
         """What somebody says next."""
         self.said += 1
-        return AcceptedTurn(
+        return Turn(
             message_id=f"m{self.said}",
             role="user",
             content=text,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engram.cli.config.effective import effective
-from engram.cli.doctor.installation import CheckContext, Result, State
+from engram.cli.doctor.installation import CheckContext, CheckResult, State
 
 
 def around(
@@ -21,7 +21,7 @@ def around(
     return CheckContext(settings, told, connected=connected, ask_model=ask_model)
 
 
-def says(found: Result, state: State, *words: str) -> None:
+def says(found: CheckResult, state: State, *words: str) -> None:
     """Check a result; what is not well comes with advice."""
     assert found.state is state, found
     for word in words:

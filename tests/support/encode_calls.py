@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engram.contracts.session import AcceptedTurn, EncodeCall
+from engram.contracts.session import EncodeCall
+from engram.domain.turns import Turn
 from tests.support.clock import NOW
 
 
@@ -10,7 +11,7 @@ def call_of(contents: list[str]) -> EncodeCall:
     """A call with these turns."""
     return EncodeCall(
         turns=tuple(
-            AcceptedTurn(message_id=str(n), role="user", content=text, timestamp=NOW)
+            Turn(message_id=str(n), role="user", content=text, timestamp=NOW)
             for n, text in enumerate(contents)
         ),
         extract_facts=False,

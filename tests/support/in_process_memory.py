@@ -28,9 +28,10 @@ from engram.contracts.consolidation import (
     ReconcileInput,
     SelectDueInput,
 )
-from engram.contracts.session import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.language.negation_scope import covers
 from engram.ports import MemoryRepository
@@ -98,13 +99,14 @@ class InProcessMemory:
             Their ids.
         """
         accepted = tuple(
-            AcceptedTurn(message_id=f"m{n}", role=role, content=words, timestamp=at or when(n))
+            Turn(message_id=f"m{n}", role=role, content=words, timestamp=at or when(n))
             for n, words in enumerate(turns, start=first)
         )
+        last = first + len(accepted) - 1
         (outcome,) = await self.turns.store(
             StoreTurnsInput(
                 scope=scope,
-                now=accepted[-1].timestamp,
+                now=at or when(last),
                 session_id=session or f"s{first}",
                 calls=(EncodeCall(turns=accepted),),
                 first_sequence=first,

@@ -32,7 +32,7 @@ from engram.embedding.bm25 import encode_document, encode_query
 from engram.language.dates import start_date_of
 from engram.language.extractor import Extractor
 from engram.language.kinds import happened, kind_words
-from engram.language.query import Asked, analyse, holds_cue
+from engram.language.query import AskedFor, analyse, holds_cue
 from engram.language.statements import clauses, notes, patterns, promises, reading
 from engram.language.statements.third_person import in_third_person, retold
 from engram.language.text import collapsed, terms_of
@@ -78,7 +78,7 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "terms of a document": encode_document,
     "terms of a query": encode_query,
     "content words": terms_of,
-    "a question": lambda text: (analyse(text, NOW), holds_cue(text, frozenset(Asked))),
+    "a question": lambda text: (analyse(text, NOW), holds_cue(text, frozenset(AskedFor))),
     "when it began": lambda text: start_date_of(text, NOW),
     "whether it happened": lambda text: happened(text, kind_words()),
     "a habit": is_habit,

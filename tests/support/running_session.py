@@ -10,9 +10,10 @@ from uuid import uuid4
 from temporalio.client import Client
 
 from engram.contracts import names
-from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeReply, EncodeRequest
+from engram.contracts.session import EncodeCall, EncodeReply, EncodeRequest
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.storage.edge import EdgeRepository
 from engram.temporal.gateway import WorkflowGateway
 from engram.workflows.session import SessionWorkflow
@@ -22,14 +23,12 @@ from tests.support.stores import worker_settings
 from tests.support.workers import Requests, session_worker
 
 
-def turn(text: str, message_id: str | None = None) -> AcceptedTurn:
+def turn(text: str, message_id: str | None = None) -> Turn:
     """A turn of the user said now."""
-    return AcceptedTurn(
-        message_id=message_id or uuid4().hex, role="user", content=text, timestamp=NOW
-    )
+    return Turn(message_id=message_id or uuid4().hex, role="user", content=text, timestamp=NOW)
 
 
-def call(*turns: AcceptedTurn) -> EncodeRequest:
+def call(*turns: Turn) -> EncodeRequest:
     """One caller's turns as a request."""
     return EncodeRequest(calls=(EncodeCall(turns=turns),))
 
@@ -46,7 +45,7 @@ class Session:
         self.requests = requests
         self.handle = client.get_workflow_handle(names.session_workflow_id(self.scope, "s1"))
 
-    async def encode(self, *turns: AcceptedTurn) -> EncodeReply:
+    async def encode(self, *turns: Turn) -> EncodeReply:
         """Encode as one call."""
         return await self.gateway.encode(self.scope, "s1", call(*turns))
 

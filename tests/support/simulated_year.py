@@ -12,10 +12,11 @@ from uuid import uuid4
 from temporalio.testing import WorkflowEnvironment
 
 from engram.agents.rules_model import RulesModel
-from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.contracts.session import EncodeCall, EncodeRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import confirm, protect
@@ -95,7 +96,7 @@ class Year:
     async def say(self, number: int, now: datetime) -> None:
         """Two turns, through a session that ends."""
         turns = tuple(
-            AcceptedTurn(
+            Turn(
                 message_id=f"{number}-{n}",
                 role="user",
                 content=f"Nothing much, {number} {n}.",

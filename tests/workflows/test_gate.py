@@ -25,7 +25,6 @@ from engram.contracts.importing import (
     StoreBatchInput,
 )
 from engram.contracts.session import (
-    AcceptedTurn,
     ConsolidationRequest,
     EncodeCall,
     EncodeReply,
@@ -34,6 +33,7 @@ from engram.contracts.session import (
 )
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, InvalidScope
 from engram.language.extractor import Extractor
@@ -101,9 +101,7 @@ class Gate:
 
     async def consolidates(self) -> None:
         """Check that a turn that is encoded now is stored and consolidated, and nothing else."""
-        turn = AcceptedTurn(
-            message_id="good", role="user", content="I live in Oslo.", timestamp=NOW
-        )
+        turn = Turn(message_id="good", role="user", content="I live in Oslo.", timestamp=NOW)
         request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
         reply = await self.gateway.encode(self.scope, "s1", request)
         assert reply.outcomes[0].error is None
@@ -259,7 +257,7 @@ OF_IMPORTS = frozenset({"session_id", "sequence", "before", "place"})
 def readable(turn: dict[str, Any]) -> bool:
     """Whether the turn has a form that a session's input can have."""
     try:
-        AcceptedTurn.model_validate_json(as_json(turn))
+        EncodeCall.model_validate_json(as_json({"turns": [turn]}))
     except ValueError:
         return False
     return True
@@ -314,7 +312,7 @@ async def test_a_session_of_an_impossible_name_stores_nothing(
             id=f"any-name-{uuid4().hex}",
             task_queue=one.settings.store_queue,
         )
-        turn = AcceptedTurn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
+        turn = Turn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
         request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
         with pytest.raises(WorkflowUpdateFailedError) as failed:
             await handle.execute_update(names.ENCODE_UPDATE, request)

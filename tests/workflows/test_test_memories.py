@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from temporalio.client import Client
 
 from engram.client.memory import MemoryStore
-from engram.contracts.session import AcceptedTurn, EncodeCall, EncodeRequest
+from engram.contracts.session import EncodeCall, EncodeRequest
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
@@ -166,11 +166,11 @@ def _tried(texts: tuple[str, ...]) -> list[str | Turn]:
     return [said(words, day) for day, words in enumerate(texts)]
 
 
-def _turn(words: str) -> AcceptedTurn:
-    return AcceptedTurn(
+def _turn(words: str) -> Turn:
+    return Turn(
         message_id=words, role="user", content=words, timestamp=datetime(2026, 3, 1, tzinfo=UTC)
     )
 
 
-def _asked(turns: list[AcceptedTurn], *, is_test: bool) -> EncodeRequest:
+def _asked(turns: list[Turn], *, is_test: bool) -> EncodeRequest:
     return EncodeRequest(calls=(EncodeCall(turns=tuple(turns), is_test=is_test),))

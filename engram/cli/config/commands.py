@@ -91,9 +91,11 @@ def _variables_of_options(context: typer.Context) -> list[str]:
 
 def _named(name: str, found: Effective, shown: list[Setting]) -> list[Setting]:
     from engram.cli.config.effective import nearest  # noqa: PLC0415 - only what is used loads
-    from engram.settings import NESTING, PREFIX  # noqa: PLC0415 - same
+    from engram.settings import NESTING, VARIABLE_PREFIX  # noqa: PLC0415 - same
 
-    wanted = name.upper().removeprefix(PREFIX).replace(NESTING, ".").lower().replace("-", "_")
+    wanted = (
+        name.upper().removeprefix(VARIABLE_PREFIX).replace(NESTING, ".").lower().replace("-", "_")
+    )
     names = [each.name for each in found.settings]
     if not any(each == wanted or each.startswith(f"{wanted}.") for each in names):
         meant = nearest(wanted, names)

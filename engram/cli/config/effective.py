@@ -20,7 +20,7 @@ from pydantic_settings import (
 )
 
 from engram.cli.config.reference import meaning, settings_of, values
-from engram.settings import NESTING, PREFIX, Settings, variable_of, wrong_settings
+from engram.settings import NESTING, VARIABLE_PREFIX, Settings, variable_of, wrong_settings
 
 HIDDEN = "**********"
 
@@ -256,12 +256,12 @@ def _unknown(
     return tuple(
         UnknownVariable(variable=key, nearest=_nearest_variable(key, [*known, *other_variables]))
         for key in sorted(named)
-        if key.startswith(PREFIX) and key not in ours
+        if key.startswith(VARIABLE_PREFIX) and key not in ours
     )
 
 
 def _nearest_variable(key: str, known: Sequence[str]) -> str | None:
     # What is common to all names says nothing: compare what follows.
-    tails = {each.removeprefix(PREFIX): each for each in known}
-    found = nearest(key.removeprefix(PREFIX).replace(NESTING * 2, NESTING), list(tails))
+    tails = {each.removeprefix(VARIABLE_PREFIX): each for each in known}
+    found = nearest(key.removeprefix(VARIABLE_PREFIX).replace(NESTING * 2, NESTING), list(tails))
     return tails[found] if found is not None else None

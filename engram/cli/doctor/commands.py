@@ -13,11 +13,11 @@ from engram.cli.config.commands import examine
 from engram.cli.running import Connected, DataDir, Json
 
 if TYPE_CHECKING:
-    from engram.cli.doctor.installation import Check, CheckContext, Result
+    from engram.cli.doctor.installation import Check, CheckContext, CheckResult
 
 commands = typer.Typer()
 
-_STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
+_COLOURS = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
 @commands.command()
@@ -87,12 +87,12 @@ def checks(*, connected: bool) -> Sequence[Check]:
     ]
 
 
-async def examined(around: CheckContext) -> list[Result]:
+async def examined(around: CheckContext) -> list[CheckResult]:
     """What every check found. A check that breaks is a finding too, not the end of the others."""
     return [await _one(check, around) for check in checks(connected=around.connected)]
 
 
-async def _one(check: Check, around: CheckContext) -> Result:
+async def _one(check: Check, around: CheckContext) -> CheckResult:
     from engram.cli.doctor.installation import failed  # noqa: PLC0415 - slow to load
 
     try:
@@ -106,7 +106,7 @@ async def _one(check: Check, around: CheckContext) -> Result:
         )
 
 
-def _print(results: Sequence[Result]) -> None:
+def _print(results: Sequence[CheckResult]) -> None:
     if not output.console.is_terminal:
         output.print_table(
             ("state", "check", "found", "advice"),
@@ -117,7 +117,7 @@ def _print(results: Sequence[Result]) -> None:
 
     width = max(len(each.check) for each in results)
     for each in results:
-        style = _STYLES[each.state]
+        style = _COLOURS[each.state]
         output.console.print(
             Text.assemble((f"{each.state:<8}", style), f"{each.check:<{width}}  {each.found}")
         )
@@ -128,5 +128,5 @@ def _print(results: Sequence[Result]) -> None:
     output.console.print(said, style="bold")
 
 
-def _failures(results: Sequence[Result]) -> int:
+def _failures(results: Sequence[CheckResult]) -> int:
     return sum(each.state == "failed" for each in results)

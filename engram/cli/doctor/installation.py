@@ -34,7 +34,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Result(BaseModel):
+class CheckResult(BaseModel):
     """What one check found.
 
     Attributes:
@@ -52,19 +52,19 @@ class Result(BaseModel):
     advice: str | None = None
 
 
-def ok(check: str, found: str) -> Result:
+def ok(check: str, found: str) -> CheckResult:
     """It is as it should be."""
-    return Result(check=check, state=State.OK, found=found)
+    return CheckResult(check=check, state=State.OK, found=found)
 
 
-def warning(check: str, found: str, advice: str) -> Result:
+def warning(check: str, found: str, advice: str) -> CheckResult:
     """It works, and is not as it should be."""
-    return Result(check=check, state=State.WARNING, found=found, advice=advice)
+    return CheckResult(check=check, state=State.WARNING, found=found, advice=advice)
 
 
-def failed(check: str, found: str, advice: str) -> Result:
+def failed(check: str, found: str, advice: str) -> CheckResult:
     """It cannot work like this."""
-    return Result(check=check, state=State.FAILED, found=found, advice=advice)
+    return CheckResult(check=check, state=State.FAILED, found=found, advice=advice)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class CheckContext:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-Check = Callable[[CheckContext], Result | Awaitable[Result]]
+Check = Callable[[CheckContext], CheckResult | Awaitable[CheckResult]]
 
 
 # --- whether this Python has what Engram needs
@@ -99,7 +99,7 @@ _CONNECTED_INSTEAD: Final = "use the connected mode here (--connected)"
 _SECONDS: Final = 10.0
 
 
-def python(around: CheckContext) -> Result:
+def python(around: CheckContext) -> CheckResult:
     """The interpreter is new enough, and the platform one that the embedded parts exist for."""
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info[:2] < _OLDEST:
@@ -112,7 +112,7 @@ def python(around: CheckContext) -> Result:
     return ok("python", found)
 
 
-def needed_extra(around: CheckContext) -> Result:
+def needed_extra(around: CheckContext) -> CheckResult:
     """The packages that this mode cannot do without."""
     extra = "worker" if around.connected else "embedded"
     missing = missing_packages(extra)
@@ -126,7 +126,7 @@ def needed_extra(around: CheckContext) -> Result:
     return failed("extra embedded", found, f"{_install(extra)}, or {_CONNECTED_INSTEAD}")
 
 
-def optional_extras(_: CheckContext) -> Result:
+def optional_extras(_: CheckContext) -> CheckResult:
     """The packages that some commands need; nothing is wrong where they are missing."""
     words = []
     for extra, for_what in (("serve", "the HTTP API"), ("mcp", "MCP clients")):
@@ -135,7 +135,7 @@ def optional_extras(_: CheckContext) -> Result:
     return ok("optional extras", "; ".join(words))
 
 
-def temporal_program(around: CheckContext) -> Result:
+def temporal_program(around: CheckContext) -> CheckResult:
     """The Temporal CLI is there and runs."""
     if around.connected:
         return ok("temporal program", "not needed with servers")

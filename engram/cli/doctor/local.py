@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from engram.agents.models import RULES, make_model, provider_errors
-from engram.cli.doctor.installation import CheckContext, Result, failed, ok, warning
+from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.client.http import AttachedEngine
 from engram.embedded.folder import (
     LOOPBACK,
@@ -26,10 +26,10 @@ from engram.system import FileLock
 
 # --- whether the settings can be used, and the models that they name
 
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def settings(around: CheckContext) -> Result:
+def settings(around: CheckContext) -> CheckResult:
     """Every value can be used."""
     wrong = around.effective.problems
     if wrong:
@@ -42,7 +42,7 @@ def settings(around: CheckContext) -> Result:
     return ok("settings", f"{given} set, the others at their defaults")
 
 
-def variables(around: CheckContext) -> Result:
+def variables(around: CheckContext) -> CheckResult:
     """No variable looks like a setting and is none."""
     unknown = around.effective.unknown
     if not unknown:
@@ -59,7 +59,7 @@ def variables(around: CheckContext) -> Result:
     )
 
 
-def embedder(around: CheckContext) -> Result:
+def embedder(around: CheckContext) -> CheckResult:
     """The embedder that is set can be made here."""
     name = around.settings.embedder
     try:
@@ -69,7 +69,7 @@ def embedder(around: CheckContext) -> Result:
     return ok("embedder", made.identity)
 
 
-def model(around: CheckContext) -> Result:
+def model(around: CheckContext) -> CheckResult:
     """The language model is known, its package installed and its key set; it is not asked."""
     name = around.settings.model
     if name == RULES:
@@ -81,7 +81,7 @@ def model(around: CheckContext) -> Result:
     return ok("model", f"{made.model_id}; --ask-model asks it something")
 
 
-async def model_answers(around: CheckContext) -> Result:
+async def model_answers(around: CheckContext) -> CheckResult:
     """The language model answers; only with --ask-model, because it costs something."""
     if not around.ask_model:
         return ok("model answers", "not asked")
@@ -99,7 +99,7 @@ async def model_answers(around: CheckContext) -> Result:
     return ok("model answers", f"{thinker.model_id} answered")
 
 
-def keys(around: CheckContext) -> Result:
+def keys(around: CheckContext) -> CheckResult:
     """The file of API keys can be read, and by its owner only."""
     from engram.server.keys import KeyFile  # noqa: PLC0415 - an optional part
 
@@ -110,7 +110,7 @@ def keys(around: CheckContext) -> Result:
         return failed("keys", error.message, _what_to_do(error))
     if not path.exists():
         return ok("keys", "none; `engram keys create` makes one for the HTTP API")
-    if path.stat().st_mode & _OTHERS:
+    if path.stat().st_mode & _OTHERS_BITS:
         return warning("keys", f"{path} may be read by others", f"chmod 600 {path}")
     return ok("keys", f"{len(kept)} in {path}")
 
@@ -125,11 +125,11 @@ def _what_to_do(error: EngramError) -> str:
 _MEGABYTE: Final = 1024 * 1024
 LITTLE_SPACE: Final = 1024 * _MEGABYTE
 NO_SPACE: Final = 100 * _MEGABYTE
-_PATIENCE: Final = 3.0
+_ENGINE_SECONDS: Final = 3.0
 _FOLDER: Final = "data folder"
 
 
-def folder(around: CheckContext) -> Result:
+def folder(around: CheckContext) -> CheckResult:
     """It is a folder of this user that nobody else may look into, or can be made."""
     path = around.settings.data_dir
     if not path.exists():
@@ -142,7 +142,7 @@ def folder(around: CheckContext) -> Result:
     return _rights(path)
 
 
-def _rights(path: Path) -> Result:
+def _rights(path: Path) -> CheckResult:
     found = path.stat()
     if found.st_uid != os.getuid():
         return failed(
@@ -152,12 +152,12 @@ def _rights(path: Path) -> Result:
         )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return failed(_FOLDER, f"{path} cannot be written to", f"chmod 700 {path}")
-    if found.st_mode & _OTHERS:
+    if found.st_mode & _OTHERS_BITS:
         return warning(_FOLDER, f"other users may look into {path}", f"chmod 700 {path}")
     return ok(_FOLDER, str(path))
 
 
-def space(around: CheckContext) -> Result:
+def space(around: CheckContext) -> CheckResult:
     """There is room on its disk."""
     free = shutil.disk_usage(_nearest(around.settings.data_dir)).free
     found = f"{free // _MEGABYTE:,} MB free"
@@ -168,7 +168,7 @@ def space(around: CheckContext) -> Result:
     return ok("disk", found)
 
 
-async def owner(around: CheckContext) -> Result:
+async def owner(around: CheckContext) -> CheckResult:
     """Nobody has the folder, or who has it answers."""
     data = existing(around)
     if data is None or not _locked(data.path / "lock"):
@@ -178,7 +178,7 @@ async def owner(around: CheckContext) -> Result:
     if record is not None:
         engine = AttachedEngine.over_socket(record.socket)
         # It closes itself where it gets no answer.
-        if await engine.answers_within(_PATIENCE):
+        if await engine.answers_within(_ENGINE_SECONDS):
             await engine.close()
             return ok("owner", f"{whom} runs on the folder and answers")
     return failed(
@@ -188,7 +188,7 @@ async def owner(around: CheckContext) -> Result:
     )
 
 
-async def server(around: CheckContext) -> Result:
+async def server(around: CheckContext) -> CheckResult:
     """Temporal's development server runs under an owner, or not at all."""
     data = existing(around)
     if data is None or not _locked(data.server_lock):
@@ -210,7 +210,7 @@ async def server(around: CheckContext) -> Result:
     return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
 
 
-async def store(around: CheckContext) -> Result:
+async def store(around: CheckContext) -> CheckResult:
     """What is stored was written by this schema version and with this embedder."""
     data = existing(around)
     prefix = around.settings.collection_prefix
@@ -231,7 +231,7 @@ async def store(around: CheckContext) -> Result:
     return ok("store", f"schema {stored['schema_version']}, {stored['embedder']}")
 
 
-def ports(around: CheckContext) -> Result:
+def ports(around: CheckContext) -> CheckResult:
     """The ports that are asked for are free, or taken by the process that runs on the folder."""
     asked = _asked_ports(around)
     if not asked:
@@ -276,7 +276,7 @@ def _locked(path: Path) -> bool:
 
 async def _listens(port: int) -> bool:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ENGINE_SECONDS):
             _, writer = await asyncio.open_connection(LOOPBACK, port)
     except OSError:
         return False

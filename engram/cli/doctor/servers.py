@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from engram.cli.doctor.installation import CheckContext, Result, failed, ok, warning
+from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
     from temporalio.client import Client
 
-_PATIENCE: Final = 10.0
+_ANSWER_SECONDS: Final = 10.0
 # The header that is compared with counts in whole seconds.
 _TOLERATED: Final = timedelta(seconds=3)
 _RECORD: Final = "engram"
 
 
-async def temporal(around: CheckContext) -> Result:
+async def temporal(around: CheckContext) -> CheckResult:
     """A Temporal server answers, and has the namespace."""
     given = around.settings
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWER_SECONDS):
             await connect_temporal(given)
     except EngramError as error:
         return failed("temporal", error.message, error.hint or "check ENGRAM_TEMPORAL_ADDRESS")
     except TimeoutError:
         return failed(
             "temporal",
-            f"{given.temporal_address} does not answer within {_PATIENCE:g} seconds",
+            f"{given.temporal_address} does not answer within {_ANSWER_SECONDS:g} seconds",
             "check ENGRAM_TEMPORAL_ADDRESS",
         )
     return ok("temporal", f"{given.temporal_address}, namespace {given.temporal_namespace}")
 
 
-async def search_attributes(around: CheckContext) -> Result:
+async def search_attributes(around: CheckContext) -> CheckResult:
     """The namespace has the search attributes that Engram's workflows set."""
     from temporalio.api.operatorservice.v1 import (  # noqa: PLC0415 - only what is used loads
         ListSearchAttributesRequest,
@@ -60,7 +60,7 @@ async def search_attributes(around: CheckContext) -> Result:
     try:
         answer = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace),
-            timeout=timedelta(seconds=_PATIENCE),
+            timeout=timedelta(seconds=_ANSWER_SECONDS),
         )
     except RPCError as error:
         return warning(
@@ -79,7 +79,7 @@ async def search_attributes(around: CheckContext) -> Result:
     return ok("search attributes", ", ".join(SEARCH_ATTRIBUTES))
 
 
-async def workers(around: CheckContext) -> Result:
+async def workers(around: CheckContext) -> CheckResult:
     """Somebody works on the queue of workflows."""
     from temporalio.api.enums.v1 import TaskQueueType  # noqa: PLC0415 - only what is used loads
     from temporalio.api.taskqueue.v1 import TaskQueue  # noqa: PLC0415 - same
@@ -97,7 +97,7 @@ async def workers(around: CheckContext) -> Result:
                 task_queue=TaskQueue(name=queue),
                 task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
             ),
-            timeout=timedelta(seconds=_PATIENCE),
+            timeout=timedelta(seconds=_ANSWER_SECONDS),
         )
     except RPCError as error:
         return warning("workers", f"cannot be asked for ({error.status.name})", "see temporal")
@@ -108,7 +108,7 @@ async def workers(around: CheckContext) -> Result:
     return ok("workers", f"{len(answer.pollers)} on {queue}")
 
 
-async def qdrant(around: CheckContext) -> Result:
+async def qdrant(around: CheckContext) -> CheckResult:
     """A Qdrant server answers, and is new enough."""
     client = connect_qdrant(around.settings)
     try:
@@ -122,7 +122,7 @@ async def qdrant(around: CheckContext) -> Result:
     return ok("qdrant", f"{version} at {around.settings.qdrant_url}")
 
 
-async def collections(around: CheckContext) -> Result:
+async def collections(around: CheckContext) -> CheckResult:
     """The collections are all there or none is, of this schema and embedder, with all indexes."""
     client = connect_qdrant(around.settings)
     try:
@@ -139,7 +139,7 @@ async def collections(around: CheckContext) -> Result:
 
 def judge(
     found: Mapping[MemoryType, tuple[Mapping[str, object], frozenset[str]]], embedder: str
-) -> Result:
+) -> CheckResult:
     """What is to be said of the collections that there are.
 
     Args:
@@ -174,10 +174,10 @@ def judge(
     return ok("collections", f"{len(found)}, with all indexes")
 
 
-async def clock(around: CheckContext) -> Result:
+async def clock(around: CheckContext) -> CheckResult:
     """This machine and the Qdrant server agree on the time."""
     try:
-        async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+        async with httpx.AsyncClient(timeout=_ANSWER_SECONDS) as client:
             answer = await client.get(around.settings.qdrant_url)
     except (httpx.HTTPError, httpx.InvalidURL):
         return warning("clock", "there is none to compare it with", "mend qdrant first")
@@ -198,7 +198,7 @@ async def clock(around: CheckContext) -> Result:
 
 async def _client(around: CheckContext) -> Client | None:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ANSWER_SECONDS):
             return await connect_temporal(around.settings)
     except (EngramError, TimeoutError):
         # What is wrong there is told by the check of Temporal itself.

@@ -175,7 +175,7 @@ def _command() -> re.Pattern[str]:
 # --- from a sentence to the clauses in which its speaker states something about themselves
 
 # A sentence with more is a list or a paste.
-_MOST = 60
+_MOST_BREAKS = 60
 _CLAUSE_BREAK = re.compile(
     r"\s*(?:[,;:()]|\s[-–—]+\s|—|\s/\s)\s*|\s+(?=(?:and|but|so|because|since|though|although|while|or|yet)\s)",
     re.I,
@@ -222,7 +222,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     if _SAID_AFTER.search(text):
         return
     spoken = False
-    starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST))]
+    starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST_BREAKS))]
     for number, start in enumerate(starts):
         rest = text[start:]
         opening = None if _adverbial().match(rest) else _opening().match(rest)

@@ -109,14 +109,14 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
 
 # --- what a turn tells beyond predicates: decisions, principles, moments, skills and the like
 
-_REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
+_WORDING_REFERENCE = re.compile(r"\{([A-Z_a-z]+)\}")
 _CAPITALS = re.compile(r"\[A-Z[^\]]*\]")
 _FEWEST_WORDS = 3
 BETWEEN = "\n"
 """What separates the sentences of a note that has two."""
 
 
-class Kind(BaseModel):
+class NoteKind(BaseModel):
     """An entry of ``notes.toml``; see there.
 
     Attributes:
@@ -165,7 +165,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    data: Kind
+    data: NoteKind
     says: re.Pattern[str] | None
     anywhere: re.Pattern[str] | None
     unless: re.Pattern[str] | None
@@ -263,7 +263,7 @@ def _joined(note: Note, sentence: Sentence) -> Note:
 
 @cache
 def _kinds() -> tuple[_Kind, ...]:
-    data = [Kind.model_validate(entry) for entry in load("notes")["notes"]]
+    data = [NoteKind.model_validate(entry) for entry in load("notes")["notes"]]
     return tuple(
         _Kind(
             data=one,
@@ -277,7 +277,9 @@ def _kinds() -> tuple[_Kind, ...]:
 
 
 def _compiled(ways: Iterable[str]) -> re.Pattern[str] | None:
-    written = [_REFERENCE.sub(lambda name: _reference(name.group(1)), spaced(way)) for way in ways]
+    written = [
+        _WORDING_REFERENCE.sub(lambda name: _reference(name.group(1)), spaced(way)) for way in ways
+    ]
     if not written:
         return None
     joined = "|".join(f"(?:{way})" for way in written)

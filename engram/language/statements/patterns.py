@@ -31,7 +31,7 @@ _LY = (
     r"formerly|previously|initially)[a-z]{3,}ly"
 )
 _NO_HEAD = ""
-_WORD = re.compile(r"[a-z]+", re.I)
+_LETTERS_ONLY = re.compile(r"[a-z]+", re.I)
 _HEADED = re.compile(r"\{([A-Z|]+)\}\s*")
 # Such a wording can begin with any word.
 _BEGINS_WITH_ANYTHING = re.compile(r"(?:\(\?[:!=])*(?:\(\?!|\\w|\[)")
@@ -41,7 +41,7 @@ _OPTIONAL_LETTER = re.compile(r"([a-z])\?")
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class CompiledCondition:
     """A condition, compiled."""
 
     of: str
@@ -72,7 +72,7 @@ class Pattern:
     holds: bool
     begins: bool
     denied: bool
-    when: When | None
+    when: CompiledCondition | None
     loose: bool
     order: int
 
@@ -108,7 +108,7 @@ def candidates(found: list[Reading]) -> list[tuple[Pattern, Reading]]:
     chosen = [
         (pattern, reading)
         for reading in found
-        for word in [_WORD.match(reading.clause, reading.start)]
+        for word in [_LETTERS_ONLY.match(reading.clause, reading.start)]
         for key in (word.group().lower() if word else "", _ANY)
         for pattern in tails.get((reading.head, key), ())
     ]
@@ -154,9 +154,9 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 @cache
-def _condition(name: str) -> When:
+def _condition(name: str) -> CompiledCondition:
     condition = wordings().conditions[name]
-    return When(condition.of, re.compile(condition.holds, re.I))
+    return CompiledCondition(condition.of, re.compile(condition.holds, re.I))
 
 
 def _denials(one: Predicate, templates: Templates) -> Iterator[str]:
@@ -252,11 +252,11 @@ def _first_words(says: str) -> set[str]:
     bare = says.removeprefix("(?:")
     if bare.startswith(")"):
         return {_ANY}
-    if _BEGINS_WITH_ANYTHING.match(bare) or not _WORD.search(bare):
+    if _BEGINS_WITH_ANYTHING.match(bare) or not _LETTERS_ONLY.search(bare):
         return {_ANY}
     plain = re.sub(r"\\[sSwWdDbBZ]", " ", bare)
     with_letter, without = _OPTIONAL_LETTER.sub(r"\1", plain), _OPTIONAL_LETTER.sub("", plain)
-    return {word.lower() for text in (with_letter, without) for word in _WORD.findall(text)}
+    return {word.lower() for text in (with_letter, without) for word in _LETTERS_ONLY.findall(text)}
 
 
 @cache

@@ -14,9 +14,9 @@ from engram.language.vocabulary import expression, word_groups
 
 # --- which promises of a conversation were kept or called off later in it
 
-_SHORTEST: Final = 3
+_SHORTEST_CONTENT_WORD: Final = 3
 # Of the words of a promise that somebody who speaks of its end says again.
-_SHARED: Final = 0.5
+_LEAST_SHARED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _is_about(promise: str, said: frozenset[str], *, by_name: bool) -> bool:
     if not words:
         return _stems(verb) <= said
     shared = len(words & said)
-    needed = max(1, round(_SHARED * len(words)))
+    needed = max(1, round(_LEAST_SHARED * len(words)))
     return shared >= needed or (by_name and shared > 0)
 
 
@@ -139,14 +139,14 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(
         stem(word.lower().removesuffix("'s"))
         for word in SPOKEN_WORDS.findall(text)
-        if len(word) >= _SHORTEST and not empty.fullmatch(word)
+        if len(word) >= _SHORTEST_CONTENT_WORD and not empty.fullmatch(word)
     )
 
 
 # --- what an assistant says of the user, and the user's next turn plainly confirms
 
 _TABLE: Final = "confirmations"
-_FIRST_PERSON: Final = {
+_FROM_FIRST_PERSON: Final = {
     "you're": "I'm", "you are": "I'm", "you've": "I've", "you have": "I have", "you": "I",
     "your": "my", "yours": "mine", "yourself": "myself",
 }  # fmt: skip
@@ -180,4 +180,4 @@ def confirmed(asked: str, answer: str) -> str | None:
 
 
 def _in_first_person(said: re.Match[str]) -> str:
-    return _FIRST_PERSON.get(said.group().lower(), said.group())
+    return _FROM_FIRST_PERSON.get(said.group().lower(), said.group())

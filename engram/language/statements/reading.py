@@ -30,7 +30,7 @@ from engram.language.vocabulary import expression, predicates, vocabulary, wordi
 
 _CORRECTIONS = "corrections"
 # Longer turns are pastes; each statement in them would search all of it.
-_LONGEST = 1_000
+_LONGEST_CORRECTED = 1_000
 
 
 def mended(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
@@ -86,7 +86,7 @@ def continued(
 def taken_back(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
     """What "I meant blues, not jazz. I like blues." ends, wherever the turn says it."""
     lowered = plain.casefold()
-    if "not " not in lowered or len(lowered) > _LONGEST:
+    if "not " not in lowered or len(lowered) > _LONGEST_CORRECTED:
         return []
     return [old for new in found if new.holds for old in _not_that(new, plain)]
 

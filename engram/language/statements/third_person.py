@@ -116,13 +116,15 @@ _WITH = {
     "'m": "is", "'re": "is", "'ve": "has", "'ll": "will", "'d": "would", "m": "is", "ve": "has",
     "am": "is", "are": "is",
 }  # fmt: skip
-_WORDS = {
+_THIRD_PERSON_WORDS = {
     "i'm": "they are", "i've": "they have", "i'll": "they will", "i'd": "they would", "i": "they",
     "we're": "they are", "we've": "they have", "we'll": "they will", "we'd": "they would",
     "we": "they", "me": "them", "us": "them", "my": "their", "our": "their", "mine": "theirs",
     "ours": "theirs", "myself": "themselves", "ourselves": "themselves", "am": "are",
 }  # fmt: skip
-_SPEAKER = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b(?![-'])", re.I)
+_SPEAKER = re.compile(
+    rf"\b(?:{'|'.join(sorted(_THIRD_PERSON_WORDS, key=len, reverse=True))})\b(?![-'])", re.I
+)
 _MODALS = frozenset(
     {"can", "can't", "cannot", "could", "couldn't", "will", "won't", "would", "wouldn't", "should",
      "shouldn't", "must", "mustn't", "may", "might", "had", "was", "were", "is", "has", "ought",
@@ -132,7 +134,7 @@ _IRREGULAR = {
     "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "am": "is", "are": "is",
     "haven't": "hasn't", "dont": "doesn't", "weren't": "wasn't",
 }  # fmt: skip
-_MOST = 400
+_LONGEST_RETOLD = 400
 
 
 def retold(clause: str, who: str) -> str:
@@ -142,7 +144,7 @@ def retold(clause: str, who: str) -> str:
         clause: As the speaker said it, from its subject on.
         who: "The user", or a name.
     """
-    text = " ".join(clause.split()).strip(" ,;:–—-").rstrip(".!?")[:_MOST]
+    text = " ".join(clause.split()).strip(" ,;:–—-").rstrip(".!?")[:_LONGEST_RETOLD]
     found = _LEADING.match(text)
     if found is None:
         return _finished(_possessed(text, who))
@@ -198,7 +200,9 @@ def _about_others(text: str) -> str:
 
 
 def _about(text: str) -> str:
-    return _SPEAKER.sub(lambda found: _WORDS.get(found.group().lower(), found.group()), text)
+    return _SPEAKER.sub(
+        lambda found: _THIRD_PERSON_WORDS.get(found.group().lower(), found.group()), text
+    )
 
 
 def _finished(text: str) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, conversations, text_of
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
-_ROLES: Final = frozenset({"user", "assistant"})
-_WORD: Final = re.compile(r"[a-z_]{1,40}\Z")
+_CHATGPT_ROLES: Final = frozenset({"user", "assistant"})
+_SHORT_WORD: Final = re.compile(r"[a-z_]{1,40}\Z")
 
 
-def read(stream: BinaryIO) -> Iterator[Found]:
+def read(stream: BinaryIO) -> Iterator[ReadEntry]:
     """The turns of every conversation's visible branch, in order.
 
     Raises:
@@ -23,7 +23,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
     return conversations(stream, _conversation)
 
 
-def _conversation(given: Any, place: str) -> Iterator[Found]:
+def _conversation(given: Any, place: str) -> Iterator[ReadEntry]:
     mapping = given.get("mapping") if isinstance(given, dict) else None
     if not isinstance(mapping, dict):
         yield LeftOut("a conversation without messages", place)
@@ -67,7 +67,7 @@ def _created(node: Mapping[str, Any]) -> Any:
     return message.get("create_time") if isinstance(message, dict) else None
 
 
-def _message(node: Any, session: str, place: str, began: datetime | None) -> Iterator[Found]:
+def _message(node: Any, session: str, place: str, began: datetime | None) -> Iterator[ReadEntry]:
     message = node.get("message") if isinstance(node, dict) else None
     if not isinstance(message, dict):
         # The root of each tree has none.
@@ -95,7 +95,7 @@ def _message(node: Any, session: str, place: str, began: datetime | None) -> Ite
 
 def _why_not(message: Mapping[str, Any]) -> str | None:
     role = _role(message)
-    if role not in _ROLES:
+    if role not in _CHATGPT_ROLES:
         return f"role {role}"
     metadata = message.get("metadata")
     if isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation"):
@@ -141,7 +141,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     """A name of the format itself; whatever else stands there is not repeated."""
-    return value if isinstance(value, str) and _WORD.match(value) else "unknown"
+    return value if isinstance(value, str) and _SHORT_WORD.match(value) else "unknown"
 
 
 def _moment(seconds: Any) -> datetime | None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, conversations, text_of
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
-_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
+_CLAUDE_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 _BLOCKS: Final = frozenset({"thinking", "tool_use", "tool_result", "token_budget", "flag"})
 
 
-def read(stream: BinaryIO) -> Iterator[Found]:
+def read(stream: BinaryIO) -> Iterator[ReadEntry]:
     """The turns of every conversation, in order.
 
     Raises:
@@ -21,7 +21,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
     return conversations(stream, _conversation)
 
 
-def _conversation(given: Any, place: str) -> Iterator[Found]:
+def _conversation(given: Any, place: str) -> Iterator[ReadEntry]:
     messages = given.get("chat_messages") if isinstance(given, dict) else None
     if not isinstance(messages, list):
         yield LeftOut("a conversation without messages", place)
@@ -55,8 +55,8 @@ def _shown(messages: Sequence[Any], leaf: Any) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _message(message: Mapping[str, Any], session: str, place: str) -> Iterator[Found]:
-    role = _ROLES.get(str(message.get("sender")))
+def _message(message: Mapping[str, Any], session: str, place: str) -> Iterator[ReadEntry]:
+    role = _CLAUDE_ROLES.get(str(message.get("sender")))
     if role is None:
         yield LeftOut("role unknown", place)
         return

@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from engram.errors import UnreadableSource
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
 MOST_LINE_BYTES: Final = 16 * 1024 * 1024
 
@@ -49,7 +49,7 @@ class _Line(BaseModel):
     importance: float | None = None
 
 
-def read(stream: BinaryIO) -> Iterator[Found]:
+def read(stream: BinaryIO) -> Iterator[ReadEntry]:
     """The turns, in order. Empty lines are passed over.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, Final
 
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, elements
 
 _SITTING: Final = re.compile(r"session_(\d{1,6})\Z")
 _WHEN: Final = re.compile(
@@ -20,7 +20,7 @@ _MONTHS: Final = (
 )
 
 
-def read(stream: BinaryIO) -> Iterator[Found]:
+def read(stream: BinaryIO) -> Iterator[ReadEntry]:
     """The turns, sitting by sitting. Both speakers are people: theirs are the names.
 
     Raises:
@@ -30,7 +30,7 @@ def read(stream: BinaryIO) -> Iterator[Found]:
         yield from _sample(sample, f"sample {number}", number)
 
 
-def _sample(given: Any, place: str, number: int) -> Iterator[Found]:
+def _sample(given: Any, place: str, number: int) -> Iterator[ReadEntry]:
     talk = given.get("conversation") if isinstance(given, dict) else None
     if not isinstance(talk, dict):
         yield LeftOut("a sample without conversation", place)
@@ -42,7 +42,7 @@ def _sample(given: Any, place: str, number: int) -> Iterator[Found]:
         yield from _turns(talk, name, sitting, f"{place}, session {sitting}")
 
 
-def _turns(talk: Mapping[str, Any], name: str, sitting: int, place: str) -> Iterator[Found]:
+def _turns(talk: Mapping[str, Any], name: str, sitting: int, place: str) -> Iterator[ReadEntry]:
     said = talk.get(f"session_{sitting}")
     if not isinstance(said, list):
         yield LeftOut("a session without turns", place)

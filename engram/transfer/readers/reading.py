@@ -51,7 +51,7 @@ class LeftOut:
     place: str
 
 
-Found: TypeAlias = FoundTurn | LeftOut
+ReadEntry: TypeAlias = FoundTurn | LeftOut
 
 
 # --- the elements of a long JSON array, one after the other, in bounded memory
@@ -60,7 +60,7 @@ Found: TypeAlias = FoundTurn | LeftOut
 # surrogates, and is several times as fast as decoders that call back for every
 # value (docs/decisions/0017-importing.md has the figures).
 
-_CHUNK: Final = 1 << 20
+_CHARACTERS_READ: Final = 1 << 20
 # Of one element. The longest conversations that people have are some megabytes.
 MOST_ELEMENT_CHARACTERS: Final = 256 * 1024 * 1024
 # So near the end of what was read so far, an error may only mean that more is to come.
@@ -122,7 +122,7 @@ class _Text:
         """The next character that is no space; empty at the end."""
         while True:
             self._at = _GAP.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches nothing, too
-            if self._at < len(self._text) or not self._more(_CHUNK):
+            if self._at < len(self._text) or not self._more(_CHARACTERS_READ):
                 return self._text[self._at : self._at + 1]
 
     def skip(self) -> None:
@@ -133,7 +133,7 @@ class _Text:
         """The JSON value that comes next."""
         self._number += 1
         self.peek()
-        wanted = _CHUNK
+        wanted = _CHARACTERS_READ
         while True:
             try:
                 found, end = _DECODER.raw_decode(self._text, self._at)
@@ -142,7 +142,7 @@ class _Text:
                 if not torn or not self._more(wanted):
                     raise self.broken() from None
                 # Doubled, so that what is read again stays a part of the whole.
-                wanted = min(wanted * 2, 64 * _CHUNK)
+                wanted = min(wanted * 2, 64 * _CHARACTERS_READ)
             except ValueError:
                 # Python reads no integer of more than 4,300 digits, and does not call it bad JSON.
                 raise UnreadableSource(
@@ -195,8 +195,8 @@ class _Text:
 
 
 def conversations(
-    stream: BinaryIO, turns: Callable[[Any, str], Iterator[Found]]
-) -> Iterator[Found]:
+    stream: BinaryIO, turns: Callable[[Any, str], Iterator[ReadEntry]]
+) -> Iterator[ReadEntry]:
     """What ``turns`` finds in each conversation, given where it stands, in order.
 
     Raises:

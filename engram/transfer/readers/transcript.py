@@ -10,42 +10,51 @@ from datetime import datetime
 from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 
 _USERS = "user human me you prompt question"
 _ASSISTANTS = "assistant ai bot model chatgpt gpt claude gemini copilot response answer"
-_ROLES: Final = {
+_ROLE_OF_NAME: Final = {
     **dict.fromkeys(_USERS.split(), "user"),
     **dict.fromkeys(_ASSISTANTS.split(), "assistant"),
     "system": "system",
     "tool": "tool",
 }
-_NAME = r"(?P<name>[^\W\d_][\w.'’ -]{0,38}[\w.]|[^\W\d_])"
-_TIME = r"(?P<when>\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)"
+_SPEAKER_NAME = r"(?P<name>[^\W\d_][\w.'’ -]{0,38}[\w.]|[^\W\d_])"
+_SAID_AT = (
+    r"(?P<when>\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)"
+)
 # From the plainest sign of a new turn to the least plain one.
 _STYLES: Final = (
-    ("dated", re.compile(rf"\[{_TIME}\]\s*(?:\*\*)?{_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)")),
     (
         "dated",
-        re.compile(rf"{_TIME}\s*[-–|,]?\s*(?:\*\*)?{_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"),
+        re.compile(rf"\[{_SAID_AT}\]\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)"),
     ),
     (
         "dated",
-        re.compile(rf"(?:\*\*)?{_NAME}(?:\*\*)?\s*[(\[]{_TIME}[)\]]:?(?:\*\*)?\s*(?P<text>.*)"),
+        re.compile(
+            rf"{_SAID_AT}\s*[-–|,]?\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"
+        ),
     ),
-    ("bold", re.compile(rf"\*\*{_NAME}(?::\*\*|\*\*\s*:)\s*(?P<text>.*)")),
-    ("bold", re.compile(rf"__{_NAME}(?::__|__\s*:)\s*(?P<text>.*)")),
-    ("heading", re.compile(rf"#{{2,6}}\s+(?:\W{{1,3}}\s+)?{_NAME}\s*:?\s*(?P<text>)")),
-    ("plain", re.compile(rf"{_NAME}:(?:\s+(?P<text>.*)|$)")),
+    (
+        "dated",
+        re.compile(
+            rf"(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?\s*[(\[]{_SAID_AT}[)\]]:?(?:\*\*)?\s*(?P<text>.*)"
+        ),
+    ),
+    ("bold", re.compile(rf"\*\*{_SPEAKER_NAME}(?::\*\*|\*\*\s*:)\s*(?P<text>.*)")),
+    ("bold", re.compile(rf"__{_SPEAKER_NAME}(?::__|__\s*:)\s*(?P<text>.*)")),
+    ("heading", re.compile(rf"#{{2,6}}\s+(?:\W{{1,3}}\s+)?{_SPEAKER_NAME}\s*:?\s*(?P<text>)")),
+    ("plain", re.compile(rf"{_SPEAKER_NAME}:(?:\s+(?P<text>.*)|$)")),
 )
 _RULE: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*\Z")
-_MOST_WORDS: Final = 3
+_MOST_WORDS_IN_A_NAME: Final = 3
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TranscriptTurn:
     name: str
     line: int
     when: str | None
@@ -60,7 +69,7 @@ class _Head:
     text: str
 
 
-def read(stream: BinaryIO, session: str = "transcript") -> Iterator[Found]:
+def read(stream: BinaryIO, session: str = "transcript") -> Iterator[ReadEntry]:
     """The turns, in order. Names other than a role's are speakers of the user's side.
 
     What stands before the first name, and lines that look like one and are none
@@ -69,9 +78,11 @@ def read(stream: BinaryIO, session: str = "transcript") -> Iterator[Found]:
     Raises:
         UnreadableSource: no line begins a turn, the file is too long or no UTF-8.
     """
-    data = stream.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise UnreadableSource("The transcript is too long.", allowed=f"{MOST_BYTES} bytes")
+    data = stream.read(MOST_TRANSCRIPT_BYTES + 1)
+    if len(data) > MOST_TRANSCRIPT_BYTES:
+        raise UnreadableSource(
+            "The transcript is too long.", allowed=f"{MOST_TRANSCRIPT_BYTES} bytes"
+        )
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -101,9 +112,9 @@ def _heads(lines: list[str]) -> dict[int, _Head]:
         known = {
             name
             for name, count in names.items()
-            if name in _ROLES or style == "dated" or (count > 1 and _like_a_name(name))
+            if name in _ROLE_OF_NAME or style == "dated" or (count > 1 and _like_a_name(name))
         }
-        roles = known & _ROLES.keys()
+        roles = known & _ROLE_OF_NAME.keys()
         if roles or len(known) > (style != "dated"):
             return {n: head for n, head in heads.items() if head.name.casefold() in known}
     return {}
@@ -118,11 +129,11 @@ def _head(line: str) -> _Head | None:
 
 
 def _like_a_name(name: str) -> bool:
-    return len(name.split()) <= _MOST_WORDS
+    return len(name.split()) <= _MOST_WORDS_IN_A_NAME
 
 
-def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[Found]:
-    turn: _Turn | None = None
+def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[ReadEntry]:
+    turn: _TranscriptTurn | None = None
     before = [n for n, line in enumerate(lines[: min(heads)]) if line.strip()]
     if before:
         yield LeftOut("before the first turn", f"line {before[0] + 1}")
@@ -134,12 +145,12 @@ def _turns(lines: list[str], heads: dict[int, _Head], session: str) -> Iterator[
             continue
         if turn is not None:
             yield _found(turn, session)
-        turn = _Turn(head.name, number + 1, head.when, [head.text])
+        turn = _TranscriptTurn(head.name, number + 1, head.when, [head.text])
     if turn is not None:
         yield _found(turn, session)
 
 
-def _found(turn: _Turn, session: str) -> Found:
+def _found(turn: _TranscriptTurn, session: str) -> ReadEntry:
     place = f"line {turn.line}"
     words = turn.words
     while words and (not words[-1].strip() or _RULE.match(words[-1])):
@@ -147,7 +158,7 @@ def _found(turn: _Turn, session: str) -> Found:
     content = "\n".join(words).strip()
     if not content:
         return LeftOut("empty", place)
-    role = _ROLES.get(turn.name.casefold())
+    role = _ROLE_OF_NAME.get(turn.name.casefold())
     if role in {"system", "tool"}:
         return LeftOut(f"role {role}", place)
     return FoundTurn(

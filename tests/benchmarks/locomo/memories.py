@@ -18,10 +18,9 @@ from uuid import uuid4
 
 import engram
 from engram.consolidation.turns import TurnStore
-from engram.contracts.session import AcceptedTurn, EncodeCall, StoreTurnsInput
+from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
@@ -73,7 +72,7 @@ class InProcess:
                         scope=_scope(conversation),
                         now=datetime.now(UTC),
                         session_id=session.name,
-                        calls=(EncodeCall(turns=tuple(map(_accepted, part))),),
+                        calls=(EncodeCall(turns=tuple(part)),),
                         first_sequence=start,
                         workflow_id="locomo",
                         run_id="locomo",
@@ -139,18 +138,3 @@ async def opened(folder: Path, *, embedded: bool) -> AsyncIterator[Memories]:
 
 def _scope(conversation: Conversation) -> Scope:
     return Scope(namespace="default", user_id=conversation.name)
-
-
-def _accepted(turn: Turn) -> AcceptedTurn:
-    assert turn.message_id is not None
-    assert turn.timestamp is not None
-    return AcceptedTurn(
-        message_id=turn.message_id,
-        role=turn.role,
-        content=turn.content,
-        speaker=turn.speaker,
-        timestamp=turn.timestamp,
-        metadata=turn.metadata,
-        tags=turn.tags,
-        importance=turn.importance,
-    )

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
-from engram.agents.extraction import INSTRUCTIONS_VERSION, ExtractionAgent
+from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.models import make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
@@ -45,7 +45,7 @@ async def test_statements_name_episodes_by_id_and_carry_what_they_cost() -> None
     output = await ExtractionAgent(model).extract([first, second])
     assert output.statements[0].episode_ids == (second.id, first.id)
     assert output.use is not None
-    assert output.use.instructions_version == INSTRUCTIONS_VERSION
+    assert output.use.instructions_version == EXTRACTION_VERSION
     assert output.use.requests == 1
     assert output.use.input_tokens > 0
 

@@ -17,7 +17,7 @@ import pydantic_ai.models
 import pytest
 
 from engram.cli.doctor import commands, installation, local
-from engram.cli.doctor.installation import CheckContext, Result, State
+from engram.cli.doctor.installation import CheckContext, CheckResult, State
 from engram.embedded.folder import DataFolder, ServerRecord
 from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
@@ -280,7 +280,7 @@ def test_a_check_that_breaks_does_not_end_the_others(
 ) -> None:
     """A fault in one check is told as its finding, and every other check is made."""
 
-    def python(_: CheckContext) -> Result:
+    def python(_: CheckContext) -> CheckResult:
         raise ZeroDivisionError("on purpose")
 
     monkeypatch.setattr(installation, "python", python)

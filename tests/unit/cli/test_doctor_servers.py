@@ -20,7 +20,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from engram.cli.doctor import servers
-from engram.cli.doctor.installation import Result, State
+from engram.cli.doctor.installation import CheckResult, State
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.storage.payload import TENANT, identity_record, indexed_fields
@@ -63,8 +63,8 @@ def qdrant_that_says(answer: dict[str, Any], *, date: str | None = None) -> Iter
 
 
 async def looked_until(
-    look: Callable[[], Awaitable[Result]], seen: Callable[[Result], bool]
-) -> Result:
+    look: Callable[[], Awaitable[CheckResult]], seen: Callable[[CheckResult], bool]
+) -> CheckResult:
     """What a check finds as soon as it finds that, or after half a minute."""
     for _ in range(150):
         if seen(found := await look()):

@@ -228,7 +228,7 @@ def test_wrong_usage_is_told_apart() -> None:
     """An unknown command, a missing argument and a user that nobody named end in 2."""
     for arguments in (["imagine"], ["recall"], ["consolidate"], ["schedules", "pause", "naps"]):
         done = engram(*arguments)
-        assert done.code == exits.USAGE, arguments
+        assert done.code == exits.WRONG_USAGE, arguments
         assert done.stdout == ""
         assert done.stderr
 

@@ -18,11 +18,12 @@ from pydantic_ai.tools import ToolDefinition
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
-from engram.consolidation.reading import FAILED, READ_HERE, TOO_COSTLY
+from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
-from engram.contracts.session import AcceptedTurn, CallOutcome, EncodeCall, StoreTurnsInput
+from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
@@ -67,7 +68,7 @@ async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered(
 def said(*contents: str) -> StoreTurnsInput:
     """One call with these turns."""
     turns = tuple(
-        AcceptedTurn(message_id=f"m{n}", role="user", content=content, timestamp=NOW)
+        Turn(message_id=f"m{n}", role="user", content=content, timestamp=NOW)
         for n, content in enumerate(contents)
     )
     return StoreTurnsInput(
@@ -100,11 +101,11 @@ async def test_a_turn_that_the_rules_raise_on_is_stored_without_facts(
     store = turn_store(repository, worker_settings(), extractor=extractor)
     request = said("A bomb, mail ada@example.org.", "Mail bob@example.org.")
     outcome, why = await kept(store, repository, request)
-    assert why == [FAILED, None]
+    assert why == [RULES_FAILED, None]
     assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
     again, why = await kept(store, repository, request)
     assert [turn.episode_id for turn in again.turns] == [turn.episode_id for turn in outcome.turns]
-    assert (extractor.asked, why) == (1, [FAILED, None])
+    assert (extractor.asked, why) == (1, [RULES_FAILED, None])
     assert "ada@example.org" not in caplog.text
 
 
@@ -115,7 +116,7 @@ async def test_a_turn_that_would_be_read_for_ever_is_stored_without_facts(
     store = turn_store(repository, worker_settings(), extractor=Endless(), aside=aside)
     request = said(f"A bomb.{LONG}", f"Mail bob@example.org.{LONG}")
     outcome, why = await kept(store, repository, request)
-    assert why == [TOO_COSTLY, None]
+    assert why == [RULES_TOO_COSTLY, None]
     assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
 
 

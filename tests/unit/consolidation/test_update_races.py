@@ -15,7 +15,7 @@ from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement, Stamp, unstamped
 from engram.storage.updates import (
     DEFAULT_ATTEMPTS,
-    Change,
+    MemoryChange,
     Updated,
     existing,
     update_memories,
@@ -109,7 +109,7 @@ async def update(
     *,
     attempts: int | None = None,
     types: Sequence[MemoryType] | None = None,
-    change: Change = tagged,
+    change: MemoryChange = tagged,
 ) -> Updated:
     """Change these, with the usual number of attempts where none is given."""
     repository = cast("MemoryRepository", store)

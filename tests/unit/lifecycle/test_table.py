@@ -33,7 +33,7 @@ from engram.lifecycle.decisions import (
     rulebook,
     settle,
 )
-from engram.lifecycle.table import ERASED, TABLE, Aspect, Event
+from engram.lifecycle.table import ERASED_STATE, TABLE, Aspect, Event
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -186,7 +186,7 @@ def test_every_state_event_and_aspect_occurs() -> None:
         (Aspect.POLICY_CLASS, {PolicyClass.DURABLE, PolicyClass.PROTECTED}),
     ):
         assert {(aspect, value) for value in values} <= seen
-    assert (Aspect.STATUS, ERASED) in seen
+    assert (Aspect.STATUS, ERASED_STATE) in seen
 
 
 def test_what_happened_is_reported_by_name() -> None:

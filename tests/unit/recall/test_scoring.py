@@ -9,11 +9,11 @@ import pytest
 
 from engram.domain.memories import AnyMemory
 from engram.domain.rules import RankingWeights
-from engram.language.query import Analysis, Asked, Period
+from engram.language.query import Analysis, AskedFor, Period
 from engram.ports import Match
 from engram.recall.results import Ranked, ScorePart, part_of
 from engram.recall.score import score
-from engram.recall.search import Found, Sides
+from engram.recall.search import FoundMemory, Sides
 from tests.support.recall_memories import day, episode, semantic
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
@@ -26,7 +26,7 @@ def weights(**more: float) -> RankingWeights:
 
 
 def asks(
-    *subjects: str, asked: frozenset[Asked] = frozenset(), period: Period | None = None
+    *subjects: str, asked: frozenset[AskedFor] = frozenset(), period: Period | None = None
 ) -> Analysis:
     """A question for this."""
     return Analysis(subjects=frozenset(subjects), asked=asked, period=period)
@@ -34,22 +34,22 @@ def asks(
 
 def brought_up(
     memory: AnyMemory, *, near: float = 0.0, words: float = 0.0, both: float = 0.0
-) -> Found:
+) -> FoundMemory:
     """The memory with its sides; measured was ten times as much."""
     match = Match(memory.type, memory.id, near * 10, words * 10)
-    return Found(memory, Sides(match, near, words, both))
+    return FoundMemory(memory, Sides(match, near, words, both))
 
 
 def scored(
-    *found: Found | AnyMemory, by: RankingWeights, question: Analysis | None = None
+    *found: FoundMemory | AnyMemory, by: RankingWeights, question: Analysis | None = None
 ) -> list[Ranked]:
     """These with their scores."""
-    whole = [one if isinstance(one, Found) else brought_up(one) for one in found]
+    whole = [one if isinstance(one, FoundMemory) else brought_up(one) for one in found]
     return score(whole, question or asks(), by)
 
 
 def alone(
-    found: Found | AnyMemory, *, by: RankingWeights, question: Analysis | None = None
+    found: FoundMemory | AnyMemory, *, by: RankingWeights, question: Analysis | None = None
 ) -> float:
     """The score of one that was brought up alone."""
     (one,) = scored(found, by=by, question=question)
@@ -69,7 +69,7 @@ def test_a_memory_that_everything_speaks_for_has_a_score_of_one() -> None:
         brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0, both=1.0)
         for name in "abc"
     ]
-    question = asks("ada", asked=frozenset({Asked.TIME}), period=period)
+    question = asks("ada", asked=frozenset({AskedFor.TIME}), period=period)
     assert [one.score for one in score(found, question, RankingWeights())] == pytest.approx(
         [1.0] * 3
     )
@@ -105,7 +105,7 @@ def test_the_best_come_first_and_ties_go_by_id() -> None:
     assert [one.memory.id for one in ranked[1:]] == ["a", "b", "c"]
 
 
-def session(name: str | None, *both: float) -> list[Found]:
+def session(name: str | None, *both: float) -> list[FoundMemory]:
     """Turns of one session that match so well."""
     return [
         brought_up(episode("tea", number, session_id=name), both=value)
@@ -113,7 +113,7 @@ def session(name: str | None, *both: float) -> list[Found]:
     ]
 
 
-def around(*found: Found) -> dict[float, float]:
+def around(*found: FoundMemory) -> dict[float, float]:
     """How well what was said beside each answers, by how well it does itself."""
     ranked = score(found, asks(), weights(around=1))
     own = {one.memory.id: one.sides.both for one in found}
@@ -198,10 +198,10 @@ def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
 def test_a_memory_that_holds_what_is_asked_for_gets_the_share_of_that() -> None:
     """A time where a time is asked for; nothing where nothing of a kind is."""
     dated, undated = episode("since 2023"), episode("for long")
-    time = asks(asked=frozenset({Asked.TIME}))
+    time = asks(asked=frozenset({AskedFor.TIME}))
     assert alone(dated, by=weights(cue=1), question=time) == 1.0
     assert alone(undated, by=weights(cue=1), question=time) == 0.0
-    assert alone(dated, by=weights(cue=1), question=asks(asked=frozenset({Asked.NAME}))) == 0.0
+    assert alone(dated, by=weights(cue=1), question=asks(asked=frozenset({AskedFor.NAME}))) == 0.0
     assert alone(dated, by=weights(cue=1)) == 0.0
 
 
@@ -247,7 +247,7 @@ def test_no_score_lies_below_nothing() -> None:
 
 def every_part(**more: Any) -> Analysis:
     """A question that names a subject, a kind of thing and a time."""
-    return asks("user", asked=frozenset({Asked.TIME}), period=Period(day(0), day(1)), **more)
+    return asks("user", asked=frozenset({AskedFor.TIME}), period=Period(day(0), day(1)), **more)
 
 
 def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:

@@ -9,12 +9,12 @@ from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, M
 from engram.domain.rules import EdgeRules, RankingFactors
 from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
-from engram.language.query import Asked, analyse, holds_cue, period_named
+from engram.language.query import AskedFor, analyse, holds_cue, period_named
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
 from engram.recall.score import lifecycle_weight
-from engram.recall.search import Question
+from engram.recall.search import PreparedQuery
 from engram.recall.stages import follow
 from tests.support.recall_memories import (
     ADA,
@@ -88,18 +88,18 @@ def test_a_question_is_understood() -> None:
     """Whom it is about, and what kind of thing it asks for."""
     found = analyse("When did my brother Carl move?", ASKED_AT)
     assert {"carl", "brother", "user"} <= found.subjects
-    assert found.asked == {Asked.TIME}
-    assert analyse("How many cats are there?", ASKED_AT).asked == {Asked.NUMBER}
-    assert analyse("Who is the name of it?", ASKED_AT).asked == {Asked.NAME}
+    assert found.asked == {AskedFor.TIME}
+    assert analyse("How many cats are there?", ASKED_AT).asked == {AskedFor.NUMBER}
+    assert analyse("Who is the name of it?", ASKED_AT).asked == {AskedFor.NAME}
     assert analyse("cats", ASKED_AT).asked == frozenset()
 
 
 def test_a_text_holds_what_is_asked_for() -> None:
     """A time, a number or a name is recognised by its looks alone."""
-    assert holds_cue("We moved last week.", frozenset({Asked.TIME}))
-    assert holds_cue("I have three cats.", frozenset({Asked.NUMBER}))
-    assert holds_cue("I met my friend Carl.", frozenset({Asked.NAME}))
-    assert not holds_cue("It was nice.", frozenset(Asked))
+    assert holds_cue("We moved last week.", frozenset({AskedFor.TIME}))
+    assert holds_cue("I have three cats.", frozenset({AskedFor.NUMBER}))
+    assert holds_cue("I met my friend Carl.", frozenset({AskedFor.NAME}))
+    assert not holds_cue("It was nice.", frozenset(AskedFor))
 
 
 def test_a_memory_without_a_life_is_neither_raised_nor_lowered() -> None:
@@ -195,7 +195,7 @@ def _link(target: str, confidence: float, at: datetime, kind: LinkKind = LinkKin
 async def _led_to(memories: Memories, seeds: list[Ranked]) -> list[Ranked]:
     """What links lead to from these answers."""
     request = RecallRequest.of("shop", settings=SETTINGS, follow_links=True)
-    question = Question(
+    question = PreparedQuery(
         scope=ADA,
         request=request,
         vectors=await memories.embedder.embed_query("shop"),

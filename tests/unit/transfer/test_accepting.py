@@ -14,7 +14,7 @@ from engram.domain.scope import Scope
 from engram.transfer.accept import Acceptance, Acceptor, ReadReport, repaired, session_name, split
 from engram.transfer.batches import MOST_ENTRIES, TURNS, turn_batches, unpack
 from engram.transfer.gate import check_turns
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 from tests.support.clock import NOW
 
 HOW = Acceptance(
@@ -28,7 +28,7 @@ def turn(content: str, session: str = "s", **more: object) -> FoundTurn:
     return FoundTurn(session=session, place="line 1", content=content, **fields)  # type: ignore[arg-type]  # fields of a turn
 
 
-def accepted(*found: Found, how: Acceptance = HOW) -> tuple[list[ImportedTurn], ReadReport]:
+def accepted(*found: ReadEntry, how: Acceptance = HOW) -> tuple[list[ImportedTurn], ReadReport]:
     """What can be stored, and what was found."""
     acceptor = Acceptor(how)
     return list(acceptor.turns(found)), acceptor.report()

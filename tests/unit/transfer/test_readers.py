@@ -13,9 +13,9 @@ import pytest
 
 from engram.errors import UnreadableSource
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
-from engram.transfer.readers.reading import Found, FoundTurn, LeftOut, elements
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, elements
 
-Reader = Callable[[BinaryIO], Iterator[Found]]
+Reader = Callable[[BinaryIO], Iterator[ReadEntry]]
 
 
 def read(reader: Reader, text: str | bytes) -> tuple[list[FoundTurn], Counter[str]]:
