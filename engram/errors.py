@@ -75,6 +75,12 @@ class InvalidTurn(InvalidInput):
     code = "invalid_turn"
 
 
+class UnmaskedPersonalData(InvalidTurn):
+    """Something holds personal data and goes to a namespace that masks it; none is quoted."""
+
+    code = "unmasked_personal_data"
+
+
 class InvalidScope(InvalidInput):
     """A namespace, user id or session id has characters or a length that is refused."""
 

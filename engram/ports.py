@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.personal_data import PersonalSpan
 from engram.domain.scope import Scope
 
 if TYPE_CHECKING:
@@ -123,6 +124,29 @@ class TurnExtractor(Protocol):
 
         Returns:
             Pattern facts, negations and the signal.
+
+        Raises:
+            Exception: nothing is raised on purpose; what is fails the storing of the turn.
+        """
+        ...
+
+
+class PersonalDataDetector(Protocol):
+    """Finds personal data in a text, without asking anybody.
+
+    Clients, doors and workers of a namespace need the same one: what a client left in, a
+    worker that finds more refuses.
+    """
+
+    def find(self, text: str) -> Sequence[PersonalSpan]:
+        """The stretches of personal data in a text; the same for the same text, always.
+
+        Args:
+            text: Any Unicode, up to the longest turn.
+
+        Returns:
+            In order, as offsets into ``text``; none overlaps another. What stands for masked
+            words, such as ``[e-mail]``, is none.
 
         Raises:
             Exception: nothing is raised on purpose; what is fails the storing of the turn.

@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.personal_data import PersonalDataRule
 from engram.domain.rules import (
     DigestPolicy,
     HealthRules,
@@ -177,6 +178,13 @@ class Settings(BaseSettings):
     """How long a client waits for an acknowledgement."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
     """Country of phone numbers that are written without a country code."""
+
+    personal_data: PersonalDataRule = "off"
+    """E-mail addresses, telephone, card and account numbers, keys and the like in turns: `mark`
+    notes their kinds on the turn, `mask` puts a token in their place before anything leaves the
+    client or the API. Clients, API and workers need the same."""
+    personal_data_by_namespace: dict[str, PersonalDataRule] = {}
+    """The same for single namespaces: `{"clinic": "mask"}`."""
 
     # --- consolidating
     consolidate_every: int = Field(default=3, ge=1)

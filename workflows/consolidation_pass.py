@@ -410,6 +410,7 @@ class ConsolidationPass:
                 dropped_references=extracted.dropped_references,
                 dropped_quotes=extracted.dropped_quotes,
                 dropped_unattested=extracted.dropped_unattested,
+                dropped_masked=extracted.dropped_masked,
                 overfull=int(extracted.full),
             )
         )

@@ -16,12 +16,14 @@ from engram.contracts.importing import (
     BeginImport,
     FinishImport,
     ImportBatch,
+    ImportKind,
     ImportProgress,
     ImportState,
     ImportTally,
     StoreBatchInput,
 )
 from engram.contracts.session import ConsolidationRequest
+from engram.domain.scope import Scope
 from engram.errors import ImportOutOfStep, RunEnded
 from engram.workflows.support import history_is_full, request_consolidation, store
 
@@ -39,6 +41,16 @@ class ImportWorkflow:
     def __init__(self, state: ImportState) -> None:
         self._state = state
         self._updates = 0
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it goes to."""
+        return self._state.scope
+
+    @property
+    def kind(self) -> ImportKind:
+        """What it brings in."""
+        return self._state.kind
 
     @workflow.run
     async def run(self, state: ImportState) -> ImportProgress:

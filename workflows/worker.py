@@ -10,15 +10,21 @@ from importlib.metadata import version
 from typing import Any
 
 from pydantic_ai.models import Model
+from temporalio import workflow
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.common import WorkerDeploymentVersion
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
+    HandleUpdateInput,
+    Interceptor,
     Worker,
     WorkerDeploymentConfig,
+    WorkflowInboundInterceptor,
     WorkflowInstance,
     WorkflowInstanceDetails,
+    WorkflowInterceptorClassInput,
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import Info
@@ -40,12 +46,17 @@ from engram.aside import ProcessAside
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
+from engram.contracts.importing import ImportBatch
+from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
+from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
+from engram.language.guarding import PersonalDataGuard
 from engram.ports import Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
+from engram.transfer.batches import check_masked
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
 from engram.workflows.consolidation import ConsolidationWorkflow
@@ -125,6 +136,66 @@ class _Guarded(WorkflowInstance):
         return self._instance.get_external_store_context(command_info)
 
 
+# --- what is refused before it is part of a history
+
+
+class PersonalDataInterceptor(Interceptor):
+    """Rejects updates whose words a namespace would have masked: they are in no history.
+
+    What a worker is set to is no part of a workflow, and may differ from the worker that a
+    history was made by. That is why it is asked here: for new updates, and never in a replay.
+
+    Args:
+        guard: Looks for personal data.
+    """
+
+    def __init__(self, guard: PersonalDataGuard) -> None:
+        self._guard = guard
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002 - the parameter's name belongs to Temporal's interface
+    ) -> type[WorkflowInboundInterceptor] | None:
+        """See the base class."""
+        del input
+        guard = self._guard
+        if not guard.masks_anywhere:
+            return None
+
+        class Rejecting(WorkflowInboundInterceptor):
+            def handle_update_validator(self, input: HandleUpdateInput) -> None:  # noqa: A002 - same
+                asked = input.args[0] if input.args else None
+                if isinstance(asked, EncodeRequest | ImportBatch):
+                    # Looking is pure; the library behind it loads its tables when it needs them.
+                    with (
+                        workflow.unsafe.sandbox_unrestricted(),
+                        workflow.unsafe.imports_passed_through(),
+                    ):
+                        _reject_unmasked(guard, asked, workflow.instance())
+                super().handle_update_validator(input)
+
+        return Rejecting
+
+
+def _reject_unmasked(
+    guard: PersonalDataGuard, asked: EncodeRequest | ImportBatch, running: Any
+) -> None:
+    namespace = running.scope.namespace
+    if not guard.masks(namespace):
+        return
+    try:
+        if isinstance(asked, EncodeRequest):
+            for call in asked.calls:
+                for turn in call.turns:
+                    guard.check(namespace, turn)
+        else:
+            check_masked(guard, namespace, running.kind, asked)
+    except InvalidInput as error:
+        raise ApplicationError(
+            str(error), error.as_dict(), type=error.code, non_retryable=True
+        ) from None
+
+
 # --- workers: what runs Engram's workflows and activities
 
 WORKFLOWS = (
@@ -171,15 +242,17 @@ async def running_workers(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
-        most = settings.max_turn_bytes
-        turns = TurnStore(repository, embedder, Extractor(settings), new_write_id, most, aside)
+        most, guard = settings.max_turn_bytes, PersonalDataGuard.of(settings)
+        turns = TurnStore(
+            repository, embedder, Extractor(settings), new_write_id, most, aside, guard
+        )
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
             *_of_removal(client, repository, new_write_id, keys),
             ImportActivitiesImpl(
-                TurnImporter(repository, embedder, preparer, new_write_id, most),
-                MemoryRestorer(repository, embedder, new_write_id, most),
+                TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
+                MemoryRestorer(repository, embedder, new_write_id, most, guard),
             ).store_batch,
         ]
         store_worker = await stack.enter_async_context(
@@ -253,7 +326,10 @@ def _worker(client: Client, settings: Settings, **of_this_one: Any) -> Worker:
     """A worker with what both have alike."""
     return Worker(
         client,
-        interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
+        interceptors=[
+            TypedErrorInterceptor(settings.collection_prefix),
+            PersonalDataInterceptor(PersonalDataGuard.of(settings)),
+        ],
         graceful_shutdown_timeout=_GRACE,
         deployment_config=_deployment(),
         max_heartbeat_throttle_interval=_HEARTBEATS,

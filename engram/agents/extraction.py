@@ -25,6 +25,7 @@ from engram.consolidation.keep import holds_artifacts
 from engram.consolidation.verify import holds
 from engram.contracts.consolidation import ExtractOutput
 from engram.domain.memories import Episode, Evidence
+from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
 from engram.domain.slots import slot_of
 from engram.domain.turns import is_first_party, without_injected_context
@@ -51,7 +52,8 @@ def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWord
         shown: The turns by alias, as the model saw them.
         words: The vocabulary that tells episodes from notes.
     """
-    stated = answer.statements
+    masked = [one for one in answer.statements if _is_masked(one)]
+    stated = [one for one in answer.statements if not _is_masked(one)]
     read_ones = [(one, _sources(one, shown)) for one in stated if one.content.strip()]
     statements = [_statement(one, sources, words) for one, sources in read_ones]
     return ExtractOutput(
@@ -63,8 +65,14 @@ def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWord
             bool(sources) and not any(is_first_party(e) for e in sources)
             for _, sources in read_ones
         ),
-        full=len(stated) >= MAX_STATEMENTS,
+        dropped_masked=len(masked),
+        full=len(answer.statements) >= MAX_STATEMENTS,
     )
+
+
+def _is_masked(stated: StatedKnowledge) -> bool:
+    """Whether it says something of what stands there no more."""
+    return holds_token(stated.content) or holds_token(stated.object or "")
 
 
 def unknown_sources(stated: Iterable[StatedKnowledge], shown: Mapping[str, Episode]) -> list[str]:

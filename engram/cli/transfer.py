@@ -210,6 +210,8 @@ def _print(summary: ImportSummary, *, dry_run: bool) -> None:
         ]
     else:
         lines.append(f"{summary.format}: {summary.total} memories")
+    if summary.left_out:
+        lines.append(f"{summary.left_out} conclusions left out: they hold personal data")
     if dry_run:
         lines.append("Nothing was stored.")
     else:

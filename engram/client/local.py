@@ -12,6 +12,7 @@ from engram.agents.reranking import make_reranker
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import MemoryClosed
+from engram.language.guarding import PersonalDataGuard
 from engram.language.negation_scope import covers
 from engram.lifecycle.accesses import AccessLog
 from engram.operations.admin import InspectionHandlers
@@ -166,7 +167,16 @@ def direct_engine(
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
-        TrialHandlers(repository, embedder, passes, rules, clock, new_id, settings.max_turn_bytes),
+        TrialHandlers(
+            repository,
+            embedder,
+            passes,
+            rules,
+            clock,
+            new_id,
+            settings.max_turn_bytes,
+            PersonalDataGuard.of(settings),
+        ),
         TransferHandlers(
             ImportGateway(client, settings),
             repository,

@@ -31,6 +31,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
+from engram.language.guarding import PersonalDataGuard
 from engram.operations.memories import (
     GET_MEMORY,
     HISTORY,
@@ -128,7 +129,10 @@ class MemoryStore(
         self._settings = settings
         self._clock = clock
         self._new_id = new_id
-        self._intake = TurnIntake(clock, new_id, max_bytes=settings.max_turn_bytes)
+        self._guard = PersonalDataGuard.of(settings)
+        self._intake = TurnIntake(
+            clock, new_id, max_bytes=settings.max_turn_bytes, guard=self._guard
+        )
         self._closed = False
         self._parent_is_closed = is_closed or (lambda: False)
 
@@ -199,7 +203,7 @@ class MemoryStore(
         with typed_refusals():
             asked = Encode(
                 session_id=session_id,
-                turns=self._intake.accept(turns),
+                turns=self._intake.accept(turns, namespace=self._scope.namespace),
                 extract_facts=extract_facts,
                 is_test=is_test,
             )

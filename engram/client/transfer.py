@@ -19,6 +19,7 @@ from engram.contracts.importing import ImportBatch, ImportedTurn, ImportProgress
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
+from engram.language.guarding import PersonalDataGuard
 from engram.operations.memories import MemoryPage
 from engram.operations.registry import Operation
 from engram.operations.transfer import (
@@ -132,6 +133,8 @@ class ImportSummary(BaseModel):
         tally: What became of what was sent, by this call and those before it.
         resumed_at: So many entries were stored by an earlier call that did not end.
         total: How many entries the source has.
+        left_out: Conclusions of an export that are not among them: they hold personal data, which
+            this namespace masks. Its turns are masked.
         workflow_id: Where the Temporal UI shows it; empty for a dry run.
     """
 
@@ -143,6 +146,7 @@ class ImportSummary(BaseModel):
     tally: ImportTally = ImportTally()
     resumed_at: int = 0
     total: int = 0
+    left_out: int = 0
     workflow_id: str = ""
 
 
@@ -151,6 +155,7 @@ class TransferMethods(StoreMethods):
 
     _settings: Settings
     _clock: Clock
+    _guard: PersonalDataGuard
 
     @property
     @abstractmethod
@@ -316,6 +321,8 @@ class TransferMethods(StoreMethods):
             undated_at=min(undated_at, now),
             now=now,
             max_turn_bytes=self._settings.max_turn_bytes,
+            namespace=self.scope.namespace,
+            guard=self._guard,
         )
 
     async def _import(
@@ -355,22 +362,26 @@ class TransferMethods(StoreMethods):
         consolidate: bool,
         on_progress: OnProgress | None,
     ) -> ImportSummary:
-        export = await asyncio.to_thread(ExportedFile, source.path, self.scope)
+        export = await asyncio.to_thread(ExportedFile, source.path, self.scope, self._guard)
+        summary = ImportSummary(
+            format=str(source.format), total=len(export), left_out=export.left_out
+        )
         if dry_run:
-            return ImportSummary(format=str(source.format), total=len(export))
+            return summary
         fingerprint = await asyncio.to_thread(source.fingerprint)
-        import_id = hashlib.sha256(f"engram {fingerprint}".encode()).hexdigest()[:32]
+        name = "masked" if self._guard.masks(self.scope.namespace) else "engram"
+        import_id = hashlib.sha256(f"{name} {fingerprint}".encode()).hexdigest()[:32]
         sending = Sending(self._call, RESTORING, import_id, on_progress)
         begun = await sending.begin(consolidate=consolidate)
         await sending.send(export.batches(begun.position))
         done = await sending.finish(len(export), consolidate)
-        return ImportSummary(
-            import_id=import_id,
-            format=str(source.format),
-            tally=done.tally,
-            resumed_at=begun.position,
-            total=len(export),
-            workflow_id=done.workflow_id,
+        return summary.model_copy(
+            update={
+                "import_id": import_id,
+                "tally": done.tally,
+                "resumed_at": begun.position,
+                "workflow_id": done.workflow_id,
+            }
         )
 
 
@@ -403,4 +414,6 @@ def _import_id(format_name: str, fingerprint: str, how: Acceptance, stem: str) -
     named = stem if format_name == SourceFormat.TRANSCRIPT else ""
     zone = f"{how.zone}/{shift.total_seconds()}"
     parts = [str(format_name), fingerprint, how.session_prefix, zone, how.max_turn_bytes, named]
+    if how.guard.masks(how.namespace):
+        parts.append("masked")
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -30,6 +30,7 @@ from engram.errors import (
     StorageUnavailable,
 )
 from engram.language.found import Extraction
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.updates import episodes_by_id, update_memories
 
@@ -116,6 +117,7 @@ class TurnStore:
         new_write_id: Gives a fresh id for each write.
         max_turn_bytes: Longest content of a turn.
         aside: Where long turns are read; None: here as well.
+        guard: Marks personal data, and refuses what should be masked.
     """
 
     def __init__(
@@ -126,12 +128,14 @@ class TurnStore:
         new_write_id: Callable[[], str],
         max_turn_bytes: int,
         aside: ProcessAside | None = None,
+        guard: PersonalDataGuard = UNGUARDED,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._reader = TurnReader(extractor, aside)
         self._new_write_id = new_write_id
         self._max_turn_bytes = max_turn_bytes
+        self._guard = guard
         self._findings = FindingsStore(repository, embedder, new_write_id)
 
     async def store(self, request: StoreTurnsInput) -> tuple[CallOutcome, ...]:
@@ -185,6 +189,7 @@ class TurnStore:
             try:
                 for turn in call.turns:
                     check_turn(turn, now=request.now, max_bytes=self._max_turn_bytes)
+                    self._guard.check(request.scope.namespace, turn)
             except InvalidTurn as error:
                 refused[index] = error
         return refused
@@ -221,6 +226,7 @@ class TurnStore:
             timestamp=turn.timestamp,
             message_id=turn.message_id,
             sequence=sequence,
+            personal_data=self._guard.marks(request.scope.namespace, turn),
         )
 
     async def _look_up(

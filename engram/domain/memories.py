@@ -11,6 +11,7 @@ from pydantic import Field, PrivateAttr, TypeAdapter
 
 from engram.domain.confidence import Confidence
 from engram.domain.digests import Detail
+from engram.domain.personal_data import PersonalKind
 from engram.domain.scope import Scope
 from engram.domain.values import StoredValue
 
@@ -378,6 +379,7 @@ class Episode(Memory):
 
     Attributes:
         unread: What could not be read of it; None where everything was.
+        personal_data: Kinds of personal data that its words hold, where the namespace marks them.
     """
 
     type: Literal[MemoryType.EPISODIC] = MemoryType.EPISODIC
@@ -388,6 +390,7 @@ class Episode(Memory):
     sequence: int = Field(default=0, ge=0)
     consolidated_at: datetime | None = None
     unread: Unread | None = None
+    personal_data: tuple[PersonalKind, ...] = ()
 
     @property
     def indexed_text(self) -> str:

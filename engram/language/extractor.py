@@ -9,6 +9,7 @@ from functools import cache
 
 from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
+from engram.domain.personal_data import holds_token
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
 from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
@@ -157,6 +158,10 @@ class Extractor:
             return Extraction(signal=signal)
         facts = extract_facts(text, timestamp, phone_region=self._phone_region)
         negations = find_negations(text, user_name=speaker)
+        if holds_token(text):
+            # What was masked is no news, neither that it is so nor that it is not.
+            facts = tuple(fact for fact in facts if not holds_token(fact.evidence))
+            negations = tuple(one for one in negations if not holds_token(one.content))
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))

@@ -83,11 +83,13 @@ class Intake:
         settings: Limits.
         clock: The present.
         new_id: Makes a fresh id.
+        namespace: Where it goes.
     """
 
     settings: Settings
     clock: Clock
     new_id: Callable[[], str]
+    namespace: str
 
 
 def _as_it_is(asked: Asked, _: Intake) -> Asked:

@@ -18,6 +18,7 @@ from engram.contracts.session import (
 )
 from engram.domain.turns import Turn, check_turn
 from engram.errors import InvalidTurn
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Clock
 
 # --- turns as applications give them, on their way to being stored
@@ -34,16 +35,27 @@ class TurnIntake:
         clock: The present.
         new_id: Makes an id for a turn that has none.
         max_bytes: Longest content.
+        guard: Masks personal data, where a namespace wants that.
     """
 
-    def __init__(self, clock: Clock, new_id: Callable[[], str], *, max_bytes: int) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        new_id: Callable[[], str],
+        *,
+        max_bytes: int,
+        guard: PersonalDataGuard = UNGUARDED,
+    ) -> None:
         self._clock = clock
         self._new_id = new_id
         self._max_bytes = max_bytes
+        self._guard = guard
         self._last_minted: datetime | None = None
 
-    def accept(self, given: str | Turn | Sequence[str | Turn]) -> tuple[Turn, ...]:
-        """The turns, each with an id and a time.
+    def accept(
+        self, given: str | Turn | Sequence[str | Turn], *, namespace: str
+    ) -> tuple[Turn, ...]:
+        """The turns as they go to ``namespace``, each with an id and a time.
 
         Raises:
             InvalidTurn: one of them cannot be kept, or there is none.
@@ -54,7 +66,17 @@ class TurnIntake:
         now = self._clock()
         for turn in turns:
             check_turn(turn, now=now, max_bytes=self._max_bytes)
+        turns = [self._masked(turn, now, namespace) for turn in turns]
         return tuple(self._settled(turn, now) for turn in turns)
+
+    def _masked(self, turn: Turn, now: datetime, namespace: str) -> Turn:
+        changes = self._guard.masked(namespace, turn)
+        if not changes:
+            return turn
+        masked = turn.model_copy(update=changes)
+        # A token may be longer than what it stands for.
+        check_turn(masked, now=now, max_bytes=self._max_bytes)
+        return masked
 
     def _settled(self, turn: Turn, now: datetime) -> Turn:
         opened: dict[str, object] = {}

@@ -24,6 +24,7 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn, check_turn
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.repairs import pages
@@ -348,6 +349,7 @@ class TrialHandlers:
         clock: The present.
         new_write_id: Makes a fresh value for each write.
         max_turn_bytes: Longest content of a memory.
+        guard: Masks or marks personal data.
     """
 
     def __init__(
@@ -359,6 +361,7 @@ class TrialHandlers:
         clock: Clock,
         new_write_id: NewWriteId,
         max_turn_bytes: int,
+        guard: PersonalDataGuard = UNGUARDED,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
@@ -369,7 +372,8 @@ class TrialHandlers:
         self._player = ScenarioPlayer(
             repository, passes, rules, clock, new_write_id, self._store, self._recall
         )
-        self._importer = Importer(repository, embedder, new_write_id, max_turn_bytes)
+        self._guard = guard
+        self._importer = Importer(repository, embedder, new_write_id, max_turn_bytes, guard)
 
     @handles(TEST_CREATE)
     async def create(self, scope: Scope, asked: CreateTest) -> Acted:
@@ -379,9 +383,11 @@ class TrialHandlers:
             InvalidTurn: its content cannot be kept as that of a turn.
         """
         now = self._clock()
-        check_turn(Turn(content=asked.content), now=now, max_bytes=self._max_turn_bytes)
+        said = Turn(content=asked.content)
+        check_turn(said, now=now, max_bytes=self._max_turn_bytes)
+        said = said.model_copy(update=self._guard.masked(scope.namespace, said))
         born = now - timedelta(days=asked.age_days)
-        turn = trial_turn(scope, asked.content, born)
+        turn = trial_turn(scope, said.content, born)
         made: AnyMemory = turn
         if asked.conclusion:
             made = trial_knowledge(scope, turn)

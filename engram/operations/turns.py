@@ -25,6 +25,7 @@ from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
+from engram.language.guarding import PersonalDataGuard
 from engram.lifecycle.due import of_population
 from engram.operations.registry import (
     Answered,
@@ -138,8 +139,14 @@ def _settled(asked: Encode, intake: Intake) -> Encode:
             hint="Send fewer at once, or import them; ENGRAM_MAX_TURNS_PER_CALL is the bound.",
             details={"turns": len(asked.turns), "limit": most},
         )
-    settling = TurnIntake(intake.clock, intake.new_id, max_bytes=intake.settings.max_turn_bytes)
-    return asked.model_copy(update={"turns": settling.accept(asked.turns)})
+    settling = TurnIntake(
+        intake.clock,
+        intake.new_id,
+        max_bytes=intake.settings.max_turn_bytes,
+        guard=PersonalDataGuard.of(intake.settings),
+    )
+    turns = settling.accept(asked.turns, namespace=intake.namespace)
+    return asked.model_copy(update={"turns": turns})
 
 
 ENCODE: Final = Operation(

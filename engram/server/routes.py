@@ -110,13 +110,15 @@ async def _session(session_id: SessionName) -> str:
     return check_identifier(session_id, "session id")
 
 
-async def _intake(request: Request) -> Intake:
-    state = request.app.state
-    return Intake(state.settings, state.clock, state.new_id)
-
-
 Engine = Annotated[MemoryEngine, Depends(_engine)]
 Whose = Annotated[Scope, Depends(_scope)]
+
+
+async def _intake(request: Request, scope: Whose) -> Intake:
+    state = request.app.state
+    return Intake(state.settings, state.clock, state.new_id, scope.namespace)
+
+
 Measures = Annotated[Intake, Depends(_intake)]
 # mypy takes no type that is made while the program runs.
 _ANNOTATED: Any = Annotated

@@ -18,6 +18,7 @@ from engram.domain.sanitize import has_control_characters, one_line
 from engram.domain.scope import check_identifier
 from engram.domain.turns import MAX_NAME_CHARACTERS, Turn, check_turn
 from engram.errors import InvalidScope, InvalidTurn
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
 # --- words that are too long for one turn, in parts that end where a reader would pause
@@ -109,6 +110,8 @@ class Acceptance:
         undated_at: Where the times of a source without any begin.
         now: The present, to tell absurd times.
         max_turn_bytes: Longer turns become several.
+        namespace: Where they go.
+        guard: Masks personal data, where that namespace wants it.
     """
 
     session_prefix: str
@@ -116,6 +119,8 @@ class Acceptance:
     undated_at: datetime
     now: datetime
     max_turn_bytes: int
+    namespace: str
+    guard: PersonalDataGuard = UNGUARDED
 
 
 @dataclass(slots=True)
@@ -180,7 +185,14 @@ class Acceptor:
         session = self._session(found.session)
         position = session.found
         session.found += 1
-        content = repaired(found.content)
+        mended = replace(found, content=repaired(found.content))
+        changed = mended.content != found.content
+        try:
+            found = self._masked(mended)
+        except InvalidTurn as error:
+            self._skip(error.message.rstrip("."), found.place)
+            return
+        content = found.content
         when, dated = self._when(found, session)
         message_id = found.message_id or _derived(session.name, position, found)
         limit = self._how.max_turn_bytes
@@ -207,10 +219,17 @@ class Acceptor:
             # A number in it would make a reason of its own.
             self._skip(_DIGITS.sub("N", error.message.rstrip(".")), found.place)
             return
-        self._count(when, dated=dated, changed=content != found.content, parts=len(parts))
+        self._count(when, dated=dated, changed=changed, parts=len(parts))
         for number, words in enumerate(parts, start=1):
             part = message_id if len(parts) == 1 else f"{message_id}#{number}"
             yield self._ready(found, session, when, words, part, number, len(parts))
+
+    def _masked(self, found: FoundTurn) -> FoundTurn:
+        """The turn with tokens for personal data, before anything is derived from its words.
+
+        Before it is split, too: a number is not to be cut in two, and pass.
+        """
+        return replace(found, **self._how.guard.masked(self._how.namespace, found))
 
     def _ready(
         self,

@@ -11,8 +11,9 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from engram.contracts.importing import ExportedMemory, ImportBatch, ImportedTurn
+from engram.contracts.importing import ExportedMemory, ImportBatch, ImportedTurn, ImportKind
 from engram.errors import InvalidInput
+from engram.language.guarding import PersonalDataGuard
 from engram.transfer.gate import Refusals, place_of
 
 # --- entries of an import as one short text: what crosses Temporal is kept in histories for weeks
@@ -23,6 +24,8 @@ E = TypeVar("E", bound=BaseModel)
 _LEVEL: Final = 1
 # Of what one batch may unpack to: clients send half a megabyte, a single memory may have more.
 MOST_UNPACKED: Final = 16 * 1024 * 1024
+# What takes a third of a second to look through, while the workflow does nothing else.
+_MOST_LOOKED_AT: Final = 1024 * 1024
 # Temporal takes 2 MB in all, and more than that would hold the importing workflow up.
 MOST_PACKED: Final = 1_900_000
 # The gate looks at each while nothing else runs, for some 20 ms.
@@ -53,8 +56,15 @@ def check_packed(batch: ImportBatch) -> None:
         )
 
 
-def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, ...]:
+def unpack(
+    batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]], *, most: int = MOST_UNPACKED
+) -> tuple[E, ...]:
     """The entries of a batch.
+
+    Args:
+        batch: As :func:`pack` made it.
+        reader: Of its kind.
+        most: Bytes that it may unpack to.
 
     Raises:
         InvalidInput: it was not packed by :func:`pack`, is too large, or holds something else.
@@ -62,10 +72,10 @@ def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, .
     check_packed(batch)
     try:
         unzip = zlib.decompressobj()
-        data = unzip.decompress(base64.b64decode(batch.packed, validate=True), MOST_UNPACKED)
+        data = unzip.decompress(base64.b64decode(batch.packed, validate=True), most)
         if unzip.unconsumed_tail or not unzip.eof:
             raise InvalidInput(
-                "A batch of an import is too large.", allowed=f"{MOST_UNPACKED} bytes unpacked"
+                "A batch of an import is too large.", allowed=f"{most} bytes unpacked"
             )
     except (binascii.Error, zlib.error) as error:
         # Their messages quote what was sent.
@@ -81,6 +91,29 @@ def unpack(batch: ImportBatch, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, .
             details={"first": batch.first},
         )
     return entries
+
+
+def check_masked(
+    guard: PersonalDataGuard, namespace: str, kind: ImportKind, batch: ImportBatch
+) -> None:
+    """Refuse a batch with words that the namespace would have masked, before anybody keeps it.
+
+    Only that is looked at, and only as much as takes no noticeable time; where it is stored,
+    all of the gate is.
+
+    Raises:
+        InvalidInput: it holds personal data, cannot be read, or has more than clients send.
+    """
+    refused = Refusals()
+    if kind is ImportKind.TURNS:
+        for index, turn in enumerate(unpack(batch, TURNS, most=_MOST_LOOKED_AT)):
+            with refused.noting(place_of(batch, index, turn.place)):
+                guard.check(namespace, turn, turn.before)
+    else:
+        for index, entry in enumerate(unpack(batch, MEMORIES, most=_MOST_LOOKED_AT)):
+            with refused.noting(place_of(batch, index, entry.place)):
+                guard.check_fields(namespace, entry.memory, entry.before)
+    refused.check(batch.count, "entries of an import")
 
 
 def _read(batch: ImportBatch, data: bytes, reader: TypeAdapter[tuple[E, ...]]) -> tuple[E, ...]:

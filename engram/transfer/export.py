@@ -17,6 +17,7 @@ from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import UnreadableSource
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.storage.payload import MEMORY_ID
 from engram.transfer.batches import MOST_BATCH_BYTES, MOST_ENTRIES, batch
 from engram.transfer.readers.lines import numbered, parsed
@@ -231,14 +232,19 @@ class ExportedFile:
     Args:
         path: Where it lies.
         target: Whose the memories become.
+        guard: Masks turns, where the target's namespace wants it. Conclusions that hold
+            something personal are left out: they would not follow from what is left.
 
     Raises:
         UnreadableSource: it is no export, was cut off, or is of a newer version;
             the line is named.
     """
 
-    def __init__(self, path: Path, target: Scope) -> None:
+    def __init__(self, path: Path, target: Scope, guard: PersonalDataGuard = UNGUARDED) -> None:
         self._path = path
+        self._namespace = target.namespace
+        self._guard = guard
+        self.left_out = 0
         self._turns: list[_TurnPlace] = []
         self._others: list[_Other] = []
         with path.open("rb") as file:
@@ -271,7 +277,7 @@ class ExportedFile:
         with self._path.open("rb") as file:
             before: tuple[_TurnPlace, str] | None = None
             for turn in self._turns:
-                fields = _memory_at(file, turn.offset, turn.line)
+                fields = self._masked(_memory_at(file, turn.offset, turn.line))
                 words = None
                 # As when it was stored: by the words of the turn before it in its session.
                 if before is not None and _follows(before[0], turn):
@@ -284,6 +290,9 @@ class ExportedFile:
                 fields = _memory_at(file, other.offset, other.line)
                 yield ExportedMemory(memory=self._mover.moved(fields), place=f"line {other.line}")
 
+    def _masked(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**fields, **self._guard.masked_fields(self._namespace, fields)}
+
     def _index(self, file: BinaryIO) -> None:
         ended: int | None = None
         for number, data in numbered(file):
@@ -295,7 +304,7 @@ class ExportedFile:
                 ended = given["end"]
             else:
                 self._take(_fields(given, place), file.tell() - len(data), line, place)
-        if ended is None or ended != len(self):
+        if ended is None or ended != len(self) + self.left_out:
             raise UnreadableSource(
                 "The export is not whole: its last line is missing or counts other memories.",
                 hint="It was cut off; export again.",
@@ -304,6 +313,9 @@ class ExportedFile:
     def _take(self, fields: Mapping[str, Any], offset: int, line: int, place: str) -> None:
         self._mover.learn(fields, place)
         if fields.get("type") != MemoryType.EPISODIC:
+            if self._guard.found_in(self._namespace, fields):
+                self.left_out += 1
+                return
             self._others.append(_Other(offset, line))
             return
         self._turns.append(

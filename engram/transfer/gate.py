@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -27,6 +28,7 @@ from engram.domain.turns import (
     check_turn,
 )
 from engram.errors import InvalidInput
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.storage.payload import is_memory_id
 
 _LONGEST_PLACE: Final = 256
@@ -63,6 +65,14 @@ class Refusals:
         self.first = self.first or error
         if len(self.places) < MOST_PLACES:
             self.places.append(place)
+
+    @contextmanager
+    def noting(self, place: str) -> Iterator[None]:
+        """Note what is refused in the block, which is about the entry at ``place``."""
+        try:
+            yield
+        except InvalidInput as error:
+            self.add(place, error)
 
     def check(self, entries: int, what: str) -> None:
         """Refuse the batch if any entry cannot be kept.
@@ -102,6 +112,7 @@ def check_turns(
     *,
     now: datetime,
     max_bytes: int,
+    guard: PersonalDataGuard = UNGUARDED,
 ) -> None:
     """Refuse a batch of which a turn could not be kept, as ``encode`` would have refused it.
 
@@ -111,6 +122,7 @@ def check_turns(
         turns: What it holds.
         now: The present, to tell absurd timestamps.
         max_bytes: Largest content accepted, in UTF-8 bytes.
+        guard: Refuses what should be masked.
 
     Raises:
         InvalidScope: there can be no such user.
@@ -119,13 +131,12 @@ def check_turns(
     Scope.of(scope.namespace, scope.user_id)
     refused = Refusals()
     for index, turn in enumerate(turns):
-        try:
+        with refused.noting(place_of(batch, index, turn.place)):
             check_identifier(turn.session_id, "session id")
             check_turn(turn, now=now, max_bytes=max_bytes)
             check_sequence(turn.sequence)
             check_before(turn.before, max_bytes)
-        except InvalidInput as error:
-            refused.add(place_of(batch, index, turn.place), error)
+            guard.check(scope.namespace, turn, turn.before)
     refused.check(len(turns), "turns")
 
 

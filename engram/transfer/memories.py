@@ -22,8 +22,10 @@ from engram.domain.memories import (
     Tier,
     Vitals,
 )
+from engram.domain.personal_data import PersonalKind
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_timestamp, check_turn
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId
 
@@ -136,12 +138,14 @@ class Importer:
         embedder: Gives them their vectors.
         new_write_id: Makes a fresh value for each write.
         max_turn_bytes: Longest content.
+        guard: Masks or marks personal data.
     """
 
     repository: MemoryRepository
     embedder: Embedder
     new_write_id: NewWriteId
     max_turn_bytes: int
+    guard: PersonalDataGuard = UNGUARDED
 
     async def store(
         self, scope: Scope, items: Sequence[ImportedMemory], now: datetime
@@ -154,9 +158,10 @@ class Importer:
         """
         for item in items:
             self._check(item, now)
+        items = [item.model_copy(update=self.guard.masked(scope.namespace, item)) for item in items]
         made: dict[str, AnyMemory] = {}
         for item in items:
-            for memory in _memories(scope, item, now):
+            for memory in _memories(scope, item, now, self.guard.marks(scope.namespace, item)):
                 made.setdefault(memory.id, memory)
         there = await self.repository.get(scope, made, fresh=True)
         new = [memory for memory in made.values() if memory.id not in there]
@@ -188,7 +193,9 @@ class Importer:
             check_timestamp(item.last_accessed_at, now=now, what="time of the last access")
 
 
-def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemory]:
+def _memories(
+    scope: Scope, item: ImportedMemory, now: datetime, kinds: tuple[PersonalKind, ...]
+) -> list[AnyMemory]:
     said = f"{content_hash(item.content)}@{item.timestamp.isoformat()}"
     name = item.message_id or with_test_namespace(said, is_test=item.is_test)
     own: dict[str, Any] = {} if item.importance is None else {"importance": item.importance}
@@ -213,6 +220,7 @@ def _memories(scope: Scope, item: ImportedMemory, now: datetime) -> list[AnyMemo
         message_id=name,
         # What comes with its conclusion is not read for another one.
         consolidated_at=now if item.conclusion else None,
+        personal_data=kinds,
     )
     used = item.last_accessed_at
     if not item.conclusion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import ValidationError
@@ -25,6 +25,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, StorageUnavailable
 from engram.language.found import Extraction
+from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
 from engram.storage.points import yielding_to_event_loop
 from engram.transfer.batches import MEMORIES, TURNS, unpack
@@ -60,6 +61,7 @@ class TurnImporter:
         preparer: Works turns out, perhaps in another process.
         new_write_id: Gives a fresh id for each write.
         max_turn_bytes: Longest content of a turn.
+        guard: Marks personal data, and refuses what should be masked.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class TurnImporter:
         preparer: Preparer,
         new_write_id: Callable[[], str],
         max_turn_bytes: int,
+        guard: PersonalDataGuard = UNGUARDED,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._preparer = preparer
         self._new_write_id = new_write_id
         self._max_turn_bytes = max_turn_bytes
+        self._guard = guard
         # Batches of one import are stored in the order in which they came.
         self._writing = asyncio.Lock()
 
@@ -92,6 +96,7 @@ class TurnImporter:
             turns,
             now=request.now,
             max_bytes=self._max_turn_bytes,
+            guard=self._guard,
         )
         entries = await self._entries(request, turns)
         entries, conflicts = await self._beside_stored(request, entries)
@@ -192,6 +197,7 @@ class TurnImporter:
             timestamp=turn.timestamp,
             message_id=turn.message_id,
             sequence=turn.sequence,
+            personal_data=self._guard.marks(request.scope.namespace, turn),
         )
 
     async def _beside_stored(
@@ -318,6 +324,7 @@ class MemoryRestorer:
         embedder: Gives them their vectors anew.
         new_write_id: Gives a fresh id for each write.
         max_turn_bytes: Longest content of a turn.
+        guard: Marks personal data, and refuses what should be masked.
     """
 
     def __init__(
@@ -326,11 +333,13 @@ class MemoryRestorer:
         embedder: Embedder,
         new_write_id: Callable[[], str],
         max_turn_bytes: int,
+        guard: PersonalDataGuard = UNGUARDED,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._new_write_id = new_write_id
         self._max_turn_bytes = max_turn_bytes
+        self._guard = guard
 
     async def store(self, request: StoreBatchInput) -> ImportTally:
         """Store what is not there; count it.
@@ -365,12 +374,20 @@ class MemoryRestorer:
             try:
                 one = _read(scope, entry, place)
                 check_memory(entry, one.memory, now=request.now, max_bytes=self._max_turn_bytes)
+                self._guard.check_fields(scope.namespace, entry.memory, one.before)
             except InvalidInput as error:
                 refused.add(place, error)
             else:
-                read.append(one)
+                read.append(self._marked(one))
         refused.check(len(sent), "memories")
         return read
+
+    def _marked(self, entry: _MemoryEntry) -> _MemoryEntry:
+        """The entry with what this namespace marks, whatever the one it comes from did."""
+        if not isinstance(entry.memory, Episode):
+            return entry
+        kinds = self._guard.marks(entry.memory.namespace, entry.memory)
+        return replace(entry, memory=entry.memory.model_copy(update={"personal_data": kinds}))
 
     async def _insert(self, request: StoreBatchInput, entries: Sequence[_MemoryEntry]) -> int:
         """Store them; how many were forgotten, or rest on what is."""

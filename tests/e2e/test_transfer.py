@@ -22,12 +22,23 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnreadableSource
 from tests.support.clock import NOW
 from tests.support.durability_checks import unfinished
+from tests.support.personal_canaries import (
+    CANARIES,
+    bring_in,
+    import_all,
+    restore,
+    tell_all,
+    write_export,
+    write_turns,
+)
+from tests.support.raw_files import holders
 from tests.support.temporal_server import client_of
 
 MOVED = NOW - timedelta(days=100)
 QUIET: dict[str, Any] = {
     "temporal_ui": False,
     "schedules": False,
+    "personal_data_by_namespace": {"clinic": "mask"},
     # Being recalled changes scores; here nothing is noted while answers are compared.
     "access_flush_interval": timedelta(hours=1),
 }
@@ -285,3 +296,27 @@ async def test_an_export_that_was_cut_off_is_refused(memory: MemoryStore, tmp_pa
         with pytest.raises(UnreadableSource, match=match):
             await memory.for_user("bob").import_file(file)
     assert await everything(memory.for_user("bob")) == []
+
+
+async def test_nothing_that_a_namespace_masks_is_in_the_folder_or_an_export(
+    home: tuple[MemoryStore, Path], tmp_path: Path
+) -> None:
+    """Twenty canaries, told, imported, restored and brought in: in no byte of store and history."""
+    said, export, out = (tmp_path / name for name in ("said.jsonl", "export.jsonl", "out"))
+    write_turns(said)
+    write_export(export)
+    out.mkdir()
+    teller, importer, restorer, mover = (
+        home[0].for_user(user, namespace="clinic") for user in ("t", "i", "r", "m")
+    )
+    await tell_all(teller)
+    await import_all(importer, said)
+    await restore(restorer, export)
+    await bring_in(mover)
+    for number, memory in enumerate((teller, importer, restorer, mover)):
+        await memory.export_file(out / f"{number}.jsonl", include_test=True)
+    # The search finds what is there.
+    await home[0].for_user("t").encode("It is the thylacine.", session_id="s1")
+    found = holders(home[1], [*CANARIES, "thylacine"])
+    assert set().union(*found.values()) == {"thylacine"}
+    assert holders(out, CANARIES) == {}

@@ -27,10 +27,12 @@ from engram.consolidation.keep import verbatim_in
 from engram.digests.mentions import clues_in
 from engram.digests.names import name_key, names_in
 from engram.domain.identity import content_hash
-from engram.domain.turns import context_block, without_context_blocks
+from engram.domain.turns import Turn, context_block, without_context_blocks
 from engram.embedding.bm25 import encode_document, encode_query
+from engram.errors import InvalidTurn
 from engram.language.dates import start_date_of
 from engram.language.extractor import Extractor
+from engram.language.guarding import PersonalDataGuard
 from engram.language.kinds import happened, kind_words
 from engram.language.query import AskedFor, analyse, holds_cue
 from engram.language.statements import clauses, notes, patterns, promises, reading
@@ -44,6 +46,7 @@ from engram.transfer.accept import split
 NOW = datetime(2024, 5, 14, 12, 0, tzinfo=UTC)
 _PROMISES = ("send Mira the slides", "call the bank")
 _extractor = Extractor(Settings())
+_guard = PersonalDataGuard("mask")
 
 
 def _rules(text: str) -> object:
@@ -56,6 +59,15 @@ def _rules(text: str) -> object:
             )
         )
     )
+
+
+def _guard_of_all(text: str) -> object:
+    """As often as it is looked at on its way: masked, and looked at where it is stored."""
+    turn = Turn(content=text)
+    try:
+        return _guard.masked("default", turn)
+    except InvalidTurn:
+        return None
 
 
 ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
@@ -83,6 +95,7 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "whether it happened": lambda text: happened(text, kind_words()),
     "a habit": is_habit,
     "parts of a long turn": lambda text: split(text, 4000),
+    "personal data": _guard_of_all,
 }
 
 # --- the texts
@@ -95,7 +108,9 @@ _PIECES = (
     "  ", ",", ". ", "! ", "? ", "; ", " — ", "\n\n", " and ", " but ", " or ", "a ", "A ", "Bob ",
     "Bob. ", "Bob, ", "bob-", "1 ", "12", "10/", "$1 ", "$", "€5 ", "I ", "i ", "my ", "not ",
     "n't ", "not a ", "a'a ", "'a ", "x-", "x.", "a@", "a@b", "a.b", "://", "http://", "www.",
-    "+1 ", "555-", "(1", "```", "``", "`a", "~~~\n", "```\n", "```a\n", "<engram-memory>",
+    "+1 ", "555-", "1.2.3.4 ", "a@b.co", "4111 ", "12:", "eyJ", "sk-a1", "password ", "is ", "=",
+    "+47 22 12 34 56, ", "-----BEGIN PRIVATE KEY-----", "12 Elm ", "GB12 ", "(1", "```", "``", "`a",
+    "~~~\n", "```\n", "```a\n", "<engram-memory>",
     "</engram-memory>", "<turn", '{"', "|a", "user:", "role:", "may ", "on friday ", "in a ",
     "3 may ", "I live in Oslo. ", "I live in Oslo and ", "I'm a nurse at Rome, ", "my sister Ann ",
     "called me ", "not in Rome, but ", "I promise to ", "I'll send ", "sorry, I meant ", "now ",
@@ -273,7 +288,9 @@ def seconds(read: Callable[[str], object], text: str, *, bar: float) -> float:
 def _in_known_units(read: Callable[[str], object], text: str, most: float) -> float:
     before = _known_work()
     took = _once(read, text, most)
-    return took * min(1, 2 * _KNOWN_SECONDS / (before + _known_work()))
+    # A clock that counts in large steps may show nothing.
+    known = max(before + _known_work(), 2 * _KNOWN_SECONDS)
+    return took * 2 * _KNOWN_SECONDS / known
 
 
 def _known_work() -> float:

@@ -13,9 +13,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
 from engram.agents.rules_model import RulesModel
+from engram.consolidation.turns import TurnStore
 from engram.contracts import names
 from engram.contracts.importing import (
     ImportBatch,
@@ -30,13 +32,15 @@ from engram.contracts.session import (
     EncodeReply,
     EncodeRequest,
     SessionState,
+    StoreTurnsInput,
 )
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import STORED_TYPES, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
-from engram.errors import InvalidInput, InvalidScope
+from engram.errors import InvalidInput, InvalidScope, UnmaskedPersonalData
 from engram.language.extractor import Extractor
+from engram.language.guarding import PersonalDataGuard
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.temporal.gateway import WorkflowGateway, session_policy
@@ -111,9 +115,9 @@ class Gate:
 
 
 @asynccontextmanager
-async def gate(client: Client) -> AsyncIterator[Gate]:
+async def gate(client: Client, **chosen: Any) -> AsyncIterator[Gate]:
     """A whole worker over an empty store."""
-    settings = worker_settings(schedules=False)
+    settings = worker_settings(schedules=False, **chosen)
     async with borrowed_store() as repository:
 
         def new_write_id() -> str:
@@ -212,12 +216,14 @@ def one_store(one: Gate) -> dict[ImportKind, Any]:
     """What the activity does with a batch, by kind, without Temporal around it."""
     embedder = make_embedder("wordllama")
     preparer = HerePreparer(embedder, Extractor(one.settings))
-    bound = one.settings.max_turn_bytes
+    bound, guard = one.settings.max_turn_bytes, PersonalDataGuard.of(one.settings)
     makers: dict[ImportKind, Any] = {
         ImportKind.TURNS: TurnImporter(
-            one.repository, embedder, preparer, lambda: uuid4().hex, bound
+            one.repository, embedder, preparer, lambda: uuid4().hex, bound, guard
         ),
-        ImportKind.MEMORIES: MemoryRestorer(one.repository, embedder, lambda: uuid4().hex, bound),
+        ImportKind.MEMORIES: MemoryRestorer(
+            one.repository, embedder, lambda: uuid4().hex, bound, guard
+        ),
     }
 
     def storing(kind: ImportKind) -> Any:
@@ -319,3 +325,121 @@ async def test_a_session_of_an_impossible_name_stores_nothing(
         assert said(failed.value)["code"] == InvalidScope.code
         await handle.terminate()
         assert await one.stored() == 0
+
+
+MASKED = {"personal_data_by_namespace": {"default": "mask"}}
+CANARY = "zanzibarian@example.org"
+
+
+async def taken_in(handle: WorkflowHandle[Any, Any]) -> int:
+    """How many updates are part of the history of a run."""
+    found = (await handle.fetch_history()).events
+    accepted = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED
+    return sum(event.event_type == accepted for event in found)
+
+
+async def test_a_direct_update_that_is_not_masked_is_refused_and_in_no_history(
+    temporal_client: Client,
+) -> None:
+    """By the validator, in words, speaker and metadata; what is masked is stored after it."""
+    async with gate(temporal_client, **MASKED) as one:
+        await one.consolidates()
+        before = await one.stored()
+        handle = temporal_client.get_workflow_handle(names.session_workflow_id(one.scope, "s1"))
+        said_well = {"message_id": "m", "role": "user", "content": "Hello.", "timestamp": NOW}
+        for wrong, kind in (
+            ({"content": f"Mail {CANARY}."}, "e-mail"),
+            ({"speaker": CANARY}, "e-mail"),
+            ({"tags": (CANARY,)}, "e-mail"),
+            ({"metadata": {"from": [CANARY]}}, "e-mail"),
+            # What numbers are valid the library reads from a file of its own.
+            ({"content": "Call +47 22 98 76 54."}, "phone"),
+        ):
+            turn = Turn.model_validate({**said_well, **wrong})
+            request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
+            with pytest.raises(WorkflowUpdateFailedError) as failed:
+                await handle.execute_update(names.ENCODE_UPDATE, request)
+            told = said(failed.value)
+            assert (told["code"], told["details"]) == (
+                UnmaskedPersonalData.code,
+                {"kinds": [kind]},
+            )
+        assert await one.stored() == before
+        kept = Turn.model_validate({**said_well, "content": "Mail [e-mail]."})
+        reply = await one.gateway.encode(
+            one.scope, "s1", EncodeRequest(calls=(EncodeCall(turns=(kept,)),))
+        )
+        assert reply.outcomes[0].error is None
+        # The one that was sent before the others, and this one.
+        assert await taken_in(handle) == 1 + 1
+
+
+@pytest.mark.parametrize("kind", list(ImportKind))
+async def test_a_batch_that_is_not_masked_is_refused_with_its_places(
+    temporal_client: Client, kind: ImportKind
+) -> None:
+    """Before it is part of the import's history, and again where it would be stored."""
+    async with gate(temporal_client, **MASKED) as one:
+        memory = good_turn_memory(one.scope, 0).model_copy(update={"content": f"Mail {CANARY}."})
+        entry: dict[str, Any] = {"memory": memory.model_dump(mode="json"), "place": "line 7"}
+        if kind is ImportKind.TURNS:
+            entry = {**good_turn(0), "content": f"Mail {CANARY}.", "place": "line 7"}
+        sent = batch(0, [as_json(entry)])
+        handle = await one.start_import(kind)
+        with pytest.raises(WorkflowUpdateFailedError) as failed:
+            await handle.execute_update(names.IMPORT_BATCH_UPDATE, sent)
+        told = said(failed.value)
+        assert (told["details"]["places"], "zanzibarian" in str(told)) == (["line 7"], False)
+        assert await taken_in(handle) == 0
+        with pytest.raises(InvalidInput, match=r"line 7: .*personal data"):
+            await one_store(one)[kind](sent)
+        assert await one.stored() == 0
+
+
+async def test_a_turn_accepted_before_its_namespace_masked_is_refused_where_it_is_stored(
+    temporal_client: Client,
+) -> None:
+    """What a worker without the rule let into a history, one with the rule does not store."""
+    async with gate(temporal_client) as one:
+        guard = PersonalDataGuard("mask")
+        turn = Turn(message_id="m", role="user", content=f"Mail {CANARY}.", timestamp=NOW)
+        counter = iter(range(99))
+        turns = TurnStore(
+            one.repository,
+            make_embedder("wordllama"),
+            Extractor(one.settings),
+            lambda: f"write-{next(counter)}",
+            one.settings.max_turn_bytes,
+            guard=guard,
+        )
+        (outcome,) = await turns.store(
+            StoreTurnsInput(
+                scope=one.scope,
+                now=NOW,
+                session_id="s1",
+                calls=(EncodeCall(turns=(turn,)),),
+                first_sequence=0,
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+        assert outcome.error is not None
+        assert outcome.error["code"] == UnmaskedPersonalData.code
+        assert await one.stored() == 0
+
+
+async def test_a_namespace_that_marks_stores_the_words_and_their_kinds(
+    temporal_client: Client,
+) -> None:
+    """By encode and by import alike; nothing is refused and nothing is changed."""
+    async with gate(temporal_client, personal_data="mark") as one:
+        words = f"Mail {CANARY} or call 212-555-0142."
+        turn = Turn(message_id="m", role="user", content=words, timestamp=NOW)
+        await one.gateway.encode(one.scope, "s1", EncodeRequest(calls=(EncodeCall(turns=(turn,)),)))
+        imports = ImportGateway(temporal_client, one.settings)
+        await imports.begin(one.scope, "turns", ImportKind.TURNS, consolidate=False)
+        sent = batch(0, [as_json({**good_turn(0), "content": words})])
+        await imports.send(one.scope, "turns", sent)
+        page = await one.repository.scroll(one.scope, MemoryType.EPISODIC)
+        marked = [(e.content, e.personal_data) for e in page.memories if isinstance(e, Episode)]
+        assert marked == [(words, ("e-mail", "phone"))] * 2

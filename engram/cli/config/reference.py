@@ -62,6 +62,8 @@ def values(field: FieldInfo) -> str:
         return ", ".join(f"`{option}`" for option in get_args(kind))
     if get_origin(kind) is tuple:
         return "JSON list of " + values(FieldInfo(annotation=get_args(kind)[0]))
+    if get_origin(kind) is dict:
+        return "JSON object of " + values(FieldInfo(annotation=get_args(kind)[1]))
     names = {
         SecretStr: "secret",
         timedelta: "duration",
@@ -95,7 +97,7 @@ def default(field: FieldInfo) -> str:
         return "*unset*"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | dict):
         return f"`{json.dumps(value)}`"
     if isinstance(value, timedelta):
         value = TypeAdapter(timedelta).dump_python(value, mode="json")

@@ -52,14 +52,14 @@ def test_a_clock_that_was_years_ahead_dates_no_turn_once_it_is_right() -> None:
     present = NOW
     intake = TurnIntake(lambda: present, lambda: "id", max_bytes=100)
     present = NOW + timedelta(days=3650)
-    intake.accept(["said too late"])
+    intake.accept(["said too late"], namespace="default")
     present = NOW
-    first, second = (one.timestamp for one in intake.accept(["one", "two"]))
+    first, second = (one.timestamp for one in intake.accept(["one", "two"], namespace="default"))
     assert first == NOW
     assert second is not None
     assert first < second
     present = NOW - timedelta(seconds=1)
-    (third,) = (one.timestamp for one in intake.accept(["three"]))
+    (third,) = (one.timestamp for one in intake.accept(["three"], namespace="default"))
     assert third is not None
     assert second < third < NOW + timedelta(seconds=1)
 

@@ -32,7 +32,7 @@ def quota(idle: timedelta = timedelta(hours=1)) -> RunningQuota:
 
 def test_a_call_takes_so_many_turns() -> None:
     """1,000 pass, one more is refused before any of them is looked at."""
-    intake = Intake(SETTINGS, lambda: NOW, lambda: "id")
+    intake = Intake(SETTINGS, lambda: NOW, lambda: "id", "default")
     turns = tuple(Turn(content="Hello.") for _ in range(1000))
     assert len(ENCODE.accept(Encode(session_id="s", turns=turns), intake).turns) == 1000
     many = Encode(session_id="s", turns=(*turns, Turn.model_construct(content="\x00")))

@@ -18,7 +18,12 @@ from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 from tests.support.clock import NOW
 
 HOW = Acceptance(
-    session_prefix="p-", zone=UTC, undated_at=NOW - timedelta(days=9), now=NOW, max_turn_bytes=100
+    session_prefix="p-",
+    zone=UTC,
+    undated_at=NOW - timedelta(days=9),
+    now=NOW,
+    max_turn_bytes=100,
+    namespace="default",
 )
 
 
