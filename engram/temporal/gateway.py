@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 from pydantic import BaseModel, ValidationError
@@ -18,7 +16,6 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import (
     Client,
-    WithStartWorkflowOperation,
     WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowQueryRejectedError,
@@ -70,11 +67,14 @@ from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
 from engram.system import system_clock
 from engram.temporal.passes import PassRunner
-from engram.temporal.retry import asked_again, retry_until_answered, typed
+from engram.temporal.retry import (
+    asked_again,
+    retry_until_answered,
+    typed,
+    update_with_start,
+)
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
-
-_RUNNING_NOW_SECONDS = 0.1
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -97,11 +97,13 @@ class WorkflowGateway:
         state = SessionState(
             scope=scope, session_id=session_id, policy=session_policy(self._settings)
         )
-        return await self._update_with_start(
+        return await update_with_start(
+            self._client,
             names.ENCODE_UPDATE,
             request,
             EncodeReply,
             workflow=names.SESSION_WORKFLOW,
+            task_queue=self._settings.store_queue,
             workflow_id=self.session_id(scope, session_id),
             state=state,
             described_by=attributes("session", user=scope.tenant, session=session_id),
@@ -183,11 +185,13 @@ class WorkflowGateway:
     async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
         """Run a pass that begins after this call, and wait for its report."""
         variant = variant_of(request.population, dry_run=False)
-        return await self._update_with_start(
+        return await update_with_start(
+            self._client,
             names.CONSOLIDATE_UPDATE,
             request,
             ConsolidationReport,
             workflow=names.CONSOLIDATION_WORKFLOW,
+            task_queue=self._settings.store_queue,
             workflow_id=self._of_store(names.consolidation_workflow_id(scope, variant)),
             state=self._consolidation(scope, request),
             described_by=attributes("consolidation", user=scope.tenant),
@@ -293,44 +297,6 @@ class WorkflowGateway:
             policy=ConsolidationPolicy.fixed_by(self._settings),
             population=request.population,
         )
-
-    async def _update_with_start(
-        self,
-        update: str,
-        request: BaseModel,
-        reply: type[Reply],
-        *,
-        workflow: str,
-        workflow_id: str,
-        state: BaseModel,
-        described_by: TypedSearchAttributes,
-        summary: str,
-        patience: timedelta | None,
-    ) -> Reply:
-        async def attempt() -> Reply:
-            operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-                workflow,
-                state,
-                id=workflow_id,
-                task_queue=self._settings.store_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=summary,
-            )
-            try:
-                answer: Reply = await self._client.execute_update_with_start_workflow(
-                    update, request, start_workflow_operation=operation, result_type=reply
-                )
-            except (RPCError, TemporalError):
-                # The start's own failure is the same one; unread, asyncio would report it.
-                with contextlib.suppress(Exception):
-                    async with asyncio.timeout(_RUNNING_NOW_SECONDS):
-                        await operation.workflow_handle()
-                raise
-            return answer
-
-        return await retry_until_answered(attempt, workflow_id, patience)
 
 
 def session_policy(settings: Settings) -> SessionPolicy:

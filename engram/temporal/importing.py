@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from temporalio.client import Client, WithStartWorkflowOperation
-from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.exceptions import TemporalError
+from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes, precedence
+from engram.contracts.attributes import attributes
 from engram.contracts.importing import (
     BeginImport,
     FinishImport,
@@ -27,7 +23,7 @@ from engram.contracts.importing import (
 from engram.domain.scope import Scope
 from engram.errors import ImportOutOfStep, TemporalNotSetUp
 from engram.settings import Settings
-from engram.temporal.retry import asked_again, retry_until_answered, typed
+from engram.temporal.retry import asked_again, retry_until_answered, typed, update_with_start
 
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
 _IMPORT_PATIENCE: Final = timedelta(hours=1)
@@ -91,36 +87,19 @@ class ImportGateway:
                 idle_time=self._idle,
             ),
         )
-        return await retry_until_answered(
-            partial(self._begin, workflow_id, state), workflow_id, self._settings.encode_timeout
-        )
-
-    async def _begin(self, workflow_id: str, state: ImportState) -> ImportProgress:
-        tenant = state.scope.tenant
-        described_by = attributes("import", user=tenant)
-        operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-            names.IMPORT_WORKFLOW,
-            state,
-            id=workflow_id,
+        return await update_with_start(
+            self._client,
+            names.BEGIN_IMPORT_UPDATE,
+            BeginImport(),
+            ImportProgress,
+            workflow=names.IMPORT_WORKFLOW,
+            workflow_id=workflow_id,
             task_queue=self._settings.store_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=described_by,
-            priority=precedence(described_by),
-            static_summary=f"import for {tenant}",
+            state=state,
+            described_by=attributes("import", user=scope.tenant),
+            summary=f"import for {scope.tenant}",
+            patience=self._settings.encode_timeout,
         )
-        try:
-            begun: ImportProgress = await self._client.execute_update_with_start_workflow(
-                names.BEGIN_IMPORT_UPDATE,
-                BeginImport(),
-                start_workflow_operation=operation,
-                result_type=ImportProgress,
-            )
-        except (RPCError, TemporalError):
-            # The start's own failure is the same one; unread, asyncio would report it.
-            with contextlib.suppress(Exception):
-                await operation.workflow_handle()
-            raise
-        return begun
 
     async def send(self, scope: Scope, import_id: str, batch: ImportBatch) -> ImportProgress:
         """Have a batch stored; returns when it is stored and searchable.

@@ -6,19 +6,24 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import stamina
 import structlog
+from pydantic import BaseModel
 from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
     WorkflowFailureError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
+from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
+from engram.contracts.attributes import precedence
 from engram.errors import (
     EngramError,
     RunEnded,
@@ -106,6 +111,9 @@ Answer = TypeVar("Answer")
 _log = structlog.get_logger("engram.client")
 
 
+_STARTED_BY_NOW_SECONDS = 0.1
+
+
 async def retry_until_answered(
     attempt: Callable[[], Awaitable[Answer]], workflow_id: str, patience: timedelta | None
 ) -> Answer:
@@ -138,6 +146,53 @@ async def retry_until_answered(
                 ),
             ) from error
     raise TemporalUnavailable("No attempt was made.")
+
+
+async def update_with_start(
+    client: Client,
+    update: str,
+    request: BaseModel,
+    reply: type[Answer],
+    *,
+    workflow: str,
+    workflow_id: str,
+    task_queue: str,
+    state: BaseModel,
+    described_by: TypedSearchAttributes,
+    summary: str,
+    patience: timedelta | None,
+) -> Answer:
+    """Send an update to a workflow, starting it if it does not run, until it is answered.
+
+    Raises:
+        TemporalUnavailable: when ``patience`` is over.
+        EngramError: what the workflow answered, when trying again cannot help.
+    """
+
+    async def attempt() -> Answer:
+        operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            workflow,
+            state,
+            id=workflow_id,
+            task_queue=task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=described_by,
+            priority=precedence(described_by),
+            static_summary=summary,
+        )
+        try:
+            answer: Answer = await client.execute_update_with_start_workflow(
+                update, request, start_workflow_operation=operation, result_type=reply
+            )
+        except (RPCError, TemporalError):
+            # The start's own failure is the same one; unread, asyncio would report it.
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_STARTED_BY_NOW_SECONDS):
+                    await operation.workflow_handle()
+            raise
+        return answer
+
+    return await retry_until_answered(attempt, workflow_id, patience)
 
 
 async def asked_again(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
