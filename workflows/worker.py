@@ -259,6 +259,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
+                PersonalDataInterceptor(guard),
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
                 activities=activities,
@@ -322,13 +323,15 @@ def _of_removal(
     ]
 
 
-def _worker(client: Client, settings: Settings, **of_this_one: Any) -> Worker:
+def _worker(
+    client: Client, settings: Settings, *interceptors: Interceptor, **of_this_one: Any
+) -> Worker:
     """A worker with what both have alike."""
     return Worker(
         client,
         interceptors=[
             TypedErrorInterceptor(settings.collection_prefix),
-            PersonalDataInterceptor(PersonalDataGuard.of(settings)),
+            *interceptors,
         ],
         graceful_shutdown_timeout=_GRACE,
         deployment_config=_deployment(),

@@ -52,7 +52,6 @@ def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWord
         shown: The turns by alias, as the model saw them.
         words: The vocabulary that tells episodes from notes.
     """
-    masked = [one for one in answer.statements if _is_masked(one)]
     stated = [one for one in answer.statements if not _is_masked(one)]
     read_ones = [(one, _sources(one, shown)) for one in stated if one.content.strip()]
     statements = [_statement(one, sources, words) for one, sources in read_ones]
@@ -65,7 +64,7 @@ def read(answer: ExtractionAnswer, shown: Mapping[str, Episode], words: KindWord
             bool(sources) and not any(is_first_party(e) for e in sources)
             for _, sources in read_ones
         ),
-        dropped_masked=len(masked),
+        dropped_masked=len(answer.statements) - len(stated),
         full=len(answer.statements) >= MAX_STATEMENTS,
     )
 

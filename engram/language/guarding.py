@@ -152,9 +152,7 @@ class PersonalDataGuard:
         if not self.masks(namespace):
             return {}
         look = _Look(self._finder, masks=True)
-        words = {name: one for name, one in fields.items() if name not in _NO_WORDS}
-        seen = {name: look.value(one, "") for name, one in words.items()}
-        return {name: now for name, now in seen.items() if now != words[name]}
+        return {name: now for name, now in look.fields(fields).items() if now != fields[name]}
 
     def found_in(self, namespace: str, fields: Mapping[str, Any]) -> bool:
         """Whether a memory of an export has words that the namespace would have masked."""
@@ -162,9 +160,7 @@ class PersonalDataGuard:
 
     def _kinds_in(self, fields: Mapping[str, Any], before: str | None) -> set[PersonalKind]:
         look = _Look(self._finder)
-        for name, value in fields.items():
-            if name not in _NO_WORDS:
-                look.value(value, "")
+        look.fields(fields)
         if before is not None:
             look.text(before)
         return look.kinds
@@ -218,6 +214,10 @@ class _Look:
             "metadata": self.value(turn.metadata, "") if turn.metadata else turn.metadata,
         }
         return {name: now for name, now in seen.items() if now != getattr(turn, name)}
+
+    def fields(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those fields of a memory that hold words, as they have to be."""
+        return {name: self.value(one, "") for name, one in given.items() if name not in _NO_WORDS}
 
     def value(self, given: Any, key: str, depth: int = 0) -> Any:
         """A value with all that is in it; what a key is called tells what stands under it."""

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import phonenumbers
 
 from engram.domain.personal_data import PersonalKind, PersonalSpan
-from engram.language.text import fold, plain
+from engram.language.text import STREET_WORD, fold, plain
 
 _Spans: TypeAlias = Iterator[tuple[int, int]]
 
@@ -387,17 +387,13 @@ def _is_phone(written: str, region: str) -> bool:
 
 # --- postal addresses
 
-_STREET_WORD: Final = (
-    r"(?:Street|St\.?|Avenue|Ave\.?|Road|Rd\.?|Lane|Ln\.?|Drive|Dr\.?|Boulevard|Blvd\.?|Court|Ct\.?"
-    r"|Square|Sq\.?|Place|Pl\.?|Terrace|Way|Close|Crescent|Row|Parkway|Pkwy\.?|Highway|Hwy\.?)"
-)
 _POST_CODE: Final = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|(?:[A-Z]{2},? )?\d{5}(?:-\d{4})?|[A-Z]\d[A-Z] ?\d[A-Z]\d)"
 )
 _POSTAL: Final = re.compile(
     r"(?<![\w.,$€£#/-])(?:(?:Flat|Apt\.?|Unit|Suite) ?\d{1,5}[A-Za-z]?,? )?"
     r"(?P<house>\d{1,5})[A-Za-z]? (?:(?:[NSEW]\.?|[A-Z][a-z'’.-]{1,24}) ){1,4}"
-    rf"{_STREET_WORD}(?![\w])"
+    rf"(?:{STREET_WORD}|Pkwy\.?|Hwy\.?)(?![\w])"
     r"(?:,? (?:Flat|Apt\.?|Apartment|Unit|Suite|#) ?\d{1,5}[A-Za-z]?)?"
     rf"(?:, ?[A-Z][a-z'’.-]{{1,24}}(?: [A-Z][a-z'’.-]{{1,24}}){{0,2}}"
     rf"(?:,? ?{_POST_CODE}(?!\w))?)?"

@@ -329,6 +329,14 @@ SMALL_WORDS = frozenset(
 )
 """Articles, prepositions, helping verbs and question words: no subject and no object."""
 
+# --- streets: what makes a name an address
+
+STREET_WORD = (
+    r"(?:Street|St\.?|Avenue|Ave\.?|Road|Rd\.?|Lane|Ln\.?|Drive|Dr\.?|Boulevard|Blvd\.?|Court|Ct\.?"
+    r"|Square|Sq\.?|Place|Pl\.?|Terrace|Way|Close|Crescent|Row|Parkway|Highway)"
+)
+"""How the names of streets end, as a part of patterns."""
+
 # --- content words: what a text is about, without what every text has
 
 # Two things with "/" or "&" between them are two topics.
