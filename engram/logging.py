@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import stamina
 import structlog
-from temporalio import activity, workflow
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
@@ -28,6 +27,11 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 def bind_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Processor: add the ids of the workflow or activity that is logging."""
+    # A process that has not loaded Temporal runs neither, and need not load it to log.
+    if "temporalio" not in sys.modules:
+        return event
+    from temporalio import activity, workflow  # noqa: PLC0415 - see above
+
     if workflow.in_workflow():
         if workflow.unsafe.is_replaying():
             raise structlog.DropEvent

@@ -49,7 +49,8 @@ class WordLlamaModel(EmbeddingModel):
         """The provider's name."""
         return "wordllama"
 
-    @property
+    # Read once: it is asked for with each turn, and the package's metadata are a file.
+    @functools.cached_property
     def version(self) -> str:
         """Version of the package, which carries the weights.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
@@ -33,7 +33,10 @@ from engram.operations.registry import (
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.context import Briefed, Briefing
 from engram.storage.updates import NewWriteId, one_memory, update_memories
-from engram.temporal.passes import PassRunner
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.passes import PassRunner
 
 MOST_BRIEFED: Final = 200
 _LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)

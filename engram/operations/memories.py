@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import AfterValidator, Field
 
@@ -27,7 +27,10 @@ from engram.operations.registry import AboutMemory, Answered, Http, Operation, Q
 from engram.ports import AnyOf, Clock, Equals, Filter, MemoryRepository, Missing
 from engram.recall.request import Session, Tags
 from engram.storage.updates import NewWriteId, episodes_by_id, one_memory, update_memories
-from engram.temporal.gateway import SpendingReader
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.gateway import SpendingReader
 
 # --- reading memories, and who does it
 

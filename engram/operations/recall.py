@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from engram.domain.access import Access
 from engram.domain.scope import Scope
-from engram.lifecycle.accesses import AccessLog
 from engram.operations.registry import Http, Intake, Operation, handles
 from engram.ports import Clock
-from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.lifecycle.accesses import AccessLog
+    from engram.recall.pipeline import Recaller
 
 
 def _within_limits(asked: RecallRequest, intake: Intake) -> RecallRequest:

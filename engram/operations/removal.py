@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.access import Access
@@ -13,7 +13,10 @@ from engram.operations.registry import AboutMemory, Operation, Question, handles
 from engram.ports import Scrubber
 from engram.storage.payload import is_memory_id
 from engram.storage.updates import no_memory
-from engram.temporal.gateway import WorkflowGateway
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.gateway import WorkflowGateway
 
 
 class EraseUser(Question):

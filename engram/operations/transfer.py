@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,9 +13,12 @@ from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.operations.registry import Operation, Question, RunningQuota, handles
 from engram.ports import Clock, Embedder, Equals, MemoryRepository, Not
-from engram.temporal.importing import ImportGateway
 from engram.transfer.batches import check_packed
 from engram.transfer.export import EXPORT_VERSION, ExportHeader
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.importing import ImportGateway
 
 _IMPORT_ID: Final = r"^[0-9a-f]{8,64}$"
 

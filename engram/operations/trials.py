@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
@@ -31,8 +31,11 @@ from engram.lifecycle.repairs import pages
 from engram.operations.registry import Acted, Answered, Operation, Question, check_test, handles
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId, one_memory, update_memories
-from engram.temporal.passes import PassRunner
 from engram.transfer.memories import ImportedMemory, Importer, ImportReport
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.passes import PassRunner
 
 # --- test memories, as they are made
 

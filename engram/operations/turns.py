@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -45,7 +45,10 @@ from engram.operations.session_writer import (
 )
 from engram.ports import MemoryRepository, Missing
 from engram.settings import Settings
-from engram.temporal.gateway import WorkflowGateway
+
+if TYPE_CHECKING:
+    # Who only asks for an operation needs nothing of what carries it out.
+    from engram.temporal.gateway import WorkflowGateway
 
 # --- what is asked of a session, and what it answers
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
-from tests.support.running_up import Up, running_up
+from tests.support.running_up import Up
 
 CONTENT = "the marmalade is hidden behind the blue teapot"
 
 
-# What runs is started once, in one process.
-pytestmark = pytest.mark.xdist_group("cli")
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` for the tests of this module."""
-    with running_up(tmp_path_factory.mktemp("cli")) as running:
-        yield running
+# What runs is started once, in one process (tests/e2e/conftest.py).
+pytestmark = pytest.mark.xdist_group("up")
 
 
 def test_encode_recall_consolidate_and_end(up: Up) -> None:

@@ -244,6 +244,7 @@ async def test_comes_back_when_killed(folder: DataFolder, victims: list[str]) ->
     assert nothing_left(folder)
 
 
+@pytest.mark.slow
 async def test_a_server_that_cannot_start_for_long_is_tried_until_it_can(
     folder: DataFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

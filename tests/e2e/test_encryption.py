@@ -239,6 +239,7 @@ async def test_the_ui_is_off_by_default(folder: Path, memory: MemoryStore) -> No
     assert memory.run_url(await memory.get(receipt.episode_ids[0])) is None
 
 
+@pytest.mark.slow
 async def test_without_its_keys_a_folder_is_not_opened_and_makes_no_new_ones(
     tmp_path: Path,
 ) -> None:

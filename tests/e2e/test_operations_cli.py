@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,10 @@ from engram import open as open_memory
 from engram.cli.app import app
 from tests.support import cli
 from tests.support.cli import Said
-from tests.support.running_up import Up, running_up
+from tests.support.running_up import Up
 
-# What runs is started once, in one process.
-pytestmark = pytest.mark.xdist_group("operations_cli")
+# What runs is started once, in one process (tests/e2e/conftest.py).
+pytestmark = pytest.mark.xdist_group("up")
 
 
 @dataclass(frozen=True)
@@ -31,20 +30,10 @@ class Told:
     user: str
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` on a fresh folder; it writes nothing of itself."""
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("ACCESS_FLUSH", "CONSOLIDATION", "PROMOTION", "DECAY"):
-            patched.setenv(f"ENGRAM_{name}_INTERVAL", "P1000D")
-        with running_up(tmp_path_factory.mktemp("operations")) as running:
-            yield running
-
-
 @pytest.fixture
-def up(running: Up) -> Told:
+def up(up: Up) -> Told:
     """A user of the test's own."""
-    told = Told(running, f"ada-{uuid4().hex[:8]}")
+    told = Told(up, f"ada-{uuid4().hex[:8]}")
     assert engram(told, "encode", "I always drink tea when I work late.", "-s", "s1").code == 0
     assert engram(told, "consolidate").code == 0
     return told

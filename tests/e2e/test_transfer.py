@@ -298,6 +298,7 @@ async def test_an_export_that_was_cut_off_is_refused(memory: MemoryStore, tmp_pa
     assert await everything(memory.for_user("bob")) == []
 
 
+@pytest.mark.slow
 async def test_nothing_that_a_namespace_masks_is_in_the_folder_or_an_export(
     home: tuple[MemoryStore, Path], tmp_path: Path
 ) -> None:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.running_up import Up, running_up
+from tests.support.running_up import Up
 
-# What runs is started once, in one process.
-pytestmark = pytest.mark.xdist_group("transfer_cli")
-
-
-@pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` for the commands of this module."""
-    with running_up(tmp_path_factory.mktemp("transfer")) as running:
-        yield running
+# What runs is started once, in one process (tests/e2e/conftest.py).
+pytestmark = pytest.mark.xdist_group("up")
 
 
 def test_the_commands(up: Up, tmp_path: Path) -> None:

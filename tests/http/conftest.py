@@ -19,6 +19,7 @@ from engram.settings import Settings
 from tests.support.clock import NOW
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker
+from tests.support.live_engram import LiveEngram, live_engram
 
 
 @dataclass
@@ -95,3 +96,10 @@ def lines() -> Iterator[list[EventDict]]:
             yield found
     finally:
         structlog.configure(**before)
+
+
+@pytest.fixture(scope="package")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
+    """A whole Engram, for every file in the group ``live``."""
+    with live_engram(tmp_path_factory.mktemp("live") / "data") as running:
+        yield running

@@ -13,7 +13,6 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -21,8 +20,11 @@ import httpx
 import pytest
 
 from engram.domain.access import Access
-from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.live_engram import LiveEngram
 from tests.support.malformed_requests import MalformedRequest, MalformedRequests
+
+# What runs is started once, in one process (tests/http/conftest.py).
+pytestmark = pytest.mark.xdist_group("live")
 
 SEED = int(os.environ.get("FUZZ_SEED", "20260311"))
 DOCUMENTED = {200, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 503}
@@ -106,28 +108,27 @@ class Target:
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def target(here: LiveEngram) -> Target:
     """Ada in one namespace, Bob in another."""
-    with live_engram(tmp_path_factory.mktemp("fuzz") / "data") as here:
-        admin = {
-            name: here.key(f"admin-{name}", Access.ADMIN, namespace=name)
-            for name in ("default", "other")
-        }
-        for namespace, user, word in (("default", "ada", ADA), ("other", "bob", BOB)):
-            base = f"{here.url}/v1/namespaces/{namespace}/users/{user}"
-            headers = {"Authorization": f"Bearer {admin[namespace]}"}
-            said = [f"I live in {word}. Mail {word}@example.org.", f"My dog is called {word}."]
-            body = {"turns": [{"content": words, "speaker": word} for words in said]}
-            sent = httpx.post(f"{base}/sessions/s1/turns", json=body, headers=headers, timeout=60)
-            assert sent.status_code == 200
-            assert httpx.post(f"{base}/sessions/s1/end", headers=headers, timeout=60).is_success
-            assert httpx.post(f"{base}/consolidate", headers=headers, timeout=60).is_success
-        keys = {
-            "reader": here.key("reader", Access.READ, user="ada"),
-            "stranger": here.key("stranger", Access.READ, namespace="third", user="ada"),
-            "writer": here.key("writer", Access.WRITE, user="scratch"),
-        }
-        yield Target(here, keys, admin)
+    admin = {
+        name: here.key(f"admin-{name}", Access.ADMIN, namespace=name)
+        for name in ("default", "other")
+    }
+    for namespace, user, word in (("default", "ada", ADA), ("other", "bob", BOB)):
+        base = f"{here.url}/v1/namespaces/{namespace}/users/{user}"
+        headers = {"Authorization": f"Bearer {admin[namespace]}"}
+        said = [f"I live in {word}. Mail {word}@example.org.", f"My dog is called {word}."]
+        body = {"turns": [{"content": words, "speaker": word} for words in said]}
+        sent = httpx.post(f"{base}/sessions/s1/turns", json=body, headers=headers, timeout=60)
+        assert sent.status_code == 200
+        assert httpx.post(f"{base}/sessions/s1/end", headers=headers, timeout=60).is_success
+        assert httpx.post(f"{base}/consolidate", headers=headers, timeout=60).is_success
+    keys = {
+        "reader": here.key("reader", Access.READ, user="ada"),
+        "stranger": here.key("stranger", Access.READ, namespace="third", user="ada"),
+        "writer": here.key("writer", Access.WRITE, user="scratch"),
+    }
+    return Target(here, keys, admin)
 
 
 @pytest.mark.parametrize(

@@ -12,29 +12,22 @@ import httpx
 import pytest
 
 from engram.domain.access import Access
-from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.live_engram import LiveEngram
 
-BASE = "/v1/namespaces/default/users/ada"
+BASE = "/v1/namespaces/default/users/odd"
 IMPORT = "0123456789ab"
 BEYOND = "9999-12-31T23:59:59-12:00"
 BEFORE = "0001-01-01T00:00:00+12:00"
 LONE = "\ud800"
 
 
-# What runs is started once, in one process.
-pytestmark = pytest.mark.xdist_group("odd_requests")
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
-    """A whole Engram."""
-    with live_engram(tmp_path_factory.mktemp("odd") / "data") as running:
-        yield running
+# What runs is started once, in one process (tests/http/conftest.py).
+pytestmark = pytest.mark.xdist_group("live")
 
 
 @pytest.fixture(scope="module")
 def web(here: LiveEngram) -> Iterator[httpx.Client]:
-    """With a key for everything; Ada has one memory."""
+    """With a key for everything; the user has one memory."""
     headers = {"Authorization": f"Bearer {here.key('odd', Access.ADMIN)}"}
     with httpx.Client(base_url=here.url, headers=headers, timeout=30) as client:
         body = {"turns": [{"content": "I live in Porto.", "message_id": "m1"}]}

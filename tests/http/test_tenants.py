@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 from typing import Any, cast
@@ -25,12 +25,15 @@ from engram.client.memory import MemoryStore
 from engram.domain.access import Access
 from engram.domain.scope import Scope
 from engram.system import new_id, system_clock
-from tests.support.live_engram import LiveEngram, live_engram
+from tests.support.live_engram import LiveEngram
 from tests.support.tenants import Tenant, use_http, use_mcp, use_shell, use_store
 
 SEED = 20260312
 DOORS = {"http", "key of the user", "key of the namespace", "socket", "in process", "mcp", "cli"}
 Step = Callable[[], Awaitable[None]]
+
+# What runs is started once, in one process (tests/http/conftest.py).
+pytestmark = pytest.mark.xdist_group("live")
 
 
 class Elsewhere:
@@ -49,13 +52,6 @@ class Elsewhere:
             return await asyncio.wrap_future(work)
 
         return asked
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEngram]:
-    """A whole Engram."""
-    with live_engram(tmp_path_factory.mktemp("tenants") / "data") as running:
-        yield running
 
 
 def tenants(round_name: str) -> list[Tenant]:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from functools import cache
 from pathlib import Path
+
+import pytest
+
+from tests.support.sources import nodes_of, tree_of
+
+# Sources are parsed once, in one process.
+pytestmark = pytest.mark.xdist_group("sources")
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("engram", "workflows", "activities")
@@ -16,17 +22,11 @@ LONGEST_MODULE = 900
 PUBLIC_TWICE = {"Candidate", "Problem", "Verification"}
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A module, parsed."""
-    return ast.parse(path.read_text("utf-8"))
-
-
 def test_no_name_of_a_class_stands_for_two_things() -> None:
     """Whoever meets a class's name anywhere finds one class of that name."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in MODULES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 found[node.name].add(str(path.relative_to(ROOT)))
     assert {name for name, modules in found.items() if len(modules) > 1} == PUBLIC_TWICE
@@ -53,7 +53,7 @@ def test_functions_and_modules_can_be_read_at_once() -> None:
     too_long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     ]

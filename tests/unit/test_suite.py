@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.support.sources import nodes_of
+
 TESTS = Path(__file__).parent.parent
 MODULES = sorted(TESTS.rglob("*.py"))
 HELPERS = [path for path in MODULES if path.parent == TESTS / "support" and path.stem[0] != "_"]
+# Sources are parsed once, in one process.
+pytestmark = pytest.mark.xdist_group("sources")
 _IMPORTED = re.compile(r"(?:from|import) +(tests\.[\w.]+)")
 
 
@@ -21,15 +24,9 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A module, parsed."""
-    return ast.parse(path.read_text("utf-8"))
-
-
 def imported(path: Path) -> Iterator[str]:
     """The modules of this suite that a module imports, in programs that it starts too."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
                 yield module
@@ -43,16 +40,15 @@ def imported(path: Path) -> Iterator[str]:
 
 def started(path: Path) -> Iterator[str]:
     """The modules that a module may start as programs: it names them."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
-@pytest.mark.xdist_group("groups")
 def test_groups_stay_together(request: pytest.FixtureRequest) -> None:
     """Tests of a group run in one process: where tests are distributed, its name is in their id."""
     if hasattr(request.config, "workerinput"):
-        assert request.node.nodeid.endswith("@groups")
+        assert request.node.nodeid.endswith("@sources")
 
 
 def test_every_test_says_what_it_proves() -> None:
@@ -60,7 +56,7 @@ def test_every_test_says_what_it_proves() -> None:
     silent = [
         f"{name_of(path)}.{node.name}"
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name.startswith("test_")
         and len(ast.get_docstring(node) or "") < 20

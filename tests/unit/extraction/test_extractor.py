@@ -94,6 +94,7 @@ def test_what_is_found_raises_the_signal() -> None:
     assert extract("the clinic is at https://clinic.example").signal is Signal.MEDIUM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ADVERSARIAL)
 def test_the_largest_turn_of_odd_pieces_is_taken(piece: str) -> None:
     """Filled with what patterns stumble over, it is read to its end; evidence stands in it."""

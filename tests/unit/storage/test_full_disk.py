@@ -81,6 +81,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "in_memory", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["ext4", "tmpfs"]
 )

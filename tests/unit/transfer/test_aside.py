@@ -49,6 +49,7 @@ async def test_it_prepares_as_this_process_does_and_may_die() -> None:
         await aside.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["structlog", "json"])
 async def test_it_runs_no_code_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
