@@ -12,8 +12,7 @@ from tests.support.running_up import Up, running_up
 @pytest.fixture(scope="package")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """`engram up` on a fresh folder, for every file in the group ``up``; it begins no passes."""
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("ACCESS_FLUSH", "CONSOLIDATION", "PROMOTION", "DECAY"):
-            patched.setenv(f"ENGRAM_{name}_INTERVAL", "P1000D")
-        with running_up(tmp_path_factory.mktemp("up")) as running:
-            yield running
+    passes = ("ACCESS_FLUSH", "CONSOLIDATION", "PROMOTION", "DECAY")
+    never = {f"ENGRAM_{name}_INTERVAL": "P1000D" for name in passes}
+    with running_up(tmp_path_factory.mktemp("up"), **never) as running:
+        yield running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,12 @@ from tests.support.running_up import Up
 
 # What runs is started once, in one process (tests/e2e/conftest.py).
 pytestmark = pytest.mark.xdist_group("up")
+
+
+@pytest.fixture(scope="module")
+def up(up: Up) -> Up:
+    """For a user of this file's own."""
+    return replace(up, user="importing")
 
 
 def test_the_commands(up: Up, tmp_path: Path) -> None:
@@ -31,11 +38,11 @@ def test_the_commands(up: Up, tmp_path: Path) -> None:
     done = up.engram("export", str(exported))
     assert done.code == 0, done.stderr
     assert "memories exported" in done.stderr
-    restored = up.engram("import", str(exported), "-u", "bob")
+    restored = up.engram("import", str(exported), "-u", "restoring")
     assert restored.code == 0, restored.stderr
-    out = up.engram("export", "-", "-u", "bob")
+    out = up.engram("export", "-", "-u", "restoring")
     assert len(out.stdout.splitlines()) == len(exported.read_text().splitlines())
-    assert json.loads(out.stdout.splitlines()[0])["user_id"] == "bob"
+    assert json.loads(out.stdout.splitlines()[0])["user_id"] == "restoring"
 
 
 def test_a_broken_file_is_refused_before_anything_is_stored(up: Up, tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def _all_lines() -> Iterator[list[str]]:
             structlog.processors.format_exc_info,
             keep,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        # Tests beside it may look for what is below.
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         cache_logger_on_first_use=False,
     )
     try:

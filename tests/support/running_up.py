@@ -17,15 +17,18 @@ from tests.support.cli import Said, engram
 
 @dataclass
 class Up:
-    """A running `engram up`."""
+    """A running `engram up`, and whose memory its commands mean."""
 
     folder: Path
     process: subprocess.Popen[str]
     log: Path
+    user: str = "ada"
 
     def engram(self, *arguments: str, stdin: str | None = None) -> Said:
         """Run a command against the folder, in this process: starting one takes a second."""
-        return engram(*arguments, "-d", str(self.folder), env={"ENGRAM_USER": "ada"}, stdin=stdin)
+        return engram(
+            *arguments, "-d", str(self.folder), env={"ENGRAM_USER": self.user}, stdin=stdin
+        )
 
     def json(self, *arguments: str) -> object:
         """What a command prints as JSON."""
@@ -41,13 +44,13 @@ class Up:
             text=True,
             timeout=120,
             check=False,
-            env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": "ada"},
+            env={**os.environ, "COLUMNS": "200", "ENGRAM_USER": self.user},
         )
 
 
 @contextmanager
-def running_up(parent: Path) -> Iterator[Up]:
-    """`engram up` on a fresh folder, stopped with SIGTERM afterwards."""
+def running_up(parent: Path, **settings: str) -> Iterator[Up]:
+    """`engram up` on a fresh folder with these settings, stopped with SIGTERM afterwards."""
     folder = parent / "data"
     log = folder.parent / "up.log"
     with log.open("w") as errors:
@@ -62,6 +65,7 @@ def running_up(parent: Path) -> Iterator[Up]:
                 "ENGRAM_LOG_LEVEL": "info",
                 # Other tests, or this machine's user, may have the port.
                 "ENGRAM_HTTP_ENABLED": "false",
+                **settings,
             },
         )
         assert process.stdout is not None

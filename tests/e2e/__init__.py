@@ -1,0 +1,1 @@
+"""Tests of whole programs; a package, so that what they share ends with the last of them."""

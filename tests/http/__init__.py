@@ -1,0 +1,1 @@
+"""Tests of the HTTP door; a package, so that its fixtures end with its last test."""
