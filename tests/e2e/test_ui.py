@@ -122,23 +122,22 @@ async def test_a_page_of_another_site_is_refused(door: UiDoor) -> None:
                 assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_the_first_browser_gets_in_and_no_second(client: Client) -> None:
+async def test_the_first_browser_gets_in_and_no_second(door: UiDoor) -> None:
     """The address works once; what the browser is known by is kept from scripts and other sites."""
-    async with decoded_ui(client, SETTINGS) as door:
-        entrance = urlsplit(door.first_url).path
-        async with visitor(door) as browser:
-            assert (await browser.get("/engram/open/guessed")).status_code == 403
-            entered = await browser.get(entrance)
-            assert entered.status_code == 200
-            cookie = entered.headers["set-cookie"]
-            assert "HttpOnly" in cookie
-            assert "SameSite=Strict" in cookie
-            browser.headers["Cookie"] = cookie.split(";")[0]
-            assert "<html" in (await browser.get("/")).text
-        async with visitor(door) as second:
-            refused = await second.get(entrance)
-            assert refused.status_code == 403
-            assert "set-cookie" not in refused.headers
+    entrance = urlsplit(door.first_url).path
+    async with visitor(door) as browser:
+        assert (await browser.get("/engram/open/guessed")).status_code == 403
+        entered = await browser.get(entrance)
+        assert entered.status_code == 200
+        cookie = entered.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        browser.headers["Cookie"] = cookie.split(";")[0]
+        assert "<html" in (await browser.get("/")).text
+    async with visitor(door) as second:
+        refused = await second.get(entrance)
+        assert refused.status_code == 403
+        assert "set-cookie" not in refused.headers
 
 
 async def test_who_came_in_reads_what_was_said(door: UiDoor) -> None:
