@@ -273,7 +273,7 @@ class KeyRefused(EngramError):
 
 
 class AccessDenied(EngramError):
-    """The API key does not allow this."""
+    """Who asks may not do this: by their API key, or because of the page that asks."""
 
     code = "access_denied"
 

@@ -60,6 +60,24 @@ def up(data_dir: DataDir = None) -> None:
 
 
 @commands.command()
+def ui(
+    options: StoreOptions,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Print the address; open no browser.")
+    ] = False,
+) -> None:
+    """Open the Temporal UI with everything decoded, for one browser, until Ctrl-C.
+
+    For reading. Whoever else reaches Temporal or its UI sees noise, as before.
+
+    Example: engram ui
+    """
+    from engram.cli.serving import serve_ui  # noqa: PLC0415 - only what is used loads
+
+    run(lambda: serve_ui(options, browse=not no_open))
+
+
+@commands.command()
 def worker() -> None:
     """Run a worker against the Temporal and Qdrant servers that the settings name.
 

@@ -5,25 +5,35 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+import webbrowser
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     AsyncExitStack,
     asynccontextmanager,
+    contextmanager,
 )
 from datetime import timedelta
+from pathlib import Path
 from socket import socket
-from typing import TypeVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, TypeVar
 
 import stamina
 
 from engram.cli.output import console
+from engram.cli.running import StoreOptions
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable, needs_extra
 from engram.settings import Settings
-from engram.system import new_id, system_clock
+from engram.system import new_id, new_secret, private, system_clock
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from engram.server.ui import UiDoor
 
 # --- commands that stay: everything on this machine, or one worker of many
 
@@ -167,6 +177,80 @@ async def serve_worker(settings: Settings) -> None:
             console.print("Finishing what runs.")
     finally:
         await repository.close()
+
+
+# --- `engram ui`: Temporal's UI, decoded for one browser
+
+
+async def serve_ui(options: StoreOptions, *, browse: bool) -> None:
+    """Serve it until SIGTERM or Ctrl-C.
+
+    Args:
+        options: Where Temporal is, and with it the keys.
+        browse: Whether to open the browser.
+
+    Raises:
+        InvalidSettings: nothing is encrypted there.
+        TemporalUnavailable: the server does not answer.
+        EmbeddedPartMissing: the program that has the pages is not installed.
+    """
+    from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
+
+    async with _until_asked_to_stop() as stop, AsyncExitStack() as stack:
+        client, settings = await stack.enter_async_context(temporal(options))
+        door = await stack.enter_async_context(decoded_ui(client, settings))
+        console.print("Temporal's UI, decoded for the first browser that opens this address:")
+        console.print(door.first_url, soft_wrap=True)
+        console.print("Ctrl-C stops.")
+        if browse:
+            # In a thread: some browsers are programs for the terminal, and stay.
+            await asyncio.to_thread(stack.enter_context, browser_opened(door.first_url))
+        await stop.wait()
+
+
+@asynccontextmanager
+async def decoded_ui(client: Client, settings: Settings) -> AsyncIterator[UiDoor]:
+    """Serve Temporal's UI on loopback while the block runs; the door has the address.
+
+    Args:
+        client: Of the Temporal server that is looked at, with the keys.
+        settings: How long programs may take to start.
+
+    Raises:
+        InvalidSettings: the client has no keys.
+        EmbeddedPartMissing: the program that has the pages is not installed.
+    """
+    with needs_extra("embedded"):
+        from engram.embedded.server import ui_pages  # noqa: PLC0415 - an optional part
+        from engram.server.run import loopback_listeners, serve_on_loopback  # noqa: PLC0415 - same
+        from engram.server.ui import UiDoor, ui_app  # noqa: PLC0415 - same
+        from engram.temporal.encryption import reading_codec  # noqa: PLC0415 - same
+
+    # Before anything starts: without keys there is nothing to decode.
+    codec = reading_codec(client.data_converter)
+    async with ui_pages(settings) as pages:
+        with loopback_listeners() as listeners:
+            door = UiDoor.at(listeners[0].getsockname()[1], new_secret)
+            async with (
+                ui_app(door, pages, client, codec) as app,
+                serve_on_loopback(app, listeners),
+            ):
+                yield door
+
+
+@contextmanager
+def browser_opened(url: str) -> Iterator[None]:
+    """Have the browser open it, from a file that stays while the block runs.
+
+    Other users of the machine read what programs are called with, and a browser is called with
+    what it opens. Where there is none, nothing happens.
+    """
+    with TemporaryDirectory(prefix="engram-ui-") as place:
+        page = Path(place) / "open.html"
+        with open(page, "x", encoding="utf-8", opener=private) as file:
+            file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">')
+        webbrowser.open(page.as_uri())
+        yield
 
 
 # --- `engram mcp`: memory for an MCP client that starts this program and talks to it by pipe

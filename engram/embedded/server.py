@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import quote
 
@@ -667,3 +668,28 @@ class TemporalDevServer:
             f"Temporal's development server did not answer within {waited:g} seconds.",
             hint=f"Raise ENGRAM_START_TIMEOUT. {tail(self._folder.server_log)}",
         )
+
+
+@asynccontextmanager
+async def ui_pages(settings: Settings) -> AsyncIterator[str]:
+    """The pages of Temporal's UI, while the block runs: the base URL of a server without data.
+
+    The program gives out its pages only beside a server of its own. So the server that holds
+    the histories need not have any.
+
+    Raises:
+        EmbeddedPartMissing: the program is not installed.
+        EmbeddedStartFailed: it does not start, or not in time; says why.
+    """
+    own = {"temporal_ui": True, "temporal_port": None, "temporal_ui_port": None}
+    with TemporaryDirectory(prefix="engram-ui-") as place:
+        folder = DataFolder(place)
+        if not folder.try_lock():
+            raise folder.in_use()
+        server = await TemporalDevServer.start(folder, settings.model_copy(update=own))
+        assert server.temporal_ui_url is not None  # noqa: S101 - asked for above
+        try:
+            yield server.temporal_ui_url
+        finally:
+            await server.stop()
+            folder.release()

@@ -7,6 +7,7 @@ import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from typing import Final
 
 import structlog
 import uvicorn
@@ -99,6 +100,43 @@ async def serve_owner(
         yield
 
 
+_TRIES: Final = 5
+
+
+@contextmanager
+def loopback_listeners() -> Iterator[list[socket.socket]]:
+    """Listen at one free port of both loopback addresses.
+
+    A name such as `localhost` means either: on the one that is left free, another user of the
+    machine could answer in our place.
+
+    Raises:
+        PortInUse: each port that was tried was taken on one of them.
+    """
+    for left in reversed(range(_TRIES)):
+        with ExitStack() as stack:
+            listeners = [stack.enter_context(_listening("127.0.0.1", 0))]
+            try:
+                port = listeners[0].getsockname()[1]
+                listeners.append(stack.enter_context(_listening("::1", port)))
+            except (InvalidSettings, OSError):
+                # This machine has no IPv6, or no such address: nobody can listen there.
+                pass
+            except PortInUse:
+                if left:
+                    continue
+                raise
+            yield listeners
+            return
+
+
+@asynccontextmanager
+async def serve_on_loopback(app: ASGIApp, listeners: list[socket.socket]) -> AsyncIterator[None]:
+    """Answer at :func:`loopback_listeners` while the block runs."""
+    async with _answering(app, *listeners):
+        yield
+
+
 @contextmanager
 def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator[socket.socket]:
     """Listen at ``http_host`` and ``http_port`` of the settings; who connects early waits.
@@ -181,7 +219,7 @@ async def serve_publicly(
 
 @asynccontextmanager
 async def _answering(
-    app: ASGIApp, listener: socket.socket, *, at_once: int | None = None
+    app: ASGIApp, *listeners: socket.socket, at_once: int | None = None
 ) -> AsyncIterator[None]:
     server = _Server(
         uvicorn.Config(
@@ -198,7 +236,7 @@ async def _answering(
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    serving = asyncio.create_task(server.serve(sockets=list(listeners)))
     try:
         while not server.started:
             if serving.done():

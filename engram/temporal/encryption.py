@@ -32,7 +32,7 @@ from temporalio.converter import (
 from temporalio.exceptions import ApplicationError
 
 from engram.contracts.names import SHARED_KEY_OWNER, key_owner_of
-from engram.errors import PayloadRefused
+from engram.errors import InvalidSettings, PayloadRefused
 from engram.ports import DataKey, KeyStore
 from engram.system import new_secret
 from engram.temporal.keys import NONCE_BYTES
@@ -54,6 +54,11 @@ def refused_payload() -> Payload:
     a signal is dropped, and an activity fails.
     """
     return Payload(metadata={"encoding": _REFUSED_ENCODING})
+
+
+def is_refused(payload: Payload) -> bool:
+    """Whether this stands for a payload that is refused."""
+    return payload.metadata.get("encoding") == _REFUSED_ENCODING
 
 
 class _RefusedConverter(EncodingPayloadConverter):
@@ -160,7 +165,7 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
         return EncryptionCodec(self._keys, workflow_id, self._common)
 
     def for_replays(self) -> EncryptionCodec:
-        """One that reads what is plain, too, and encrypts nothing: a replay has no effects."""
+        """One that reads what is plain, too, and encrypts nothing: it only looks."""
         return EncryptionCodec(self._keys, common=Common(replays=True))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
@@ -281,6 +286,22 @@ def data_converter(codec: EncryptionCodec | None) -> DataConverter:
         payload_codec=codec,
         failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
     )
+
+
+def reading_codec(converter: DataConverter) -> EncryptionCodec:
+    """What reads whatever a client's converter reads, for people who look at it.
+
+    Raises:
+        InvalidSettings: nothing is encrypted there.
+    """
+    codec = converter.payload_codec
+    if not isinstance(codec, EncryptionCodec):
+        raise InvalidSettings(
+            "No encryption keys are set, so nothing there is encrypted by this Engram.",
+            allowed="ENGRAM_ENCRYPTION_KEYS, the folder that clients and workers share",
+            hint="Without it the Temporal UI itself shows everything.",
+        )
+    return codec.for_replays()
 
 
 def for_replays(converter: DataConverter) -> DataConverter:

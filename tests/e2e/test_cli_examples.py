@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 # They stay until they are ended, or wait long for the server; other tests run them, and the
 # examples of all commands are parsed beside the tests of the whole command line.
-LASTING = {"demo", "up", "worker", "serve", "mcp", "erase", "compact"}
+LASTING = {"demo", "up", "ui", "worker", "serve", "mcp", "erase", "compact"}
 AN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXAMPLES = [
     (path, example)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +27,7 @@ from engram.domain.memories import MemoryType
 from engram.embedded.keys import folder_keys
 from engram.errors import EncryptionKeysUnusable, PayloadRefused
 from engram.workflows.replaying import replay
+from tests.support.payloads import payloads
 from tests.support.raw_files import holders
 from tests.support.temporal_server import client_of
 
@@ -139,6 +140,30 @@ async def test_who_reaches_the_port_reads_nothing(intruder: Client, memory: Memo
         with pytest.raises(KeyError, match="binary/encrypted"):
             await session.query(query)
     assert [turn.content for turn in await memory.working_memory("s1")] != []
+
+
+async def test_what_stays_readable_is_what_the_page_lists(
+    intruder: Client, memory: MemoryStore
+) -> None:
+    """Of all payloads only search attributes and the SDK's own markers are plain, with no words."""
+    await live(memory, canaries()[:2])
+    attributes, markers, encrypted = set(), set(), 0
+    async for run in intruder.list_workflows():
+        handle = intruder.get_workflow_handle(run.id, run_id=run.run_id)
+        for event in json.loads((await handle.fetch_history()).to_json())["events"]:
+            for place, payload in payloads(event):
+                if b64decode(payload["metadata"]["encoding"]) == b"binary/encrypted":
+                    encrypted += 1
+                    continue
+                assert CANARY not in b64decode(payload.get("data", "")).decode()
+                if "indexedFields" in place:
+                    attributes.add(place[-1])
+                else:
+                    assert place[0] == "markerRecordedEventAttributes"
+                    markers.add(event[place[0]]["markerName"])
+    assert encrypted > 20
+    assert attributes == {"EngramUser", "EngramSession", "EngramStage", "TemporalChangeVersion"}
+    assert markers == {"core_local_activity", "core_patch"}
 
 
 async def test_who_has_no_key_changes_nothing_in_a_session(
