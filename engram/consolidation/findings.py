@@ -29,6 +29,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, MemoryRepository, NewMemory
+from engram.storage.points import yielding_to_event_loop
 from engram.storage.updates import existing, update_memories
 
 ReadEpisode = tuple[Episode, Extraction]
@@ -95,7 +96,7 @@ class FindingsStore:
         turns = [
             [_Finding(episode, self._fact(request, episode, fact)) for fact in extraction.facts]
             + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
-            for episode, extraction in found
+            async for episode, extraction in yielding_to_event_loop(found)
         ]
         findings = [finding for turn in turns for finding in turn]
         if findings:

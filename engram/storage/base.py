@@ -233,7 +233,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         # All are checked before the first is written, so that bad input leaves nothing.
         given: dict[str, AnyMemory] = {}
         prepared: dict[MemoryType, list[NewPoint]] = {}
-        async for new in yielding_to_event_loop(memories, self.batch):
+        async for new in yielding_to_event_loop(memories):
             check_vectors(new.vectors, self._dimensions)
             point = NewPoint(new.memory.id, new.vectors, encode(scope, stamped(new.memory)))
             prepared.setdefault(new.memory.type, []).append(point)
@@ -273,7 +273,8 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         wanted = list(dict.fromkeys(ids))
         found: dict[str, AnyMemory] = {}
         for memory_type in STORED_TYPES if types is None else types:
-            for payload in await self._fetch(scope, memory_type, wanted, fresh=fresh):
+            payloads = await self._fetch(scope, memory_type, wanted, fresh=fresh)
+            async for payload in yielding_to_event_loop(payloads):
                 # Who writes by what is read must not take it for missing.
                 memory = self._decoded(payload) if fresh else self._readable(payload, self._decoded)
                 if memory is not None:
@@ -377,7 +378,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         payloads = await self._page(scope, listing, where, position, limit + 1)
         read = [
             (payload, self._readable(payload, decode))
-            async for payload in yielding_to_event_loop(payloads[:limit], 256)
+            async for payload in yielding_to_event_loop(payloads[:limit])
         ]
         page = tuple(memory for _, memory in read if memory is not None)
         unreadable = tuple(str(payload["id"]) for payload, memory in read if memory is None)
@@ -589,6 +590,8 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         found: list[Payload] = []
         for start in range(0, len(usable), _READ_AT_ONCE):
             part = usable[start : start + _READ_AT_ONCE]
+            if start:
+                await asyncio.sleep(0)
             found += await self._retrieve(memory_type, part, fresh=fresh)
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
 

@@ -30,7 +30,14 @@ from engram.storage.edge_files import (
 )
 from engram.storage.filters import Translator
 from engram.storage.payload import SCHEMA_VERSION
-from engram.storage.points import NewPoint, Overwrite, Payload, RankedId, RankQuery
+from engram.storage.points import (
+    NewPoint,
+    Overwrite,
+    Payload,
+    RankedId,
+    RankQuery,
+    yielding_to_event_loop,
+)
 
 _DELETED_AT_ONCE: Final = 256
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -200,7 +207,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
         with engine_errors("preparing an insert"):
-            prepared = [new_point(point) for point in points]
+            prepared = [new_point(point) async for point in yielding_to_event_loop(points)]
             operation = engine.UpdateOperation.upsert_points(
                 prepared, update_mode=engine.UpdateMode.InsertOnly
             )

@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -255,11 +256,17 @@ def portions(items: Iterable[T], sizes: Iterable[int], most: int) -> Iterator[li
         yield part
 
 
-async def yielding_to_event_loop(items: Iterable[T], every: int) -> AsyncIterator[T]:
-    """The items, letting the event loop go round in between."""
-    for number, item in enumerate(items):
-        if number and number % every == 0:
+# Seconds. Whoever encodes or recalls meanwhile waits so long a few times over.
+_LONGEST_STEP: Final = 0.002
+
+
+async def yielding_to_event_loop(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items, letting others have the event loop whenever they took it for a while."""
+    since = time.perf_counter()
+    for item in items:
+        if time.perf_counter() - since > _LONGEST_STEP:
             await asyncio.sleep(0)
+            since = time.perf_counter()
         yield item
 
 

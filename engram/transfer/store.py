@@ -89,16 +89,8 @@ class TurnImporter:
             InvalidInput: the batch cannot be read, or a turn of it cannot be kept.
             StorageUnavailable: the store cannot be reached, or does not show what it took.
         """
-        turns = unpack(request.batch, TURNS)
-        check_turns(
-            request.scope,
-            request.batch,
-            turns,
-            now=request.now,
-            max_bytes=self._max_turn_bytes,
-            guard=self._guard,
-        )
-        entries = await self._entries(request, turns)
+        # In a thread, so that it can be interrupted: others wait for the event loop.
+        entries = await self._entries(request, await asyncio.to_thread(self._checked, request))
         entries, conflicts = await self._beside_stored(request, entries)
         parts = [entries[at : at + _TURNS_AT_ONCE] for at in range(0, len(entries), _TURNS_AT_ONCE)]
         prepared: list[PreparedTurns] = []
@@ -129,6 +121,19 @@ class TurnImporter:
             conflicts=len(conflicts),
             conflict_places=tuple(one.place for one in conflicts),
         )
+
+    def _checked(self, request: StoreBatchInput) -> tuple[ImportedTurn, ...]:
+        """The turns of the batch, each of which can be kept."""
+        turns = unpack(request.batch, TURNS)
+        check_turns(
+            request.scope,
+            request.batch,
+            turns,
+            now=request.now,
+            max_bytes=self._max_turn_bytes,
+            guard=self._guard,
+        )
+        return turns
 
     async def _store_findings(
         self,
@@ -167,7 +172,7 @@ class TurnImporter:
         entries: list[_TurnEntry] = []
         provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
         last: ImportedTurn | None = None
-        async for turn in yielding_to_event_loop(turns, _TURNS_AT_ONCE):
+        async for turn in yielding_to_event_loop(turns):
             follows = last is not None and last.session_id == turn.session_id
             before = last.content if follows and last is not None else turn.before
             entries.append(_TurnEntry(turn, self._episode(request, turn, provenance), before))

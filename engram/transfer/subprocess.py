@@ -25,6 +25,7 @@ from engram.transfer.preparing import HerePreparer, PreparedTurns, Preparer, Wor
 
 _MOST_FAILURES: Final = 3
 _LEAST_CORES: Final = 2
+_NICENESS: Final = 10
 _OFFLINE: Final = "wordllama"
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _WARMING: Final = (Work("Hello.", None, "Hello.", "user", None, _ANY_TIME),)
@@ -44,7 +45,7 @@ class PreparationSubprocess:
     def __init__(self, spec: str | None, phone_region: str, here: Preparer) -> None:
         self._made_with = (spec, phone_region)
         self._here = here
-        self._aside = ProcessAside()
+        self._aside = ProcessAside(load=_behind_others)
         self._loading: asyncio.Task[None] | None = None
         self._loaded: int | None = None
         self._failures = 0
@@ -98,6 +99,11 @@ class PreparationSubprocess:
         await self._aside.close()
         if self._loading is not None:
             await self._loading
+
+
+def _behind_others() -> None:
+    # An import can wait for whoever says or asks something meanwhile.
+    os.nice(_NICENESS)
 
 
 def _cores() -> int:
