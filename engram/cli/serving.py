@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import webbrowser
@@ -53,6 +54,13 @@ async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
         loop.remove_signal_handler(signal.SIGTERM)
 
 
+async def _serving_until(stop: asyncio.Event) -> None:
+    # What is loaded by now stays. The collector of garbage would go through all of it again and
+    # again, for a fifth of a second each time, in which nobody is answered.
+    gc.freeze()
+    await stop.wait()
+
+
 async def serve_embedded(settings: Settings) -> None:
     """Own the data folder and serve others until SIGTERM or Ctrl-C."""
     from engram.embedded.folder import DataFolder  # noqa: PLC0415 - only what is used loads
@@ -78,7 +86,7 @@ async def serve_embedded(settings: Settings) -> None:
         if url is not None and not _has_key(settings):
             console.print("No API key opens it yet: engram keys create NAME --access write")
         console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
-        await stop.wait()
+        await _serving_until(stop)
         console.print("Stopping.")
 
 
@@ -125,7 +133,7 @@ async def serve_api(settings: Settings) -> None:
             f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
             "Ctrl-C stops."
         )
-        await stop.wait()
+        await _serving_until(stop)
         console.print("Finishing what runs.")
 
 
@@ -173,7 +181,7 @@ async def serve_worker(settings: Settings) -> None:
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "
                 f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops."
             )
-            await stop.wait()
+            await _serving_until(stop)
             console.print("Finishing what runs.")
     finally:
         await repository.close()
