@@ -231,8 +231,10 @@ class BoxWriter:
                 segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
             )
             for run in cut:
-                if run.sealed is not None:
-                    sealed = await self._store(composer, session_id, run, policy)
+                if run.sealed is None:
+                    continue
+                sealed = await self._store(composer, session_id, run, policy)
+                if sealed is not None:
                     linked += await self._link(composer, sealed)
                     stored.append(sealed)
             # A run of turns with one timestamp can be longer than what is read at once:
@@ -316,7 +318,8 @@ class BoxWriter:
         session_id: str,
         box: Box,
         policy: DigestPolicy,
-    ) -> SemanticMemory:
+    ) -> SemanticMemory | None:
+        """The box as it is stored; None when all of its turns were forgotten meanwhile."""
         key = f"box:{box.turns[0].id}"
         earlier = await self._earlier(composer.scope, box, key)
         detail = _detail(key, session_id, box, policy, earlier)
@@ -332,7 +335,8 @@ class BoxWriter:
         there = await self.store.current(composer.scope, MemoryForm.BOX, [key])
         if there:
             return there[0]
-        return (await self.store.put(composer, [draft], ())).written[0]
+        written = (await self.store.put(composer, [draft], ())).written
+        return written[0] if written else None
 
     async def _earlier(self, scope: Scope, box: Box, key: str) -> list[BoxDetail]:
         words = [f"word:{word}" for word in _traced(box)]

@@ -126,6 +126,8 @@ _VALUES: Final = (
     # in its memory, every 30 seconds by default: an erasure would wait for it.
     'history.transferProcessorUpdateAckInterval="1s"',
     'history.visibilityProcessorUpdateAckInterval="1s"',
+    # Its HTTP API, on a port of its choice, would answer any web page: this is nobody's name.
+    'frontend.httpAllowedHosts=["nobody.invalid"]',
 )
 CONFIGURED: Final = tuple(part for value in _VALUES for part in ("--dynamic-config-value", value))
 """How the server differs from what the program does by itself."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
+import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 import pytest_asyncio
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
@@ -72,6 +76,22 @@ async def intruder(folder: Path) -> Client:
     """What another user of the machine has: the port, and no key."""
     port = json.loads((folder / "server.json").read_text())["port"]
     return await Client.connect(f"127.0.0.1:{port}", data_converter=pydantic_data_converter)
+
+
+def listened_on(pid: int) -> set[int]:
+    """The TCP ports that a process waits for connections on."""
+    links = (str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink())
+    sockets = {link[8:-1] for link in links if link.startswith("socket:[")}
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {
+        int(fields[1].rsplit(":", 1)[1], 16)
+        for fields in lines
+        if fields[3] == "0A" and fields[9] in sockets
+    }
 
 
 def canaries(beginning: str = CANARY) -> list[str]:
@@ -148,7 +168,8 @@ async def test_what_stays_readable_is_what_the_page_lists(
     """Of all payloads only search attributes and the SDK's own markers are plain, with no words."""
     await live(memory, canaries()[:2])
     attributes, markers, encrypted = set(), set(), 0
-    async for run in intruder.list_workflows():
+    own = f"{names.USER_ATTRIBUTE} = '{memory.scope.tenant}'"
+    async for run in intruder.list_workflows(own):
         handle = intruder.get_workflow_handle(run.id, run_id=run.run_id)
         for event in json.loads((await handle.fetch_history()).to_json())["events"]:
             for place, payload in payloads(event):
@@ -255,6 +276,21 @@ async def test_a_replay_reads_encrypted_histories_with_the_key(
     ):
         replayed = await replay(client, workflow_id)
         assert (replayed.fits, replayed.failure) == (True, None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says what a process listens on")
+async def test_no_web_page_is_answered_by_the_server_s_http_api(folder: Path) -> None:
+    """Whatever name it calls the machine by: the port is of the program's own choice, and open."""
+    server = json.loads((folder / "server.json").read_text())
+    ports = listened_on(server["pid"]) - {server["port"]}
+    answers = list[str]()
+    async with httpx.AsyncClient() as web:
+        for port, host in itertools.product(ports, ("127.0.0.1", "localhost", "page.example")):
+            with contextlib.suppress(httpx.HTTPError):
+                url = f"http://127.0.0.1:{port}/api/v1/namespaces"
+                answers.append((await web.get(url, headers={"Host": f"{host}:{port}"})).text)
+    assert any("Host not allowed" in answer for answer in answers)
+    assert not any("namespaces" in answer for answer in answers)
 
 
 async def test_the_ui_is_off_by_default(folder: Path, memory: MemoryStore) -> None:

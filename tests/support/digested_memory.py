@@ -33,6 +33,7 @@ class CountingStore:
         calls: How often each method was called.
         read: How many memories came back.
         fails_at: Which write, counted from 1, fails; 0 for none.
+        forgets_turns: Whether turns are forgotten as soon as they were listed.
     """
 
     def __init__(self, inner: MemoryRepository) -> None:
@@ -41,6 +42,7 @@ class CountingStore:
         self.read = 0
         self.writes = 0
         self.fails_at = 0
+        self.forgets_turns = False
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self.inner, name)
@@ -53,6 +55,8 @@ class CountingStore:
                     raise StorageUnavailable("staged")
             answer = await inner(*args, **kwargs)
             found = getattr(answer, "memories", answer)
+            if self.forgets_turns and name == "scroll" and MemoryType.EPISODIC in args:
+                await self.inner.delete(ADA, MemoryType.EPISODIC, [m.id for m in found])
             self.read += len(found) if name in {"get", "scroll", "search"} else 0
             return answer
 

@@ -150,6 +150,17 @@ async def test_boxes_are_sealed_once_and_traced(kept: DigestedMemory) -> None:
     assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s2")) == ()
 
 
+async def test_turns_that_are_forgotten_while_they_are_boxed_get_no_box(
+    kept: DigestedMemory,
+) -> None:
+    """Nothing is written of what went in between, and the stage goes on to its end."""
+    await kept.keep(*TURNS)
+    kept.store.forgets_turns = True
+    await kept.digest(ended=["s1"])
+    assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s1")) == ()
+    assert await kept.picture() == []
+
+
 async def test_turns_of_one_moment_are_boxed_once(kept: DigestedMemory) -> None:
     """An import whose turns all have one timestamp is cut by size, each turn in one box."""
     turns = [episode("The tomato grows.", 1, message_id=f"m{n}", id=episode(f"{n}", 1).id,
