@@ -30,7 +30,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (
         *("status", "energy", "promotions", "health", "validate", "repair", "usage"),
-        *("replay", "test", "compact"),
+        *("replay", "test", "compact", "audit"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "encryption", "mcp", "worker"),
