@@ -28,7 +28,7 @@ from engram.contracts.lifecycle import (
 from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, by_model, in_all
 from engram.contracts.removal import ApplyForgettingInput
 from engram.contracts.session import StoreTurnsOutput
-from engram.domain.access import Outcome
+from engram.domain.deeds import Outcome
 from engram.domain.identity import operation_id
 from engram.errors import (
     ConflictingMessage,
@@ -170,7 +170,7 @@ class _TypedErrors(ActivityInboundInterceptor):
 # --- what workflows did, for the audit trail
 
 
-class Touched(NamedTuple):
+class Affected(NamedTuple):
     """What an activity read or changed.
 
     Attributes:
@@ -188,57 +188,59 @@ class Touched(NamedTuple):
 
 # By name, with input and output. What a repeated attempt answers may be less than what was done
 # in all: where the input says what is done, it is asked.
-def _stored(_: Any, done: StoreTurnsOutput) -> Touched:
+def _stored(_: Any, done: StoreTurnsOutput) -> Affected:
     turns = [turn for outcome in done.outcomes for turn in outcome.turns]
     ids = [one for t in turns for one in (t.episode_id, *t.fact_ids, *t.negation_ids)]
-    return Touched("encode", ids, sum(turn.ids_left_out for turn in turns), of_new_user=True)
+    return Affected("encode", ids, sum(turn.ids_left_out for turn in turns), of_new_user=True)
 
 
-def _imported(asked: StoreBatchInput, done: ImportTally) -> Touched:
+def _imported(asked: StoreBatchInput, done: ImportTally) -> Affected:
     action = "restore-memories" if asked.kind is ImportKind.MEMORIES else "import-turns"
     stored = done.stored + done.known + done.facts + done.negations
-    return Touched(action, (), stored, of_new_user=True)
+    return Affected(action, (), stored, of_new_user=True)
 
 
-def _planned(asked: PlanInput, _: Any) -> Touched:
+def _planned(asked: PlanInput, _: Any) -> Affected:
     new = (memory.id for memory in asked.plan.new_memories())
-    return Touched("consolidate", [*new, *(note.memory_id for note in asked.plan.amendments())])
+    return Affected("consolidate", [*new, *(note.memory_id for note in asked.plan.amendments())])
 
 
-def _retired(asked: PlanInput, _: Any) -> Touched:
-    return Touched("consolidate", [note.memory_id for note in asked.plan.retirements()])
+def _retired(asked: PlanInput, _: Any) -> Affected:
+    return Affected("consolidate", [note.memory_id for note in asked.plan.retirements()])
 
 
-def _digested(_: Any, done: DigestOutput) -> Touched:
-    return Touched("consolidate", (), sum(dict(done).values()))
+def _digested(_: Any, done: DigestOutput) -> Affected:
+    return Affected("consolidate", (), sum(dict(done).values()))
 
 
-def _reviewed(asked: WalkInput, done: ReviewOutput) -> Touched:
+def _reviewed(asked: WalkInput, done: ReviewOutput) -> Affected:
     return _passed("decay", asked, done.report)
 
 
-def _promoted(asked: WalkInput, done: PromoteOutput | PromotionReport) -> Touched:
+def _promoted(asked: WalkInput, done: PromoteOutput | PromotionReport) -> Affected:
     report = done.report if isinstance(done, PromoteOutput) else done
     return _passed("promote", asked, report, report.promoted)
 
 
-def _passed(action: str, asked: WalkInput, report: PassReport, made: Sequence[str] = ()) -> Touched:
+def _passed(
+    action: str, asked: WalkInput, report: PassReport, made: Sequence[str] = ()
+) -> Affected:
     if asked.dry_run:
-        return Touched(action)
+        return Affected(action)
     changed = dict.fromkeys((*made, *(change.memory_id for change in report.changes)))
     more = report.changed + report.erased + len(made) - len(changed)
-    return Touched(action, list(changed), max(0, more))
+    return Affected(action, list(changed), max(0, more))
 
 
-def _forgotten(asked: ApplyForgettingInput, _: Any) -> Touched:
-    return Touched("forget", [*sorted(asked.plan.ids), *asked.plan.amended])
+def _forgotten(asked: ApplyForgettingInput, _: Any) -> Affected:
+    return Affected("forget", [*sorted(asked.plan.ids), *asked.plan.amended])
 
 
-_TOUCHED: Final[Mapping[str, Callable[[Any, Any], Touched]]] = {
+_TOUCHED: Final[Mapping[str, Callable[[Any, Any], Affected]]] = {
     names.STORE_TURNS_ACTIVITY: _stored,
     names.STORE_BATCH_ACTIVITY: _imported,
-    names.EXTRACT_ACTIVITY: lambda asked, _: Touched("consolidate", asked.episode_ids),
-    names.LINK_ACTIVITY: lambda asked, _: Touched("consolidate", asked.memory_ids),
+    names.EXTRACT_ACTIVITY: lambda asked, _: Affected("consolidate", asked.episode_ids),
+    names.LINK_ACTIVITY: lambda asked, _: Affected("consolidate", asked.memory_ids),
     names.WRITE_PLAN_ACTIVITY: _planned,
     names.RETIRE_ACTIVITY: _retired,
     names.DIGEST_KNOWLEDGE_ACTIVITY: _digested,
@@ -248,8 +250,10 @@ _TOUCHED: Final[Mapping[str, Callable[[Any, Any], Touched]]] = {
     names.PROMOTE_ACTIVITY: _promoted,
     names.PROMOTE_SESSION_ACTIVITY: _promoted,
     names.APPLY_FORGETTING_ACTIVITY: _forgotten,
-    names.ERASE_MEMORIES_ACTIVITY: lambda _, done: Touched("erase", (), sum(done.deleted.values())),
-    names.ERASE_WORKFLOWS_ACTIVITY: lambda _, done: Touched("erase", (), len(done.deleted)),
+    names.ERASE_MEMORIES_ACTIVITY: lambda _, done: Affected(
+        "erase", (), sum(done.deleted.values())
+    ),
+    names.ERASE_WORKFLOWS_ACTIVITY: lambda _, done: Affected("erase", (), len(done.deleted)),
 }
 
 

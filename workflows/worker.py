@@ -246,17 +246,15 @@ async def running_workers(
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         most, guard = settings.max_turn_bytes, PersonalDataGuard.of(settings)
         noting = AuditInterceptor(trail)
-        turns = TurnStore(
-            repository, embedder, Extractor(settings), new_write_id, most, aside, guard
-        )
+        extractor = Extractor(settings)
+        turns = TurnStore(repository, embedder, extractor, new_write_id, most, aside, guard)
+        importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
+        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
             *_of_removal(client, repository, new_write_id, keys, trail),
-            ImportActivitiesImpl(
-                TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
-                MemoryRestorer(repository, embedder, new_write_id, most, guard),
-            ).store_batch,
+            ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
             _worker(

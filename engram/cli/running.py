@@ -102,7 +102,7 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     """Do asynchronous work, and wait for it."""
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
-    from engram.domain.access import Actor, Door  # noqa: PLC0415 - same
+    from engram.domain.deeds import Actor, Door  # noqa: PLC0415 - same
     from engram.operations.audit import acting  # noqa: PLC0415 - same
 
     async def main() -> Answer:

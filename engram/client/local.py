@@ -167,6 +167,7 @@ def direct_engine(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
+    imports = ImportGateway(client, settings)
     turns = TurnHandlers(gateway, repository, settings, embedder.identity)
     recalls = RecallHandlers(recaller, clock, accesses, links)
     handlers = Handlers(
@@ -192,13 +193,7 @@ def direct_engine(
             settings.max_turn_bytes,
             PersonalDataGuard.of(settings),
         ),
-        TransferHandlers(
-            ImportGateway(client, settings),
-            repository,
-            embedder,
-            clock,
-            settings.max_running_imports,
-        ),
+        TransferHandlers(imports, repository, embedder, clock, settings.max_running_imports),
     )
     auditor = None if trail is None else Auditor(handlers, trail, new_id)
     return DirectEngine(gateway, repository, handlers, turns, recalls, links, auditor)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
 
-from engram.domain.access import Access, Actor, AuditEntry, AuditFilter, Outcome
+from engram.domain.access import Access
+from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Outcome
 from engram.domain.scope import Scope
 from engram.errors import EngramError, InvalidQuery
 from engram.operations.registry import (

@@ -24,7 +24,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Scope as AsgiScope
 
 from engram.client.memory import MemoryStore
-from engram.domain.access import Access, Actor, Door
+from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.errors import AccessDenied, EngramError, MemoryNotFound, UnforeseenFailure
 from engram.operations.audit import acting
 from engram.server import mcp_tools

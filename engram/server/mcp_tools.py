@@ -16,7 +16,8 @@ from engram.client.engine import TaskBoundContext
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
-from engram.domain.access import Access, Actor, Door
+from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block

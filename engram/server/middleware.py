@@ -24,7 +24,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from engram.domain.access import Access, Actor, Door
+from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.domain.scope import Scope
 from engram.errors import (
     AccessDenied,

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, create_model
 from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
-from engram.domain.access import Access, Actor
+from engram.domain.access import Access
+from engram.domain.deeds import Actor
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
     AccessDenied,

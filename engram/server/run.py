@@ -17,7 +17,8 @@ from starlette.types import Scope as AsgiScope
 
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
-from engram.domain.access import Access, Actor, Door
+from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.errors import InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app

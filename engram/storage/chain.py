@@ -77,7 +77,7 @@ class ChainLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _ChainHead:
     """What the head says: how many lines, how many bytes, and the MAC of the last line."""
 
     lines: int
@@ -91,7 +91,7 @@ class _Head:
         return f'{said},"mac":"{mac.hex()}"}}'.encode().ljust(_HEAD_BYTES - 1) + b"\n"
 
     @classmethod
-    def read(cls, key: bytes, name: str, found: bytes) -> _Head | None:
+    def read(cls, key: bytes, name: str, found: bytes) -> _ChainHead | None:
         """The head; None if it is not as it was written."""
         try:
             body = json.loads(found)
@@ -126,7 +126,7 @@ class ChainWriter:
         self._path = path
         self._lock = FileLock(path)
         self._file = -1
-        self._head = _Head(0, _HEAD_BYTES, _first(key, path.name))
+        self._head = _ChainHead(0, _HEAD_BYTES, _first(key, path.name))
 
     def try_open(self) -> bool:
         """Open the file, made if there is none, and go on where it ends.
@@ -148,9 +148,9 @@ class ChainWriter:
         self._write_head()
         return True
 
-    def _end(self, size: int) -> _Head | None:
+    def _end(self, size: int) -> _ChainHead | None:
         """Where the file ends: at its head's word, or one line behind it that was written last."""
-        head = _Head.read(self._key, self._path.name, os.pread(self._file, _HEAD_BYTES, 0))
+        head = _ChainHead.read(self._key, self._path.name, os.pread(self._file, _HEAD_BYTES, 0))
         if head is None or size < head.size:
             return None
         lines, last = head.lines, head.last
@@ -160,7 +160,7 @@ class ChainWriter:
             if body is None or not hmac.compare_digest(mac, _mac(self._key, last, body)):
                 return None
             lines, last = lines + 1, mac
-        return _Head(lines, size, last)
+        return _ChainHead(lines, size, last)
 
     def append(self, body: dict[str, Any]) -> None:
         """Add one line; it survives the death of the process.
@@ -177,7 +177,7 @@ class ChainWriter:
         before = self._head
         try:
             self._put(line, before.size)
-            self._head = _Head(before.lines + 1, before.size + len(line), mac)
+            self._head = _ChainHead(before.lines + 1, before.size + len(line), mac)
             self._write_head()
         except OSError:
             self._head = before
@@ -224,7 +224,7 @@ def read_chain(path: Path, key: bytes, breaks: list[ChainBreak]) -> Iterator[Cha
     name = path.name
     try:
         with open(path, "rb", opener=private) as file:
-            head = _Head.read(key, name, file.read(_HEAD_BYTES))
+            head = _ChainHead.read(key, name, file.read(_HEAD_BYTES))
             number, last, cut = 0, _first(key, name), head is None
             for line in file:
                 number += 1

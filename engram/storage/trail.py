@@ -27,7 +27,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engram.contracts.names import AUDIT_KEY_OWNER
-from engram.domain.access import Actor, AuditEntry, AuditFilter, Door, Outcome
+from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Door, Outcome
 from engram.domain.scope import Scope
 from engram.errors import AuditUnwritable, EncryptionKeysUnusable, InvalidQuery, InvalidSettings
 from engram.ports import Clock, DataKey, KeyStore
@@ -136,28 +136,7 @@ class AuditTrail:
             AuditUnwritable: the folder cannot be made or read.
             EncryptionKeysUnusable: the key that the trail was begun with is not there.
         """
-        about = folder / "trail.json"
-        try:
-            (folder / "users").mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not about.exists():
-                current = await keys.current(AUDIT_KEY_OWNER)
-                with _locked(folder):
-                    if not about.exists():
-                        made = {"key": current.id, "id": new_secret()[:_MARK_BYTES].hex()}
-                        with private_draft(about) as draft:
-                            json.dump(made, draft)
-            found = json.loads(about.read_text("utf-8"))
-            key_id, trail_id = str(found["key"]), str(found["id"])
-        except OSError as error:
-            raise AuditUnwritable(
-                f"The audit trail in {folder} cannot be opened ({error.strerror}).",
-                allowed="a folder that this user can write to",
-                hint="ENGRAM_AUDIT_FOLDER names another one; ENGRAM_AUDIT_DAYS=0 keeps no trail.",
-            ) from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise AuditUnwritable(
-                f"The file {about} is damaged.", hint="Restore it from a backup."
-            ) from error
+        key_id, trail_id = await _begun(folder, keys, new_secret)
         key = await keys.find(AUDIT_KEY_OWNER, key_id)
         if key is None:
             raise EncryptionKeysUnusable(
@@ -562,6 +541,32 @@ class AuditTrail:
         """The chains of days, the oldest first."""
         found = self._folder.glob(f"[0-9]*{_SUFFIX}")
         return sorted(path for path in found if _is_day(path.name))
+
+
+async def _begun(folder: Path, keys: KeyStore, new_secret: NewSecret) -> tuple[str, str]:
+    """The ids of a trail's key and of the trail itself; of two that begin it, one does."""
+    about = folder / "trail.json"
+    try:
+        (folder / "users").mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not about.exists():
+            current = await keys.current(AUDIT_KEY_OWNER)
+            with _locked(folder):
+                if not about.exists():
+                    made = {"key": current.id, "id": new_secret()[:_MARK_BYTES].hex()}
+                    with private_draft(about) as draft:
+                        json.dump(made, draft)
+        found = json.loads(about.read_text("utf-8"))
+        return str(found["key"]), str(found["id"])
+    except OSError as error:
+        raise AuditUnwritable(
+            f"The audit trail in {folder} cannot be opened ({error.strerror}).",
+            allowed="a folder that this user can write to",
+            hint="ENGRAM_AUDIT_FOLDER names another one; ENGRAM_AUDIT_DAYS=0 keeps no trail.",
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise AuditUnwritable(
+            f"The file {about} is damaged.", hint="Restore it from a backup."
+        ) from error
 
 
 def _note_missed(path: Path, number: int, body: dict[str, Any], breaks: list[ChainBreak]) -> None:

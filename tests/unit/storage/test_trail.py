@@ -17,10 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.contracts.names import AUDIT_KEY_OWNER
-from engram.domain.access import Actor, AuditEntry, AuditFilter, Door, Outcome
+from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Door, Outcome
 from engram.domain.scope import Scope
 from engram.errors import AuditUnwritable, EncryptionKeysUnusable, InvalidQuery
-from engram.storage import chain
 from engram.storage.chain import BreakKind, ChainBreak, ChainWriter, read_chain
 from engram.storage.trail import MOST_IDS, AuditTrail
 from engram.system import new_secret
@@ -114,7 +113,7 @@ async def test_entries_come_back_newest_first_by_what_is_asked_for(noted: Noted)
 
 
 async def test_what_is_told_twice_is_one_entry_and_what_died_is_begun(noted: Noted) -> None:
-    """A retried activity and an operation that was begun and done count once, from the beginning."""
+    """A retried activity, and an operation that was begun and done, count once."""
     trail = await noted.open()
     done = note(trail, outcome=Outcome.BEGUN)
     noted.now += timedelta(seconds=5)
@@ -272,7 +271,7 @@ def test_a_process_that_died_between_line_and_head_leaves_a_whole_chain(folder: 
 
 
 async def test_a_damaged_end_is_left_as_it_is_and_another_file_begun(noted: Noted) -> None:
-    """What was cut is not written on, so that it stays reported; a line that was changed is, too."""
+    """What was cut is not written on, so that it stays reported, as is a line that was changed."""
     trail = await noted.open()
     note(trail)
     note(trail)
@@ -335,7 +334,7 @@ async def test_what_could_not_be_noted_is_counted_and_reported(
     trail = await noted.open()
     note(trail)
     with monkeypatch.context() as patched:
-        patched.setattr(chain.os, "pwrite", _full)
+        patched.setattr(os, "pwrite", _full)
         note(trail)
         note(trail)
     note(trail)
@@ -350,7 +349,7 @@ async def test_half_a_line_on_a_full_disk_is_taken_back(
     trail, real = await noted.open(), os.pwrite
     note(trail)
     with monkeypatch.context() as patched:
-        patched.setattr(chain.os, "pwrite", lambda f, data, at: real(f, data[: len(data) // 2], at))
+        patched.setattr(os, "pwrite", lambda f, data, at: real(f, data[: len(data) // 2], at))
         note(trail)
     (path,) = noted.files()
     note(trail)
@@ -364,7 +363,7 @@ async def test_a_required_trail_that_cannot_be_written_refuses(
     """Typed, and to be tried again."""
     trail = await noted.open(required=True)
     with monkeypatch.context() as patched:
-        patched.setattr(chain.os, "pwrite", _full)
+        patched.setattr(os, "pwrite", _full)
         with pytest.raises(AuditUnwritable) as refused:
             note(trail)
     assert refused.value.retryable
