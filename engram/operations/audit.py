@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
 from functools import cache
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Outcome
 from engram.domain.scope import Scope
-from engram.errors import EngramError, InvalidQuery
+from engram.errors import AuditUnwritable, EngramError, InvalidQuery
 from engram.operations.registry import (
     Answer,
     Answered,
@@ -133,7 +133,9 @@ class Auditor:
             answer = await self._handlers.call(scope, operation, request)
         except BaseException as error:
             outcome, code = _outcome_of(error)
-            self._note(entry_id, scope, operation.name, outcome, memory_ids=asked, error=code)
+            # What cannot be noted is logged; why it was not done matters more to who asked.
+            with suppress(AuditUnwritable):
+                self._note(entry_id, scope, operation.name, outcome, memory_ids=asked, error=code)
             raise
         found = [] if operation is AUDIT else ids_in(answer)
         self._note(

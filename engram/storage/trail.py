@@ -547,15 +547,11 @@ async def _begun(folder: Path, keys: KeyStore, new_secret: NewSecret) -> tuple[s
     """The ids of a trail's key and of the trail itself; of two that begin it, one does."""
     about = folder / "trail.json"
     try:
-        (folder / "users").mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not about.exists():
+        found = await asyncio.to_thread(_read_about, about)
+        if found is None:
             current = await keys.current(AUDIT_KEY_OWNER)
-            with _locked(folder):
-                if not about.exists():
-                    made = {"key": current.id, "id": new_secret()[:_MARK_BYTES].hex()}
-                    with private_draft(about) as draft:
-                        json.dump(made, draft)
-        found = json.loads(about.read_text("utf-8"))
+            made = {"key": current.id, "id": new_secret()[:_MARK_BYTES].hex()}
+            found = await asyncio.to_thread(_make_about, about, made)
         return str(found["key"]), str(found["id"])
     except OSError as error:
         raise AuditUnwritable(
@@ -567,6 +563,20 @@ async def _begun(folder: Path, keys: KeyStore, new_secret: NewSecret) -> tuple[s
         raise AuditUnwritable(
             f"The file {about} is damaged.", hint="Restore it from a backup."
         ) from error
+
+
+def _read_about(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+
+def _make_about(path: Path, made: dict[str, str]) -> Any:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (path.parent / "users").mkdir(mode=0o700, exist_ok=True)
+    with _locked(path.parent):
+        if not path.exists():
+            with private_draft(path) as draft:
+                json.dump(made, draft)
+    return _read_about(path)
 
 
 def _note_missed(path: Path, number: int, body: dict[str, Any], breaks: list[ChainBreak]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -78,7 +79,8 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
         Client(streamable_http_client(f"{here.url}/mcp", http_client=http)) as client,
     ):
         await client.call_tool("recall", {"query": CANARY})
-    assert cli.engram("recall", CANARY, "-u", "ada", "-d", str(here.folder)).code == 0
+    shell = ("recall", CANARY, "-u", "ada", "-d", str(here.folder))
+    assert (await asyncio.to_thread(cli.engram, *shell)).code == 0
 
     by = key_id(here, "writer")
     found = trail(here, "-u", "ada", "-n", "1000")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from engram.contracts.removal import ForgetReceipt
+from engram.activities.runtime import AuditInterceptor
+from engram.contracts.names import ERASE_MEMORIES_ACTIVITY
+from engram.contracts.removal import ErasureInput, ForgetReceipt, StoreRound
 from engram.domain.deeds import Actor, AuditFilter, Door, Outcome
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
@@ -130,6 +137,61 @@ async def test_a_required_trail_lets_nothing_be_done_unnoted(
     with pytest.raises(AuditUnwritable):
         await asking.call(ADA, RECALL, RecallRequest(query="anything"))
     assert done == []
+
+
+async def test_who_gives_up_waiting_is_noted_and_stays_cancelled(
+    trail: AuditTrail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cancelled operation is a failed one; that it cannot be noted hides no cancellation."""
+
+    async def forever(*_: object) -> ForgetReceipt:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def give_up() -> None:
+        asking = auditor(trail, forever)
+        call = asyncio.create_task(asking.call(ADA, FORGET, AboutMemory(memory_id=MEMORY)))
+        await asyncio.sleep(0)
+        real = AuditTrail.record
+
+        def full_at_the_end(*given: Any, **more: Any) -> None:
+            real(*given, **more)
+            raise AuditUnwritable("Full.")
+
+        monkeypatch.setattr(AuditTrail, "record", full_at_the_end)
+        call.cancel()
+        await call
+
+    with pytest.raises(asyncio.CancelledError):
+        await give_up()
+    assert noted(trail) == [("forget", Outcome.FAILED, "CancelledError", 1)]
+
+
+async def test_an_attempt_that_is_repeated_is_the_same_entry(trail: AuditTrail) -> None:
+    """An activity that did its work and died before Temporal heard of it is noted once."""
+
+    class Done(ActivityInboundInterceptor):
+        def __init__(self) -> None:
+            pass
+
+        async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+            return StoreRound(deleted={"episodic": 3})
+
+    inbound = AuditInterceptor(trail).intercept_activity(Done())
+    asked = ErasureInput(scope=ADA, store_timeout=timedelta(seconds=1))
+    environment = ActivityEnvironment()
+    environment.info = replace(
+        environment.info, activity_type=ERASE_MEMORIES_ACTIVITY, workflow_id="erasure/default/ada"
+    )
+    for _ in range(2):
+        await environment.run(
+            inbound.execute_activity,
+            ExecuteActivityInput(fn=print, args=[asked], executor=None, headers={}),
+        )
+    (entry,) = trail.read(AuditFilter(scope=ADA), limit=9).entries
+    assert (entry.action, entry.step, entry.touched) == ("erase", ERASE_MEMORIES_ACTIVITY, 3)
+    assert (entry.actor.door, entry.actor.workflow) == (Door.WORKFLOW, "erasure")
+    assert entry.actor.run_id == environment.info.workflow_run_id
 
 
 async def test_what_is_no_id_is_not_noted(trail: AuditTrail) -> None:
