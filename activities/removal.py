@@ -30,6 +30,7 @@ from engram.contracts.removal import (
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
 from engram.ports import KeyStore, MemoryRepository
+from engram.storage.trail import AuditTrail
 from engram.temporal.gateway import list_workflows, remove
 
 # --- activities of the erasing workflow and of the one behind it
@@ -46,6 +47,7 @@ class ErasureActivitiesImpl(ErasureActivities):
         repository: Where memories are kept.
         keys: What the user's payloads are encrypted with; None where they are not.
         new_secret: Makes a fresh value that nobody can guess.
+        trail: Names the user; None where none is kept.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class ErasureActivitiesImpl(ErasureActivities):
         repository: MemoryRepository,
         new_secret: Callable[[], str],
         keys: KeyStore | None = None,
+        trail: AuditTrail | None = None,
     ) -> None:
         self._client = client
         self._repository = repository
         self._new_secret = new_secret
         self._keys = keys
+        self._trail = trail
 
     @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
     async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
@@ -111,6 +115,8 @@ class ErasureActivitiesImpl(ErasureActivities):
                 # Last: until nothing is left, a history says what there was. What Temporal
                 # keeps of the user is noise from here on.
                 await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
+            if self._trail is not None and not any(left):
+                await asyncio.to_thread(self._trail.forget_user, asked.scope)
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=sum(left)
         )

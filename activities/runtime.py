@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from pydantic import ValidationError
@@ -16,7 +16,20 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from engram.agents.models import Meter, metering
 from engram.contracts import names
+from engram.contracts.consolidation import DigestOutput, PlanInput
+from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
+from engram.contracts.lifecycle import (
+    PassReport,
+    PromoteOutput,
+    PromotionReport,
+    ReviewOutput,
+    WalkInput,
+)
 from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, by_model, in_all
+from engram.contracts.removal import ApplyForgettingInput
+from engram.contracts.session import StoreTurnsOutput
+from engram.domain.deeds import Outcome
+from engram.domain.identity import operation_id
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -27,6 +40,7 @@ from engram.errors import (
     UnforeseenFailure,
 )
 from engram.logging import where
+from engram.storage.trail import AuditTrail, workflow_actor
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
 
@@ -151,6 +165,139 @@ class _TypedErrors(ActivityInboundInterceptor):
                 hint="Leave ENGRAM_STORE_QUEUE and ENGRAM_MODEL_QUEUE unset: they follow from "
                 "the prefix.",
             )
+
+
+# --- what workflows did, for the audit trail
+
+
+class Affected(NamedTuple):
+    """What an activity read or changed.
+
+    Attributes:
+        action: The operation that its workflow serves.
+        memory_ids: Of which memories.
+        others: How many more there are, of which no id is known here.
+        of_new_user: Whether a user whose name the trail does not have yet may begin with it.
+    """
+
+    action: str
+    memory_ids: Sequence[str] = ()
+    others: int = 0
+    of_new_user: bool = False
+
+
+# By name, with input and output. What a repeated attempt answers may be less than what was done
+# in all: where the input says what is done, it is asked.
+def _stored(_: Any, done: StoreTurnsOutput) -> Affected:
+    turns = [turn for outcome in done.outcomes for turn in outcome.turns]
+    ids = [one for t in turns for one in (t.episode_id, *t.fact_ids, *t.negation_ids)]
+    return Affected("encode", ids, sum(turn.ids_left_out for turn in turns), of_new_user=True)
+
+
+def _imported(asked: StoreBatchInput, done: ImportTally) -> Affected:
+    action = "restore-memories" if asked.kind is ImportKind.MEMORIES else "import-turns"
+    stored = done.stored + done.known + done.facts + done.negations
+    return Affected(action, (), stored, of_new_user=True)
+
+
+def _planned(asked: PlanInput, _: Any) -> Affected:
+    new = (memory.id for memory in asked.plan.new_memories())
+    return Affected("consolidate", [*new, *(note.memory_id for note in asked.plan.amendments())])
+
+
+def _retired(asked: PlanInput, _: Any) -> Affected:
+    return Affected("consolidate", [note.memory_id for note in asked.plan.retirements()])
+
+
+def _digested(_: Any, done: DigestOutput) -> Affected:
+    return Affected("consolidate", (), sum(dict(done).values()))
+
+
+def _reviewed(asked: WalkInput, done: ReviewOutput) -> Affected:
+    return _passed("decay", asked, done.report)
+
+
+def _promoted(asked: WalkInput, done: PromoteOutput | PromotionReport) -> Affected:
+    report = done.report if isinstance(done, PromoteOutput) else done
+    return _passed("promote", asked, report, report.promoted)
+
+
+def _passed(
+    action: str, asked: WalkInput, report: PassReport, made: Sequence[str] = ()
+) -> Affected:
+    if asked.dry_run:
+        return Affected(action)
+    changed = dict.fromkeys((*made, *(change.memory_id for change in report.changes)))
+    more = report.changed + report.erased + len(made) - len(changed)
+    return Affected(action, list(changed), max(0, more))
+
+
+def _forgotten(asked: ApplyForgettingInput, _: Any) -> Affected:
+    return Affected("forget", [*sorted(asked.plan.ids), *asked.plan.amended])
+
+
+_TOUCHED: Final[Mapping[str, Callable[[Any, Any], Affected]]] = {
+    names.STORE_TURNS_ACTIVITY: _stored,
+    names.STORE_BATCH_ACTIVITY: _imported,
+    names.EXTRACT_ACTIVITY: lambda asked, _: Affected("consolidate", asked.episode_ids),
+    names.LINK_ACTIVITY: lambda asked, _: Affected("consolidate", asked.memory_ids),
+    names.WRITE_PLAN_ACTIVITY: _planned,
+    names.RETIRE_ACTIVITY: _retired,
+    names.DIGEST_KNOWLEDGE_ACTIVITY: _digested,
+    names.DIGEST_SESSIONS_ACTIVITY: _digested,
+    names.LEARN_GUIDELINES_ACTIVITY: _digested,
+    names.REVIEW_ACTIVITY: _reviewed,
+    names.PROMOTE_ACTIVITY: _promoted,
+    names.PROMOTE_SESSION_ACTIVITY: _promoted,
+    names.APPLY_FORGETTING_ACTIVITY: _forgotten,
+    names.ERASE_MEMORIES_ACTIVITY: lambda _, done: Affected(
+        "erase", (), sum(done.deleted.values())
+    ),
+    names.ERASE_WORKFLOWS_ACTIVITY: lambda _, done: Affected("erase", (), len(done.deleted)),
+}
+
+
+class AuditInterceptor(Interceptor):
+    """Notes in the audit trail what activities did, under the same id with every attempt.
+
+    Args:
+        trail: Where it is noted; None: it is not.
+    """
+
+    def __init__(self, trail: AuditTrail | None) -> None:
+        self._trail = trail
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        """See the base class."""
+        return next if self._trail is None else _Audited(next, self._trail)
+
+
+class _Audited(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, trail: AuditTrail) -> None:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        super().__init__(next)
+        self._trail = trail
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        done = await super().execute_activity(input)
+        info = activity.info()
+        look = _TOUCHED.get(info.activity_type)
+        if look is None:
+            return done
+        touched = look(input.args[0], done)
+        if touched.memory_ids or touched.others:
+            run = info.workflow_run_id or ""
+            self._trail.record(
+                operation_id("audit", run, info.activity_id, info.activity_type),
+                workflow_actor(info.workflow_id, run),
+                touched.action,
+                input.args[0].scope,
+                Outcome.DONE,
+                step=info.activity_type,
+                memory_ids=touched.memory_ids,
+                touched=len(touched.memory_ids) + touched.others,
+                keep_name=touched.of_new_user,
+            )
+        return done
 
 
 # --- what a step asked of models, carried from attempt to attempt so that failed ones count

@@ -311,6 +311,13 @@ class EncryptionKeysUnusable(EngramError):
     retryable = True
 
 
+class AuditUnwritable(EngramError):
+    """The audit trail is required, and cannot be written to now."""
+
+    code = "audit_unwritable"
+    retryable = True
+
+
 class PayloadRefused(EngramError):
     """What came through Temporal is not encrypted, or not with a key of Engram; nobody read it."""
 

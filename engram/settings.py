@@ -96,6 +96,16 @@ class Settings(BaseSettings):
     """Wraps those keys: 32 bytes in base64; after commas, those that were used before. Unset: the
     folder holds one."""
 
+    # --- the audit trail
+    audit_days: int = Field(default=90, ge=0)
+    """How long it is kept who read, changed or removed what; ids only. 0: no trail is kept."""
+    audit_folder: Path | None = None
+    """Folder of the audit trail, the same for all clients and workers. Unset: the embedded mode
+    keeps it in the data folder, and the connected mode keeps none. It needs encryption keys."""
+    audit_required: bool = False
+    """Whether what cannot be noted in the audit trail is refused. Else it is done, logged and
+    counted."""
+
     # --- models
     embedder: str = "wordllama"
     """`wordllama` (offline), `fastembed:<model>`, or any embedding model that Pydantic AI knows,
@@ -274,7 +284,7 @@ class Settings(BaseSettings):
         except (ValueError, OverflowError):
             return value
 
-    @field_validator("data_dir", "encryption_keys")
+    @field_validator("data_dir", "encryption_keys", "audit_folder")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return None if value is None else value.expanduser()

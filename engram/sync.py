@@ -158,6 +158,7 @@ class SyncMemoryStore(WaitingMethods):
     consolidate = waiting(MemoryStore.consolidate)
     end_session = waiting(MemoryStore.end_session)
     working_memory = waiting(MemoryStore.working_memory)
+    audit = waiting(MemoryStore.audit)
 
     def export_lines(self, *, include_test: bool = False) -> Iterator[str]:
         """Everything of this user as lines of JSON; see :meth:`MemoryStore.export_lines`."""

@@ -37,7 +37,7 @@ from engram.activities.consolidation import (
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
-from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.runtime import AuditInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -54,6 +54,7 @@ from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
 from engram.ports import Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
+from engram.storage.trail import AuditTrail
 from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
 from engram.transfer.batches import check_masked
@@ -226,13 +227,14 @@ async def running_workers(
     *,
     new_write_id: Callable[[], str],
     keys: KeyStore | None = None,
+    trail: AuditTrail | None = None,
 ) -> AsyncIterator[tuple[Worker, Worker]]:
     """Work on both queues until left; then let what runs finish.
 
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that
     ``model_requests_per_second`` allows over all workers together. ``keys`` are those of
-    the client: erasing a user deletes theirs.
+    the client: erasing a user deletes theirs. ``trail`` is told what is done.
     """
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
@@ -243,23 +245,22 @@ async def running_workers(
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         most, guard = settings.max_turn_bytes, PersonalDataGuard.of(settings)
-        turns = TurnStore(
-            repository, embedder, Extractor(settings), new_write_id, most, aside, guard
-        )
+        noting = AuditInterceptor(trail)
+        extractor = Extractor(settings)
+        turns = TurnStore(repository, embedder, extractor, new_write_id, most, aside, guard)
+        importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
+        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
-            *_of_removal(client, repository, new_write_id, keys),
-            ImportActivitiesImpl(
-                TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
-                MemoryRestorer(repository, embedder, new_write_id, most, guard),
-            ).store_batch,
+            *_of_removal(client, repository, new_write_id, keys, trail),
+            ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
             _worker(
                 client,
                 settings,
-                PersonalDataInterceptor(guard),
+                *(noting, PersonalDataInterceptor(guard)),
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
                 activities=activities,
@@ -270,6 +271,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
+                noting,
                 task_queue=settings.model_queue,
                 activities=[thinking.extract, thinking.link],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,
@@ -310,8 +312,9 @@ def _of_removal(
     repository: MaintenanceRepository,
     new_write_id: Callable[[], str],
     keys: KeyStore | None,
+    trail: AuditTrail | None,
 ) -> list[Callable[..., Any]]:
-    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
+    erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys, trail)
     forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
     return [
         erasing.raise_fence,

@@ -9,12 +9,15 @@ import typer
 
 from engram.cli import exits, output
 from engram.cli.running import (
+    AnswerOptions,
     Commands,
     DryRun,
     MemoryId,
     MemoryOptions,
     OnlyTests,
+    SomeUser,
     TestOnly,
+    moment,
 )
 
 if TYPE_CHECKING:
@@ -30,11 +33,89 @@ if TYPE_CHECKING:
         StatusReport,
         ValidationReport,
     )
+    from engram.operations.audit import AuditPage
     from engram.operations.trials import ScenarioReport
 
-# --- reports on a user's memories: each command asks for one and prints it
+# --- the audit trail
 
 commands = Commands()
+
+
+@commands.command()
+def audit(
+    options: AnswerOptions,
+    user: SomeUser = None,
+    action: Annotated[
+        str | None, typer.Option("--action", help="Only this: recall, forget, erase and so on.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Only by this API key.", metavar="ID")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="Only about this memory.", metavar="ID")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="From then on; ISO 8601 with a time zone.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="Before that; ISO 8601 with a time zone.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000.")] = 50,
+    cursor: Annotated[
+        str | None, typer.Option("--cursor", help="That of the page before.", metavar="TEXT")
+    ] = None,
+) -> None:
+    """Who read, changed or removed what, the newest first; exit code 1 if something is missing.
+
+    Ids only, never words. Without --user, of everybody. For who owns the data folder; no API key
+    opens it.
+
+    Example: engram audit -u ada --action erase
+    """
+    from engram.errors import InvalidQuery  # noqa: PLC0415 - no help text needs it
+
+    found = options.of(user or "operator").answer(
+        lambda store: store.audit(
+            everybody=user is None,
+            action=action,
+            key_id=key,
+            memory_id=memory,
+            since=moment(since, InvalidQuery),
+            until=moment(until, InvalidQuery),
+            limit=limit,
+            cursor=cursor,
+        ),
+        _print_trail,
+    )
+    if found.breaks:
+        raise typer.Exit(exits.FAILED)
+
+
+def _print_trail(found: AuditPage) -> None:
+    output.print_table(
+        ("at", "by", "action", "user", "memories", "outcome"),
+        [
+            (
+                f"{one.at:%Y-%m-%d %H:%M:%S}",
+                " ".join(filter(None, (one.actor.door, one.actor.key_id or one.actor.workflow))),
+                " ".join(filter(None, (one.action, one.step))),
+                f"{one.namespace}/{one.user_id or one.user_mark}",
+                str(one.touched),
+                f"{one.outcome.value}{f' ({one.error})' if one.error else ''}"
+                f"{'' if one.intact else ', changed'}",
+            )
+            for one in found.entries
+        ],
+        empty="Nothing of this is in the audit trail.",
+        right=("memories",),
+    )
+    for place in found.breaks:
+        output.warn(f"not as it was written: {place.file}, line {place.line}: {place.kind.value}")
+    if found.cursor is not None:
+        output.errors.print(f"There is more: --cursor '{found.cursor}'", style="dim")
+
+
+# --- reports on a user's memories: each command asks for one and prints it
 
 Report = TypeVar("Report")
 

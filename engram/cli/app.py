@@ -30,7 +30,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (
         *("status", "energy", "promotions", "health", "validate", "repair", "usage"),
-        *("replay", "ui", "test", "compact"),
+        *("replay", "ui", "test", "compact", "audit"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "encryption", "mcp", "worker"),

@@ -102,8 +102,12 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     """Do asynchronous work, and wait for it."""
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
+    from engram.domain.deeds import Actor, Door  # noqa: PLC0415 - same
+    from engram.operations.audit import acting  # noqa: PLC0415 - same
+
     async def main() -> Answer:
-        return await work()
+        with acting(Actor(door=Door.CLI)):
+            return await work()
 
     return asyncio.run(main())
 

@@ -157,7 +157,8 @@ async def serve_worker(settings: Settings) -> None:
     from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
     from engram.client.connect import open_server_repository  # noqa: PLC0415 - same
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
-    from engram.system import new_id  # noqa: PLC0415 - same
+    from engram.storage.trail import keeping_trail  # noqa: PLC0415 - same
+    from engram.system import new_id, new_secret  # noqa: PLC0415 - same
     from engram.temporal.connection import connect_temporal, key_store  # noqa: PLC0415 - same
     from engram.temporal.schedules import keeping_schedules  # noqa: PLC0415 - same
 
@@ -172,8 +173,16 @@ async def serve_worker(settings: Settings) -> None:
     try:
         async with (
             _until_asked_to_stop() as stop,
+            keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret) as trail,
             running_workers(
-                client, repository, embedder, model, settings, new_write_id=new_id, keys=keys
+                client,
+                repository,
+                embedder,
+                model,
+                settings,
+                new_write_id=new_id,
+                keys=keys,
+                trail=trail,
             ),
             keeping_schedules(client, settings),
         ):

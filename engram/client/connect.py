@@ -20,8 +20,9 @@ from engram.logging import configure_default_logging
 from engram.ports import Clock, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.server import ServerRepository, connect_qdrant
-from engram.system import new_id, system_clock
-from engram.temporal.connection import connect_temporal
+from engram.storage.trail import keeping_trail
+from engram.system import new_id, new_secret, system_clock
+from engram.temporal.connection import connect_temporal, key_store
 
 # --- opening the store on a Qdrant server; apart, because its client is slow to import
 
@@ -163,14 +164,25 @@ async def connected_engine(
         TemporalUnavailable: Temporal cannot be reached.
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
+        InvalidSettings: an audit trail is wanted, and there are no keys for it.
+        AuditUnwritable: its folder cannot be used.
     """
-    vectors = make_embedder(embedder or settings.embedder)
+    vectors, keys = make_embedder(embedder or settings.embedder), key_store(settings)
     async with AsyncExitStack() as opening:
+        trail = await opening.enter_async_context(
+            keeping_trail(settings.audit_folder, keys, settings, clock, new_secret)
+        )
         repository = await open_server_repository(settings, vectors)
         opening.push_async_callback(repository.close)
-        client = await connect_temporal(settings)
+        client = await connect_temporal(settings, keys)
         engine = direct_engine(
-            client, repository, vectors, settings, clock, ui_url=settings.temporal_ui_url
+            client,
+            repository,
+            vectors,
+            settings,
+            clock,
+            ui_url=settings.temporal_ui_url,
+            trail=trail,
         )
         opening.push_async_callback(engine.close)
         await stack.enter_async_context(opening.pop_all())

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from engram.domain.scope import Scope
+from engram.errors import EngramError
 from engram.operations.registry import Answer, Asked, Operation
 
 # --- what a memory store needs underneath: the one seam between in-process and attached use
@@ -26,6 +27,10 @@ class MemoryEngine(Protocol):
         self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
         """Carry an operation out for one user; raises what its handler raises."""
+        ...
+
+    def refused(self, scope: Scope, action: str, error: EngramError) -> None:
+        """Note in the audit trail that a door refused an operation, by its name."""
         ...
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:

@@ -28,6 +28,7 @@ from engram.errors import (
     UnknownFailure,
     error_from_dict,
 )
+from engram.operations.audit import DOOR_HEADER, who_acts
 from engram.operations.registry import Answer, Asked, Operation
 from engram.settings import Settings
 
@@ -65,6 +66,8 @@ class HttpTransport:
     ) -> Answer:
         """Send one request and wait for its answer, however long it takes.
 
+        Who asks goes along: the process that has the memory notes it in its trail.
+
         Raises:
             OwnerUnavailable: nobody answers, or the answer broke off twice.
             EngramError: whatever the other side raised.
@@ -90,7 +93,9 @@ class HttpTransport:
     ) -> httpx.Response:
         if self._client.is_closed:
             raise MemoryClosed("This memory store is closed.")
-        headers = {"content-type": "application/json"} if body is not None else None
+        headers = {DOOR_HEADER: who_acts().door.value}
+        if body is not None:
+            headers["content-type"] = "application/json"
         broken: httpx.TransportError | None = None
         for _ in range(_TRIES):
             try:
@@ -280,6 +285,9 @@ class AttachedEngine:
             query=queried or None,
             body=body,
         )
+
+    def refused(self, scope: Scope, action: str, error: EngramError) -> None:
+        """See :meth:`engram.client.engine.MemoryEngine.refused`; no door stands before it."""
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""

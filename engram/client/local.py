@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from pydantic_ai import Embedder as AgentEmbedder
@@ -11,11 +12,12 @@ from temporalio.client import Client
 from engram.agents.reranking import make_reranker
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
-from engram.errors import MemoryClosed
+from engram.errors import EngramError, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
 from engram.language.negation_scope import covers
 from engram.lifecycle.accesses import AccessLog
 from engram.operations.admin import InspectionHandlers
+from engram.operations.audit import AuditHandlers, Auditor
 from engram.operations.digests import DigestHandlers
 from engram.operations.lifecycle import LifecycleHandlers
 from engram.operations.memories import (
@@ -38,6 +40,9 @@ from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
 from engram.temporal.importing import ImportGateway
 from engram.temporal.passes import PassRunner
+
+if TYPE_CHECKING:
+    from engram.storage.trail import AuditTrail
 
 # --- the engine of a process that holds its own connections to Temporal and the store
 
@@ -72,6 +77,7 @@ class DirectEngine:
         turns: What it has submitted is waited for at the end.
         recalls: What it has noted is written down at the end.
         links: Addresses in the Temporal UI.
+        auditor: Notes what is asked; None: nothing is noted.
     """
 
     def __init__(
@@ -82,6 +88,7 @@ class DirectEngine:
         turns: TurnHandlers,
         recalls: RecallHandlers,
         links: RunLinks,
+        auditor: Auditor | None = None,
     ) -> None:
         self._gateway = gateway
         self._repository = repository
@@ -89,6 +96,7 @@ class DirectEngine:
         self._turns = turns
         self._recalls = recalls
         self._links = links
+        self._auditor = auditor
         self._closed = False
 
     async def call(
@@ -96,7 +104,12 @@ class DirectEngine:
     ) -> Answer:
         """See :meth:`engram.client.engine.MemoryEngine.call`."""
         self._check_open()
-        return await self._handlers.call(scope, operation, request)
+        return await (self._auditor or self._handlers).call(scope, operation, request)
+
+    def refused(self, scope: Scope, action: str, error: EngramError) -> None:
+        """See :meth:`engram.client.engine.MemoryEngine.refused`."""
+        if self._auditor is not None:
+            self._auditor.refused(scope, action, error)
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""
@@ -136,6 +149,7 @@ def direct_engine(
     *,
     ui_url: str | None,
     scrubber: Scrubber | None = None,
+    trail: AuditTrail | None = None,
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
     gateway, passes = WorkflowGateway(client, settings), PassRunner(client, settings)
@@ -153,6 +167,7 @@ def direct_engine(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
+    imports = ImportGateway(client, settings)
     turns = TurnHandlers(gateway, repository, settings, embedder.identity)
     recalls = RecallHandlers(recaller, clock, accesses, links)
     handlers = Handlers(
@@ -167,6 +182,7 @@ def direct_engine(
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
+        AuditHandlers(trail),
         TrialHandlers(
             repository,
             embedder,
@@ -177,12 +193,7 @@ def direct_engine(
             settings.max_turn_bytes,
             PersonalDataGuard.of(settings),
         ),
-        TransferHandlers(
-            ImportGateway(client, settings),
-            repository,
-            embedder,
-            clock,
-            settings.max_running_imports,
-        ),
+        TransferHandlers(imports, repository, embedder, clock, settings.max_running_imports),
     )
-    return DirectEngine(gateway, repository, handlers, turns, recalls, links)
+    auditor = None if trail is None else Auditor(handlers, trail, new_id)
+    return DirectEngine(gateway, repository, handlers, turns, recalls, links, auditor)

@@ -32,6 +32,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
+from engram.operations.audit import AUDIT, AskAudit, AuditPage
 from engram.operations.memories import (
     GET_MEMORY,
     HISTORY,
@@ -438,6 +439,53 @@ class MemoryStore(
         with typed_refusals():
             asked = WorkingMemory(session_id=session_id, include_test=include_test)
         return await self._call(WORKING_MEMORY, asked)
+
+    async def audit(
+        self,
+        *,
+        everybody: bool = False,
+        action: str | None = None,
+        key_id: str | None = None,
+        memory_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> AuditPage:
+        """Read the audit trail: who read, changed or removed what, by id and never by content.
+
+        For who owns the data folder, or the folder of the trail; no API key allows it.
+
+        Args:
+            everybody: Of every user of every namespace, instead of this one.
+            action: Of this operation only: ``recall``, ``forget``, ``erase`` and so on.
+            key_id: Of this API key only.
+            memory_id: About this memory only.
+            since: From then on; with a time zone.
+            until: Before that; with a time zone.
+            limit: 1 to 1000 entries.
+            cursor: That of the page before.
+
+        Returns:
+            Entries, the newest first, and where the trail is not as it was written.
+
+        Raises:
+            InvalidInput: something asked for is out of range.
+            InvalidQuery: no trail is kept, or the cursor is none.
+            AccessDenied: an API key asks.
+        """
+        with typed_refusals():
+            asked = AskAudit(
+                everybody=everybody,
+                action=action,
+                key_id=key_id,
+                memory_id=memory_id,
+                since=since,
+                until=until,
+                limit=limit,
+                cursor=cursor,
+            )
+        return await self._call(AUDIT, asked)
 
     async def _call(self, operation: Operation[Asked, Answer], request: Asked) -> Answer:
         self._check_open()

@@ -109,6 +109,9 @@ histories behind it, outlives the user's key."""
 SHARED_KEY_OWNER: Final = "shared"
 """Of passes, schedules, erasures: what serves several users, or outlives one's key."""
 
+AUDIT_KEY_OWNER: Final = "audit"
+"""Of the audit trail: no user's, so that erasing one leaves it whole."""
+
 
 def key_owner(store: str, tenant: str) -> str:
     """Whose key the payloads of a user's workflows are encrypted with.

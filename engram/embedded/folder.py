@@ -87,6 +87,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
 _SOCKET_PATH_BYTES = 100
 ENCRYPTION: Final = "encryption"
 """The subfolder of the keys that Temporal payloads are encrypted with."""
+AUDIT: Final = "audit"
+"""The subfolder of the audit trail."""
 _SOCKET = "engram.sock"
 
 

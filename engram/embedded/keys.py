@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram.embedded.folder import ENCRYPTION, DataFolder, read_record, write_record
+from engram.embedded.folder import AUDIT, ENCRYPTION, DataFolder, read_record, write_record
 from engram.errors import EncryptionKeysUnusable
 from engram.ports import Clock
 from engram.settings import Settings
@@ -47,6 +47,11 @@ def folder_keys(path: Path, settings: Settings) -> FolderKeyStore:
     # Looking must not make the folder.
     where = settings.encryption_keys or path / ENCRYPTION
     return FolderKeyStore(where, new_secret=new_secret, master=settings.master_key)
+
+
+def audit_folder(folder: DataFolder, settings: Settings) -> Path:
+    """Where the audit trail of a data folder is."""
+    return settings.audit_folder or folder.path / AUDIT
 
 
 def _same(known: object, folder: DataFolder, keys: FolderKeyStore) -> FolderKeyStore:

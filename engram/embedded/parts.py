@@ -20,14 +20,15 @@ from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
 from engram.embedded.folder import DataFolder
-from engram.embedded.keys import own_keys
+from engram.embedded.keys import audit_folder, own_keys
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import DataFolderUnusable, needs_extra
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
-from engram.system import new_id, system_clock
+from engram.storage.trail import keeping_trail
+from engram.system import new_id, new_secret, system_clock
 from engram.temporal.schedules import keeping_schedules
 from engram.workflows.worker import running_workers
 
@@ -69,11 +70,21 @@ async def start_parts(
         raise
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
+    trail = await stack.enter_async_context(
+        keeping_trail(audit_folder(folder, settings), keys, settings, clock, new_secret)
+    )
     client = await server.connect(keys)
     await stack.enter_async_context(_flushing(repository, settings))
     await stack.enter_async_context(
         running_workers(
-            client, repository, vectors, thinker, settings, new_write_id=new_id, keys=keys
+            client,
+            repository,
+            vectors,
+            thinker,
+            settings,
+            new_write_id=new_id,
+            keys=keys,
+            trail=trail,
         )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
@@ -88,6 +99,7 @@ async def start_parts(
         clock,
         ui_url=server.temporal_ui_url,
         scrubber=scrubber,
+        trail=trail,
     )
     stack.push_async_callback(engine.close)
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engram.operations.admin import InspectionHandlers
+from engram.operations.audit import AuditHandlers
 from engram.operations.digests import DigestHandlers
 from engram.operations.lifecycle import LifecycleHandlers
 from engram.operations.memories import (
@@ -33,6 +34,7 @@ GROUPS: Final = (
     ForgettingHandlers,
     LifecycleHandlers,
     InspectionHandlers,
+    AuditHandlers,
     TrialHandlers,
     TransferHandlers,
 )

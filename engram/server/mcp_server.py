@@ -6,7 +6,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from importlib.metadata import version
 from inspect import getdoc
@@ -25,7 +25,9 @@ from starlette.types import Scope as AsgiScope
 
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.errors import AccessDenied, EngramError, MemoryNotFound, UnforeseenFailure
+from engram.operations.audit import acting
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, Memories, MemoryTools
 
@@ -193,11 +195,13 @@ class McpCaller:
         memory: Theirs.
         access: What they may do.
         session_id: The session that what they have remembered belongs to.
+        actor: What the audit trail calls them.
     """
 
     memory: MemoryStore
     access: Access
     session_id: str
+    actor: Actor = field(default_factory=lambda: Actor(door=Door.MCP))
 
 
 class Visitors:
@@ -233,7 +237,8 @@ class Visitors:
             raise AccessDenied(
                 "The API key does not allow this.", allowed=f"a key with access {needs}"
             )
-        return await work(visitor.memory)
+        with acting(visitor.actor):
+            return await work(visitor.memory)
 
     def session_id(self) -> str:
         """Of the visitor."""

@@ -17,10 +17,12 @@ from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
 from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
 from engram.errors import InvalidQuery, InvalidTurn, MemoryClosed, OwnerUnavailable
+from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import MemoryStats
@@ -85,12 +87,13 @@ class MemoryAccess:
             EngramError: whatever the work, or opening, raises.
         """
         del needs
-        memory = await self._current()
-        try:
-            return await work(memory)
-        except OwnerUnavailable:
-            _log.info("the process that had the memory is gone; opening it again")
-            return await work(await self._current(instead_of=memory))
+        with acting(Actor(door=Door.MCP)):
+            memory = await self._current()
+            try:
+                return await work(memory)
+            except OwnerUnavailable:
+                _log.info("the process that had the memory is gone; opening it again")
+                return await work(await self._current(instead_of=memory))
 
     async def close(self) -> None:
         """Let go of the memory."""

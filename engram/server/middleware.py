@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.domain.scope import Scope
 from engram.errors import (
     AccessDenied,
@@ -43,6 +44,7 @@ from engram.errors import (
     UserErased,
 )
 from engram.logging import where
+from engram.operations.audit import DOOR_HEADER
 from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
 from engram.settings import Settings
@@ -170,6 +172,17 @@ def known_caller(scope: AsgiScope) -> Caller | None:
     """Who asks, if they got in."""
     caller = scope.get(_CALLER_PLACE)
     return caller if isinstance(caller, Caller) else None
+
+
+def actor_of(scope: AsgiScope) -> Actor:
+    """Who asks, as the audit trail calls them: a key, or a way by which the owner came."""
+    caller = caller_of(scope)
+    if caller.key_id is not None:
+        return Actor(door=Door.HTTP, key_id=caller.key_id)
+    try:
+        return Actor(door=Door(Headers(scope=scope).get(DOOR_HEADER, "")))
+    except ValueError:
+        return Actor()
 
 
 # --- every request has an id, and leaves one line in the log

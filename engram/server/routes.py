@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from inspect import Parameter, Signature
@@ -18,11 +19,21 @@ from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
 from engram.domain.access import Access
+from engram.domain.deeds import Actor
 from engram.domain.scope import Scope, check_identifier
-from engram.errors import EngramError, StorageUnavailable, TemporalNotSetUp, TemporalUnavailable
+from engram.errors import (
+    AccessDenied,
+    EngramError,
+    InvalidScope,
+    NoSuchAddress,
+    StorageUnavailable,
+    TemporalNotSetUp,
+    TemporalUnavailable,
+)
+from engram.operations.audit import acting
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.registry import Intake, Operation
-from engram.server.middleware import caller_of
+from engram.server.middleware import actor_of, caller_of
 
 # --- routes that say what access they take, and look before they read
 
@@ -54,19 +65,32 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """As FastAPI makes it, behind the check."""
         needed, operator_only = self.access, self.operator_only
+        action = self.name.replace("_", "-")
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
             if needed is not None:
                 caller = caller_of(request.scope)
                 whose = request.path_params
-                caller.reach(whose["namespace"], whose["user_id"])
-                caller.require(needed)
-                if operator_only:
-                    caller.require_operator()
+                try:
+                    caller.reach(whose["namespace"], whose["user_id"])
+                    caller.require(needed)
+                    if operator_only:
+                        caller.require_operator()
+                except (AccessDenied, NoSuchAddress) as error:
+                    _note_refused(request, action, error)
+                    raise
             return await handle(request)
 
         return guarded
+
+
+def _note_refused(request: Request, action: str, error: EngramError) -> None:
+    provider: EngineProvider = request.app.state.engine_provider
+    whose = request.path_params
+    # Where the address names nobody, nobody's memory was asked for.
+    with suppress(InvalidScope), acting(actor_of(request.scope)):
+        provider().refused(Scope.of(whose["namespace"], whose["user_id"]), action, error)
 
 
 def takes(access: Access | None, *, operator_only: bool = False) -> dict[str, str]:
@@ -114,11 +138,16 @@ Engine = Annotated[MemoryEngine, Depends(_engine)]
 Whose = Annotated[Scope, Depends(_scope)]
 
 
+async def _asker(request: Request) -> Actor:
+    return actor_of(request.scope)
+
+
 async def _intake(request: Request, scope: Whose) -> Intake:
     state = request.app.state
     return Intake(state.settings, state.clock, state.new_id, scope.namespace)
 
 
+Asker = Annotated[Actor, Depends(_asker)]
 Measures = Annotated[Intake, Depends(_intake)]
 # mypy takes no type that is made while the program runs.
 _ANNOTATED: Any = Annotated
@@ -166,12 +195,15 @@ def address_of(operation: Operation[Any, Any]) -> str:
 
 def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
     """What FastAPI calls; the fields of the request stand in its signature."""
-    parameters = {"engine": Engine, "scope": Whose, "measures": Measures}
+    parameters = {"engine": Engine, "scope": Whose, "measures": Measures, "asker": Asker}
     parameters |= {name: PLACES[name] for name in operation.placed}
 
-    async def route(engine: MemoryEngine, scope: Scope, measures: Intake, **given: Any) -> Any:
-        asked = _request(operation, given)
-        return await engine.call(scope, operation, operation.accept(asked, measures))
+    async def route(
+        engine: MemoryEngine, scope: Scope, measures: Intake, asker: Actor, **given: Any
+    ) -> Any:
+        asked = operation.accept(_request(operation, given), measures)
+        with acting(asker):
+            return await engine.call(scope, operation, asked)
 
     if operation.has_body:
         parameters["body"] = _body_of(operation)

@@ -19,6 +19,7 @@ from starlette.types import Scope as AsgiScope
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
 from engram.errors import InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app
@@ -57,7 +58,8 @@ async def mcp_mounted(
         # The same in every process, and after a restart: what is said twice is kept once.
         session_id = f"mcp-{caller.key_id}-{clock():%Y-%m-%d}"
         caller.require(Access.READ)
-        return McpCaller(memory, caller.access or Access.READ, session_id)
+        actor = Actor(door=Door.MCP, key_id=caller.key_id)
+        return McpCaller(memory, caller.access or Access.READ, session_id, actor)
 
     async with mcp_server.mounted(app, visitor_of):
         yield mcp_server.PATH

@@ -30,7 +30,7 @@ WRITES = {
     *("import-begin", "import-turns", "import-finish"),
 }
 # Acts on everybody: no key opens it, whatever it may do to one user or one namespace.
-OPERATOR_ONLY = {"compact"}
+OPERATOR_ONLY = {"compact", "audit"}
 # Everything that is not named above is for admins: what is new is closed until it is named here.
 ROUTES = [(one.http.method, address_of(one), one.name) for one in OPERATIONS]
 PLACES = {"session_id": "s1", "memory_id": "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"}

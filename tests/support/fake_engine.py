@@ -12,7 +12,7 @@ from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import ConflictingMessage, MemoryNotFound
+from engram.errors import ConflictingMessage, EngramError, MemoryNotFound
 from engram.operations.memories import (
     GET_MEMORY,
     HISTORY,
@@ -206,6 +206,9 @@ class FakeEngine:
         """Whatever the handlers make of it."""
         await self._work()
         return await self.handlers.call(scope, operation, request)
+
+    def refused(self, scope: Scope, action: str, error: EngramError) -> None:
+        """Keeps no trail."""
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """An address in the manner of the Temporal UI."""

@@ -23,6 +23,7 @@ def test_names_never_change() -> None:
         "IMPORT_WORKFLOW": "engram.import",
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
+        "AUDIT_KEY_OWNER": "audit",
         "OF_ONE_USER": {"session", "import", "forgetting", "consolidation", "consolidation-test"},
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",

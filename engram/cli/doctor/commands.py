@@ -76,14 +76,14 @@ def checks(*, connected: bool) -> Sequence[Check]:
         return [
             *common,
             *(servers.temporal, servers.search_attributes, servers.workers),
-            *(servers.qdrant, servers.collections, servers.clock),
+            *(servers.qdrant, servers.collections, servers.clock, local.audit),
         ]
     from engram.cli.doctor import local  # noqa: PLC0415 - slow to load
 
     return [
         *common,
         *(local.folder, local.space, local.owner, local.server, local.store),
-        *(local.ports, local.keys),
+        *(local.ports, local.keys, local.audit),
     ]
 
 

@@ -13,19 +13,24 @@ from engram.agents.models import RULES, make_model, provider_errors
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.client.http import AttachedEngine
 from engram.embedded.folder import (
+    AUDIT,
     LOOPBACK,
     DataFolder,
     ServerRecord,
     read_record,
     require_free,
 )
+from engram.embedded.keys import folder_keys
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, PortInUse, SchemaMismatch
 from engram.storage.payload import check_identity
-from engram.system import FileLock
+from engram.storage.trail import AuditTrail
+from engram.system import FileLock, new_secret, system_clock
+from engram.temporal.connection import key_store
 
 # --- whether the settings can be used, and the models that they name
 
+_TRAIL: Final = "audit trail"
 _OTHERS_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -113,6 +118,35 @@ def keys(around: CheckContext) -> CheckResult:
     if path.stat().st_mode & _OTHERS_BITS:
         return warning("keys", f"{path} may be read by others", f"chmod 600 {path}")
     return ok("keys", f"{len(kept)} in {path}")
+
+
+async def audit(around: CheckContext) -> CheckResult:
+    """The audit trail is whole, from its first line to its last."""
+    given = around.settings
+    place = given.audit_folder or (None if around.connected else given.data_dir / AUDIT)
+    if place is None or not given.audit_days:
+        return ok(_TRAIL, "none is kept")
+    if not (place / "trail.json").exists():
+        return ok(_TRAIL, f"{place} will be begun")
+    try:
+        keys = key_store(given) if around.connected else folder_keys(given.data_dir, given)
+        if keys is None:
+            return failed(_TRAIL, "it has no keys", "set ENGRAM_ENCRYPTION_KEYS")
+        trail = await AuditTrail.open(
+            place, keys, clock=system_clock, new_secret=new_secret, days=given.audit_days
+        )
+        files, breaks = await asyncio.to_thread(trail.check)
+    except EngramError as error:
+        return failed(_TRAIL, error.message, _what_to_do(error))
+    if not breaks:
+        return ok(_TRAIL, f"{files} files in {place}, as they were written")
+    first = breaks[0]
+    return failed(
+        _TRAIL,
+        f"{len(breaks)} places are not as they were written, the first: {first.file}, line "
+        f"{first.line}: {first.kind.value}",
+        "find out who could write there; `engram audit` shows what is left",
+    )
 
 
 def _what_to_do(error: EngramError) -> str:
