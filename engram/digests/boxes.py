@@ -376,7 +376,7 @@ class BoxWriter:
         )
         if not plan.actions:
             return 0
-        return (await self.plans.write(composer.scope, plan, composer.now)).links
+        return (await self.plans.write(composer.scope, plan)).links
 
 
 def _box(memory: SemanticMemory | None) -> BoxDetail | None:
