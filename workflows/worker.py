@@ -37,7 +37,7 @@ from engram.activities.consolidation import (
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
-from engram.activities.runtime import TypedErrorInterceptor
+from engram.activities.runtime import ClockInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -52,7 +52,7 @@ from engram.digests.stage import Digests
 from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
-from engram.ports import Embedder, KeyStore, MaintenanceRepository
+from engram.ports import Clock, Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
@@ -226,14 +226,17 @@ async def running_workers(
     *,
     new_write_id: Callable[[], str],
     keys: KeyStore | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[tuple[Worker, Worker]]:
     """Work on both queues until left; then let what runs finish.
 
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that
     ``model_requests_per_second`` allows over all workers together. ``keys`` are those of
-    the client: erasing a user deletes theirs.
+    the client: erasing a user deletes theirs. ``clock`` is the present, where it is not the
+    machine's.
     """
+    clocked = () if clock is None else (ClockInterceptor(clock),)
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
     thinking = ConsolidationModelActivitiesImpl(
@@ -259,6 +262,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
+                *clocked,
                 PersonalDataInterceptor(guard),
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
@@ -270,6 +274,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
+                *clocked,
                 task_queue=settings.model_queue,
                 activities=[thinking.extract, thinking.link],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,

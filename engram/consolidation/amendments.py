@@ -68,6 +68,11 @@ def folded(memory: D) -> D:
     return memory.model_copy(update=changes)
 
 
+def folded_count(memory: DerivedMemory) -> int:
+    """How many of its sources are known by a fingerprint only."""
+    return len(memory.folded_sources) // _LENGTH
+
+
 def _with_sources(tellings: tuple[Telling, ...], kept: frozenset[str]) -> tuple[Telling, ...]:
     return tuple(one for one in tellings if not kept.isdisjoint(one.episode_ids))
 

@@ -53,7 +53,7 @@ async def start_parts(
     *,
     embedder: EmbedderSpec | None,
     model: str | Model | None,
-    clock: Clock,
+    clock: Clock | None,
 ) -> Parts:
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server."""
     vectors = make_embedder(embedder or settings.embedder)
@@ -73,7 +73,14 @@ async def start_parts(
     await stack.enter_async_context(_flushing(repository, settings))
     await stack.enter_async_context(
         running_workers(
-            client, repository, vectors, thinker, settings, new_write_id=new_id, keys=keys
+            client,
+            repository,
+            vectors,
+            thinker,
+            settings,
+            new_write_id=new_id,
+            keys=keys,
+            clock=clock,
         )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
@@ -85,7 +92,7 @@ async def start_parts(
         repository,
         vectors,
         settings,
-        clock,
+        clock or system_clock,
         ui_url=server.temporal_ui_url,
         scrubber=scrubber,
     )

@@ -129,9 +129,7 @@ async def test_running_requests_are_answered_when_it_ends(
 
 async def test_a_store_over_the_network(url: str, key_maker: KeyMaker, fake: FakeEngine) -> None:
     """The same store as everywhere: what is encoded is recalled; other users are other users."""
-    async with engram.connect(
-        url, user_id="ada", api_key=key_maker.token(), clock=key_maker.clock
-    ) as memory:
+    async with engram.connect(url, user_id="ada", api_key=key_maker.token()) as memory:
         receipt = await memory.encode("I live in Porto.", session_id="s1")
         (hit,) = await memory.recall("Where?")
         assert hit.memory.id == receipt.episode_ids[0]
@@ -164,7 +162,7 @@ def test_a_store_over_the_network_without_await(
         remote = Settings.load(
             url=f"http://127.0.0.1:{chosen.http_port}/", api_key=key_maker.token("sync")
         )
-        with engram.connect_sync(user_id="ada", settings=remote, clock=key_maker.clock) as memory:
+        with engram.connect_sync(user_id="ada", settings=remote) as memory:
             memory.encode("I live in Porto.", session_id="s1")
             return memory.stats().waiting
 

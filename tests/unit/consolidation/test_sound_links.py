@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -78,7 +79,7 @@ async def test_a_memory_is_sound_after_any_load(seed: int) -> None:
     told: Counter[str] = Counter()
     async with borrowed_store() as repository:
         memory = InProcessMemory(repository)
-        for moment in range(14):
+        for moment in range(10):
             things = chance.choices(THINGS, k=chance.randint(1, 5))
             told.update(things)
             now = await likes(memory, ADA, things, moment)
@@ -205,7 +206,8 @@ async def test_room_that_somebody_else_took_meanwhile_leaves_no_half() -> None:
     one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))
     async with borrowed_store() as repository:
         await kept(repository, full(one, MAX_LINKS - 1), other)
-        writer = PlanWriter(_Meanwhile(repository, full(one)), make_embedder("wordllama"), write_id)
+        taken: Any = _Meanwhile(repository, full(one))
+        writer = PlanWriter(taken, make_embedder("wordllama"), write_id)
         written = await writer.write(ADA, link(one, other))
         assert (written.links, written.refused_links) == (0, 1)
         assert between(await known(repository, ADA), one.id, other.id) == []
@@ -230,12 +232,12 @@ class _Meanwhile:
     def __init__(self, inner: MemoryRepository, after: SemanticMemory) -> None:
         self._inner, self._after, self._done = inner, after, False
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def get(self, *args: object, **more: object) -> object:
+    async def get(self, *args: Any, **more: Any) -> Any:
         """As the store has it; then it changes."""
-        found = await self._inner.get(*args, **more)  # type: ignore[arg-type]  # passed on as they are
+        found = await self._inner.get(*args, **more)
         if self._after.id in found and not self._done:
             self._done = True
             links = self._after.links
@@ -260,6 +262,6 @@ async def _lead(
 
     def change(before: AnyMemory) -> AnyMemory | None:
         assert isinstance(before, DerivedMemory)
-        return before.model_copy(update={"links": (*before.links, edge)})  # type: ignore[return-value]  # a copy of an AnyMemory is one
+        return before.model_copy(update={"links": (*before.links, edge)})
 
     await update_memories(repository, ADA, [memory.id], change, new_write_id=write_id)
