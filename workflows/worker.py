@@ -231,32 +231,28 @@ async def running_workers(
     """Work on both queues until left; then let what runs finish.
 
     The store queue carries workflows and everything that reads or writes
-    memories; the model queue carries language models, at the rate that
-    ``model_requests_per_second`` allows over all workers together. ``keys`` are those of
-    the client: erasing a user deletes theirs. ``clock`` is the present, where it is not the
-    machine's.
+    memories; the model queue carries language models, at the rate that all workers together
+    may ask them. ``keys`` are those of the client: erasing a user deletes theirs. ``clock``
+    is the present, where it is not the machine's.
     """
     clocked = () if clock is None else (ClockInterceptor(clock),)
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
-    thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, ExtractionAgent(model, aside), LinkingAgent(model)
-    )
+    agents = ExtractionAgent(model, aside), LinkingAgent(model)
+    thinking = ConsolidationModelActivitiesImpl(repository, embedder, *agents)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         most, guard = settings.max_turn_bytes, PersonalDataGuard.of(settings)
-        turns = TurnStore(
-            repository, embedder, Extractor(settings), new_write_id, most, aside, guard
-        )
+        rules = Extractor(settings)
+        turns = TurnStore(repository, embedder, rules, new_write_id, most, aside, guard)
+        importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
+        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
             *_of_removal(client, repository, new_write_id, keys),
-            ImportActivitiesImpl(
-                TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
-                MemoryRestorer(repository, embedder, new_write_id, most, guard),
-            ).store_batch,
+            ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
             _worker(

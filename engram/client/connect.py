@@ -70,10 +70,9 @@ async def connect(
 ) -> AsyncIterator[MemoryStore]:
     """One user's memory that runs elsewhere: behind an HTTP API, or on servers.
 
-    With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API
-    key; the server decides about everything. Without one, through
-    Temporal and Qdrant, where `engram worker` does the work: the worker decides about
-    language models, and a client needs only the embedder that the store was made with.
+    With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API key;
+    the server decides about everything. Without one, through Temporal and Qdrant, where
+    `engram worker` decides about models, and a client needs the embedder of the store.
 
     Args:
         url: Of an HTTP API: ``https://memory.example.org``.
@@ -82,12 +81,10 @@ async def connect(
         api_key: Of the HTTP API; ``settings.api_key`` (``ENGRAM_API_KEY``) when absent.
         qdrant_url: Overrides ``settings.qdrant_url``.
         temporal_address: Overrides ``settings.temporal_address``.
-        settings: Addresses, keys, TLS and everything tunable; from the environment
-            (``ENGRAM_...``) when absent.
+        settings: Addresses, keys, TLS and the rest; from ``ENGRAM_...`` when absent.
         embedder: Overrides ``settings.embedder``.
         confidence_weights: Overrides those of the settings.
-        clock: Refused: what is decided elsewhere is decided by the clock there.
-            ``Turn(timestamp=...)`` dates what is said.
+        clock: Refused: who decides elsewhere has a clock. ``Turn(timestamp=...)`` dates turns.
 
     Returns:
         A context manager that gives the user's :class:`engram.MemoryStore`.
