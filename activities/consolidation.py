@@ -153,7 +153,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     async def write_plan(self, request: PlanInput) -> PlanOutput:
         """Store what is new, read it back, confirm and link; retires nothing."""
         async with heartbeating():
-            return await self._writer.write(request.scope, request.plan, request.now)
+            return await self._writer.write(request.scope, request.plan)
 
     @activity.defn(name=names.RETIRE_ACTIVITY)
     async def retire(self, request: PlanInput) -> PlanOutput:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -19,13 +19,20 @@ from engram.contracts import names
 from engram.contracts.consolidation import DigestOutput, PlanInput
 from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
 from engram.contracts.lifecycle import (
+    FindDueUsersInput,
     PassReport,
     PromoteOutput,
     PromotionReport,
     ReviewOutput,
     WalkInput,
 )
-from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, by_model, in_all
+from engram.contracts.messages import (
+    SPENT_BY_MODEL,
+    ModelSpent,
+    TimedMessage,
+    by_model,
+    in_all,
+)
 from engram.contracts.removal import ApplyForgettingInput
 from engram.contracts.session import StoreTurnsOutput
 from engram.domain.deeds import Outcome
@@ -40,6 +47,7 @@ from engram.errors import (
     UnforeseenFailure,
 )
 from engram.logging import where
+from engram.ports import Clock
 from engram.storage.trail import AuditTrail, workflow_actor
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
@@ -74,6 +82,55 @@ async def _beat(tell: Callable[[], Any] | None) -> None:
     while True:
         activity.heartbeat(*(() if tell is None else (tell(),)))
         await asyncio.sleep(interval)
+
+
+# --- a clock in place of the machine's, for tests and replays of old conversations
+
+_MOMENTS = 4096
+
+
+class ClockInterceptor(Interceptor):
+    """Gives activities the moment of another clock as their present.
+
+    Workflows go by the server's clock, and pass it on as the ``now`` of what they ask for;
+    whatever is decided by a moment is decided there. How long they wait is not moved.
+    Whoever is given one moment twice, as a repeated attempt is, gets the same one twice.
+
+    Args:
+        clock: The present.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._moments: dict[tuple[str | None, datetime], datetime] = {}
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        """See the base class."""
+        return _Clocked(next, self)
+
+    def moved(self, run_id: str | None, now: datetime) -> datetime:
+        """What the clock said when a run first gave this moment."""
+        if len(self._moments) >= _MOMENTS:
+            del self._moments[next(iter(self._moments))]
+        return self._moments.setdefault((run_id, now), self._clock())
+
+
+class _Clocked(ActivityInboundInterceptor):
+    def __init__(self, next: ActivityInboundInterceptor, clock: ClockInterceptor) -> None:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        super().__init__(next)
+        self._clock = clock
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        input.args = [self._moved(one) for one in input.args]
+        return await super().execute_activity(input)
+
+    def _moved(self, asked: Any) -> Any:
+        if not isinstance(asked, TimedMessage | FindDueUsersInput):
+            return asked
+        if isinstance(asked, WalkInput) and asked.at_asked:
+            return asked
+        now = self._clock.moved(activity.info().workflow_run_id, asked.now)
+        return asked.model_copy(update={"now": now})
 
 
 # --- the one place where Engram's typed errors become Temporal failures

@@ -390,3 +390,12 @@ def needs_extra(extra: str) -> Iterator[None]:
             hint="A program that only talks to servers uses engram.connect and needs no extra.",
             details={"extra": extra, "package": error.name},
         ) from error
+
+
+def clock_refused(why: str) -> InvalidSettings:
+    """The error for a clock that would not move what is decided elsewhere."""
+    return InvalidSettings(
+        f"{why}, and decides by its own clock.",
+        allowed="no clock; or engram.open(clock=...) on a folder that nobody else owns",
+        hint="Turn(timestamp=...) dates what is said; as_of and valid_at ask of earlier moments.",
+    )

@@ -459,6 +459,7 @@ class ConsolidationPass:
         self._count(
             ConsolidationReport(
                 stored=len(written.stored),
+                refused_links=written.refused_links,
                 corroborated=len(_confirmed(plan).keys() & set(written.updated)),
                 superseded=len(retired.updated),
                 discarded=len(plan.discarded()),
@@ -519,6 +520,7 @@ class ConsolidationPass:
         self._count(
             ConsolidationReport(
                 links=written.links,
+                refused_links=written.refused_links,
                 pruned=sum(
                     update.survival is not None and update.survival.pruned
                     for update in found.plan.amendments()

@@ -456,6 +456,7 @@ def walk_input(state: PassState, batch: int, *, session_id: str | None = None) -
         rules=state.policy.lifecycle_rules,
         population=state.population,
         dry_run=state.dry_run,
+        at_asked=state.at_asked,
         batch=batch,
         position=state.position,
         session_id=session_id,

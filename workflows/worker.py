@@ -37,7 +37,7 @@ from engram.activities.consolidation import (
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
-from engram.activities.runtime import AuditInterceptor, TypedErrorInterceptor
+from engram.activities.runtime import AuditInterceptor, ClockInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
@@ -52,7 +52,7 @@ from engram.digests.stage import Digests
 from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
-from engram.ports import Embedder, KeyStore, MaintenanceRepository
+from engram.ports import Clock, Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.temporal.encryption import refused_payload
@@ -228,26 +228,27 @@ async def running_workers(
     new_write_id: Callable[[], str],
     keys: KeyStore | None = None,
     trail: AuditTrail | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[tuple[Worker, Worker]]:
     """Work on both queues until left; then let what runs finish.
 
     The store queue carries workflows and everything that reads or writes
-    memories; the model queue carries language models, at the rate that
-    ``model_requests_per_second`` allows over all workers together. ``keys`` are those of
-    the client: erasing a user deletes theirs. ``trail`` is told what is done.
+    memories; the model queue carries language models, at the rate that all workers together
+    may ask them. ``keys`` are those of the client: erasing a user deletes theirs. ``clock``
+    is the present, where it is not the machine's. ``trail`` is told what is done.
     """
+    clocked = () if clock is None else (ClockInterceptor(clock),)
+    watching = (*clocked, AuditInterceptor(trail))
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
-    thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, ExtractionAgent(model, aside), LinkingAgent(model)
-    )
+    agents = ExtractionAgent(model, aside), LinkingAgent(model)
+    thinking = ConsolidationModelActivitiesImpl(repository, embedder, *agents)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
         most, guard = settings.max_turn_bytes, PersonalDataGuard.of(settings)
-        noting = AuditInterceptor(trail)
-        extractor = Extractor(settings)
-        turns = TurnStore(repository, embedder, extractor, new_write_id, most, aside, guard)
+        rules = Extractor(settings)
+        turns = TurnStore(repository, embedder, rules, new_write_id, most, aside, guard)
         importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
         restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
         activities = [
@@ -260,7 +261,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
-                *(noting, PersonalDataInterceptor(guard)),
+                *(*watching, PersonalDataInterceptor(guard)),
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
                 activities=activities,
@@ -271,7 +272,7 @@ async def running_workers(
             _worker(
                 client,
                 settings,
-                noting,
+                *watching,
                 task_queue=settings.model_queue,
                 activities=[thinking.extract, thinking.link],
                 max_task_queue_activities_per_second=settings.model_requests_per_second,

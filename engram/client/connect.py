@@ -14,7 +14,7 @@ from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.errors import KeyRefused
+from engram.errors import KeyRefused, clock_refused
 from engram.lifecycle.due import review_stamp
 from engram.logging import configure_default_logging
 from engram.ports import Clock, MaintenanceRepository
@@ -71,10 +71,9 @@ async def connect(
 ) -> AsyncIterator[MemoryStore]:
     """One user's memory that runs elsewhere: behind an HTTP API, or on servers.
 
-    With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API
-    key; the server decides about everything but the clock. Without one, through
-    Temporal and Qdrant, where `engram worker` does the work: the worker decides about
-    language models, and a client needs only the embedder that the store was made with.
+    With a URL (or ``ENGRAM_URL``), through `engram up` or `engram serve`, with an API key;
+    the server decides about everything. Without one, through Temporal and Qdrant, where
+    `engram worker` decides about models, and a client needs the embedder of the store.
 
     Args:
         url: Of an HTTP API: ``https://memory.example.org``.
@@ -83,18 +82,17 @@ async def connect(
         api_key: Of the HTTP API; ``settings.api_key`` (``ENGRAM_API_KEY``) when absent.
         qdrant_url: Overrides ``settings.qdrant_url``.
         temporal_address: Overrides ``settings.temporal_address``.
-        settings: Addresses, keys, TLS and everything tunable; from the environment
-            (``ENGRAM_...``) when absent.
+        settings: Addresses, keys, TLS and the rest; from ``ENGRAM_...`` when absent.
         embedder: Overrides ``settings.embedder``.
         confidence_weights: Overrides those of the settings.
-        clock: The present, for tests and replays of old conversations.
+        clock: Refused: who decides elsewhere has a clock. ``Turn(timestamp=...)`` dates turns.
 
     Returns:
         A context manager that gives the user's :class:`engram.MemoryStore`.
 
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
-        InvalidSettings: the URL is none.
+        InvalidSettings: the URL is none, or a clock is given.
         KeyRefused: the API key is missing, unknown, revoked or expired.
         OwnerUnavailable: nobody answers at the URL.
         TemporalUnavailable: Temporal cannot be reached.
@@ -102,18 +100,20 @@ async def connect(
         SchemaMismatch: the store belongs to another schema version or embedder.
     """
     configure_default_logging()
+    if clock is not None:
+        raise clock_refused("This memory is kept elsewhere")
     active = _overridden(settings, qdrant_url, temporal_address, confidence_weights)
     # Whoever names servers means servers.
     address = url or (None if qdrant_url or temporal_address else active.url)
-    scope, now = Scope.of(namespace or active.namespace, user_id), clock or system_clock
+    scope = Scope.of(namespace or active.namespace, user_id)
     if address and (embedder is not None or confidence_weights is not None):
         _log.warning("the server decides about embedder and weights")
     async with AsyncExitStack() as stack:
         if address:
             engine: MemoryEngine = await _remote_engine(stack, address, api_key, active)
         else:
-            engine = await connected_engine(stack, active, embedder=embedder, clock=now)
-        store = MemoryStore(engine, scope, active, now, new_id)
+            engine = await connected_engine(stack, active, embedder=embedder)
+        store = MemoryStore(engine, scope, active, system_clock, new_id)
         stack.callback(store.close)
         yield store
 
@@ -156,7 +156,6 @@ async def connected_engine(
     settings: Settings,
     *,
     embedder: EmbedderSpec | None = None,
-    clock: Clock = system_clock,
 ) -> MemoryEngine:
     """An engine over the servers that settings name; ``stack`` closes it.
 
@@ -170,7 +169,7 @@ async def connected_engine(
     vectors, keys = make_embedder(embedder or settings.embedder), key_store(settings)
     async with AsyncExitStack() as opening:
         trail = await opening.enter_async_context(
-            keeping_trail(settings.audit_folder, keys, settings, clock, new_secret)
+            keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret)
         )
         repository = await open_server_repository(settings, vectors)
         opening.push_async_callback(repository.close)
@@ -180,7 +179,7 @@ async def connected_engine(
             repository,
             vectors,
             settings,
-            clock,
+            system_clock,
             ui_url=settings.temporal_ui_url,
             trail=trail,
         )

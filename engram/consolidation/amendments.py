@@ -18,6 +18,7 @@ from engram.domain.memories import (
     remember,
 )
 from engram.domain.plan import Supersession, Survival, UpdateNote
+from engram.domain.rules import MOST_PASSES
 from engram.lifecycle.decisions import told_again
 
 # --- which episodes say so: bounded, and yet each counts once
@@ -65,6 +66,11 @@ def folded(memory: D) -> D:
         changes["tellings"] = _with_sources(memory.tellings, frozenset(kept))
         changes["evidence"] = tuple(q for q in memory.evidence if q.episode_id in kept)
     return memory.model_copy(update=changes)
+
+
+def folded_count(memory: DerivedMemory) -> int:
+    """How many of its sources are known by a fingerprint only."""
+    return len(memory.folded_sources) // _LENGTH
 
 
 def _with_sources(tellings: tuple[Telling, ...], kept: frozenset[str]) -> tuple[Telling, ...]:
@@ -233,15 +239,18 @@ def amended(
 
 
 def survived(memory: SemanticMemory, survival: Survival) -> SemanticMemory | None:
-    """``memory`` after a linking pass looked at it; None if that pass has counted already."""
+    """``memory`` after a linking pass looked at it; None if that pass says nothing new of it."""
     if has_seen(memory, survival.operation):
+        return None
+    counted = memory.selectivity == 1.0 and memory.consolidation_passes >= MOST_PASSES
+    if counted and not survival.pruned:
         return None
     step = -SELECTIVITY_STEP if survival.pruned else SELECTIVITY_STEP
     # Rounded, because ten steps of 0.1 should make 1.
     selectivity = round(min(max(memory.selectivity + step, 0.0), 1.0), 6)
     passes = memory.consolidation_passes + (0 if survival.pruned else 1)
-    counted = memory.model_copy(update={"selectivity": selectivity, "consolidation_passes": passes})
-    return remember(counted, survival.operation)
+    later = memory.model_copy(update={"selectivity": selectivity, "consolidation_passes": passes})
+    return remember(later, survival.operation)
 
 
 def retired(memory: SemanticMemory, supersession: Supersession) -> SemanticMemory | None:

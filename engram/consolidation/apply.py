@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
-from datetime import datetime
 
 import structlog
 
 from engram.consolidation.amendments import amended, retired
 from engram.consolidation.forgetting import let_go
 from engram.contracts.consolidation import PlanOutput
-from engram.domain.memories import AnyMemory, DerivedMemory, Episode, MemoryType, SemanticMemory
+from engram.domain.identity import derived_id
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    Link,
+    LinkKind,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.plan import (
     Action,
     ConsolidationPlan,
@@ -23,16 +33,24 @@ from engram.domain.plan import (
 )
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
-from engram.lifecycle.links import linked, without_link
+from engram.lifecycle.links import MAX_LINKS, Observed, link_to, linked, without_links
 from engram.lifecycle.promotion_pass import follow_sources
-from engram.ports import Embedder, MemoryRepository, NewMemory
-from engram.storage.ledger import is_composed, rests_on
-from engram.storage.updates import NewWriteId, episodes_by_id, existing, update_memories
+from engram.ports import AnyOf, Embedder, MemoryRepository, NewMemory
+from engram.storage.ledger import MADE_FROM, is_composed, rests_on
+from engram.storage.updates import (
+    NewWriteId,
+    episodes_by_id,
+    every_page,
+    existing,
+    update_memories,
+)
 
 _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 # A line of a log that grows without bound is cut by whoever collects it.
 _LOGGED_AT_ONCE = 20
+# Of one summary, the latest of those that were replaced; nothing leads to the ones before.
+_MOST_GENERATIONS = 64
 _log = structlog.get_logger(__name__)
 
 
@@ -54,7 +72,6 @@ class PlanWriter:
         self,
         scope: Scope,
         plan: ConsolidationPlan,
-        now: datetime,
         progress: Callable[[str], None] = lambda _: None,
     ) -> PlanOutput:
         """Store what is new and read it back; confirm, count and link what exists.
@@ -82,7 +99,7 @@ class PlanWriter:
             types=_SEMANTIC,
         )
         progress("confirmed")
-        links, lost = await self._link(scope, plan.links(), now)
+        linked_now = await self._link(scope, plan.links())
         left = await existing(self.repository, scope, sources | there, _EPISODIC)
         gone = (sources | there) - left
         await self._take_back(scope, plan, gone)
@@ -90,13 +107,17 @@ class PlanWriter:
         return PlanOutput(
             stored=tuple(key for key in stored if key in kept),
             updated=tuple(sorted(updated.changed)),
-            links=links,
-            missing=tuple(sorted(updated.missing | lost)),
+            links=linked_now.made,
+            refused_links=linked_now.refused,
+            missing=tuple(sorted(updated.missing | linked_now.lost)),
             reread=_left_of(gone, plan.new_memories()),
         )
 
     async def retire(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
-        """Mark what the plan replaces, each memory naming its successor."""
+        """Mark what the plan replaces, each memory naming its successor.
+
+        Nothing leads to a summary any more that was replaced.
+        """
         endings = {
             update.memory_id: update.supersession
             for update in plan.retirements()
@@ -113,6 +134,9 @@ class PlanWriter:
         )
         # Of all of them, not only of those that changed now: a crash may have come in between.
         await follow_sources(self.repository, scope, endings, self.new_write_id)
+        of_summaries = {update.memory_id for update in plan.retirements() if update.outdates}
+        outdated = await self._outdated(scope, of_summaries & endings.keys())
+        await end_links(self.repository, scope, outdated, self.new_write_id)
         return PlanOutput(
             updated=tuple(sorted(updated.changed)), missing=tuple(sorted(updated.missing))
         )
@@ -165,6 +189,7 @@ class PlanWriter:
             if isinstance(memory, SemanticMemory) and new[key] >= {*memory.source_episode_ids}
         }
         await self.repository.delete(scope, MemoryType.SEMANTIC, own)
+        await end_links(self.repository, scope, own, self.new_write_id)
         # What another pass stored as well, or an update confirmed, has sources of its own.
         shared = {*new, *(update.memory_id for update in plan.amendments())} - own
         await let_go(self.repository, scope, shared, gone, self.new_write_id)
@@ -174,42 +199,165 @@ class PlanWriter:
         wanted = {source for update in updates for source in update.add_sources}
         return await episodes_by_id(self.repository, scope, wanted)
 
-    async def _link(
-        self, scope: Scope, links: tuple[LinkGraph, ...], now: datetime
-    ) -> tuple[int, frozenset[str]]:
-        if not links:
-            return 0, frozenset()
-        ends = {end for link in links for end in (link.first_id, link.second_id)}
-        there = await self.repository.get(scope, ends)
+    async def _link(self, scope: Scope, links: tuple[LinkGraph, ...]) -> _Linked:
+        """Make each link at both ends, or, where one of them has no room, at neither."""
+        ends = {end for link in links for end in _ends(link)}
+        there = await self.repository.get(scope, ends) if ends else {}
+        derived = {key: m for key, m in there.items() if isinstance(m, DerivedMemory)}
+        room, refused = _with_room(links, derived)
         edges: dict[str, list[LinkGraph]] = {}
-        for link in links:
-            first, second = there.get(link.first_id), there.get(link.second_id)
-            # An edge to what was forgotten meanwhile would lead nowhere; and tests stay apart.
-            if first is not None and second is not None and first.is_test == second.is_test:
-                edges.setdefault(link.first_id, []).append(link)
-                edges.setdefault(link.second_id, []).append(link)
-        made: set[tuple[str, str]] = set()
+        for link in room:
+            for end in _ends(link):
+                edges.setdefault(end, []).append(link)
+        made: set[frozenset[str]] = set()
+        filled: dict[tuple[str, str, LinkKind], LinkGraph] = {}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, DerivedMemory):
                 return None
             after: DerivedMemory = memory
             for link in edges[memory.id]:
-                other = link.second_id if link.first_id == memory.id else link.first_id
-                if link.instead_of is not None and link.first_id == memory.id:
-                    after = without_link(after, link.instead_of, link.kind)
-                known = any((x.target_id, x.kind) == (other, link.kind) for x in after.links)
-                further = linked(after, other, link.kind, link.confidence, now)
+                other = derived[_other_end(link, memory.id)]
+                known = link_to(after, other.id, link.kind) is not None
+                further = linked(
+                    after,
+                    other.id,
+                    link.kind,
+                    link.confidence,
+                    Observed.between(derived[memory.id], other),
+                    past_the_bound=_says_what_it_is_made_of(link, derived),
+                )
                 if further is not None:
                     after = further
                     if not known:
-                        made.add((min(memory.id, other), max(memory.id, other)))
+                        made.add(frozenset(_ends(link)))
+                elif not known:
+                    # Somebody else took its place since it was read.
+                    filled[memory.id, other.id, link.kind] = link
             return after if after is not memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
         updated = await update_memories(
             self.repository, scope, edges, change, new_write_id=self.new_write_id
         )
-        return len(made), frozenset(ends - there.keys()) | updated.missing
+        refused = (*refused, *filled.values())
+        await self._take_apart(scope, refused, derived)
+        lost = frozenset(ends - there.keys()) | updated.missing
+        made -= {frozenset(_ends(link)) for link in filled.values()}
+        return _Linked(len(made), len(refused), lost)
+
+    async def _take_apart(
+        self, scope: Scope, refused: tuple[LinkGraph, ...], ends: Mapping[str, DerivedMemory]
+    ) -> None:
+        """Leave no link at one end that the other has no room for, and say how many there are."""
+        if not refused:
+            return
+        _log.warning("links were left out: a memory has no room for more", links=len(refused))
+        halves = {
+            end: {(_other_end(x, end), x.kind) for x in refused if end in _ends(x)}
+            for link in refused
+            for end in _ends(link)
+        }
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            half = halves[memory.id]
+            return _without_links(memory, lambda link: (link.target_id, link.kind) in half)
+
+        await update_memories(
+            self.repository, scope, halves, change, new_write_id=self.new_write_id
+        )
+
+    async def _outdated(self, scope: Scope, replaced: Collection[str]) -> frozenset[str]:
+        """The summaries that these put an end to: themselves, and those before them.
+
+        Those before them as well, so that what an earlier version left in place goes now.
+        """
+        if not replaced:
+            return frozenset()
+        found = await self.repository.get(scope, replaced, _SEMANTIC, fresh=True)
+        generations = {
+            derived_id(scope, MemoryType.SEMANTIC, memory.identity, generation)
+            for memory in found.values()
+            if isinstance(memory, SemanticMemory)
+            for generation in range(memory.generation + 1)[-_MOST_GENERATIONS:]
+        }
+        made = await self.repository.get(scope, generations, _SEMANTIC, fresh=True)
+        return frozenset(k for k, m in made.items() if m.status is MemoryStatus.SUPERSEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """What came of links: how many are new, how many found no room, which ends are gone."""
+
+    made: int
+    refused: int
+    lost: frozenset[str]
+
+
+async def end_links(
+    repository: MemoryRepository, scope: Scope, ended: Set[str], new_write_id: NewWriteId
+) -> None:
+    """Let nothing lead to these any more: they were replaced, or are gone. May run twice.
+
+    What they lead to themselves stays noted on them: by that, forgetting finds what has
+    the words of a memory, and an answer as of an earlier date follows it.
+    """
+    if not ended:
+        return
+    for kind in DERIVED_TYPES:
+        where = (AnyOf("related_ids", tuple(sorted(ended))),)
+        async for page in every_page(repository, scope, kind, where=where):
+            await update_memories(
+                repository,
+                scope,
+                [memory.id for memory in page],
+                lambda memory: _without_links(memory, lambda link: link.target_id in ended),
+                new_write_id=new_write_id,
+                types=(kind,),
+            )
+
+
+def _without_links(memory: AnyMemory, ends: Callable[[Link], bool]) -> AnyMemory | None:
+    if not isinstance(memory, DerivedMemory):
+        return None
+    return without_links(memory, ends)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+
+def _ends(link: LinkGraph) -> tuple[str, str]:
+    return link.first_id, link.second_id
+
+
+def _other_end(link: LinkGraph, memory_id: str) -> str:
+    return link.second_id if link.first_id == memory_id else link.first_id
+
+
+def _says_what_it_is_made_of(link: LinkGraph, ends: Mapping[str, DerivedMemory]) -> bool:
+    """Whether a link is between a summary and what it sums up, which there is no room to miss."""
+    return link.kind in MADE_FROM and any(is_composed(ends[end]) for end in _ends(link))
+
+
+def _with_room(
+    links: Iterable[LinkGraph], there: Mapping[str, DerivedMemory]
+) -> tuple[tuple[LinkGraph, ...], tuple[LinkGraph, ...]]:
+    """The links that find room at both ends, and those that do not.
+
+    A link to what was forgotten meanwhile would lead nowhere, and tests stay apart: such
+    are neither.
+    """
+    held = Counter({key: len(memory.links) for key, memory in there.items()})
+    room, refused = list[LinkGraph](), list[LinkGraph]()
+    for link in links:
+        first, second = there.get(link.first_id), there.get(link.second_id)
+        if first is None or second is None or first.is_test != second.is_test:
+            continue
+        pairs = ((first, second), (second, first))
+        lacking = [one.id for one, other in pairs if link_to(one, other.id, link.kind) is None]
+        bounded = not _says_what_it_is_made_of(link, there)
+        if bounded and any(held[key] >= MAX_LINKS for key in lacking):
+            refused.append(link)
+        else:
+            room.append(link)
+            held.update(lacking)
+    return tuple(room), tuple(refused)
 
 
 def _sources(plan: ConsolidationPlan) -> tuple[frozenset[str], frozenset[str]]:

@@ -22,9 +22,11 @@ from engram.domain.memories import (
     NegationFact,
     ProceduralMemory,
     SemanticMemory,
+    is_summary,
 )
 from engram.domain.scope import Scope
 from engram.errors import MemoryNotFound
+from engram.lifecycle.audit import linked_back
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.updates import (
@@ -194,6 +196,7 @@ def referred_to(gone: Iterable[DerivedMemory]) -> frozenset[str]:
 
 # --- forgetting one memory: what that takes is settled first, then done. Every step may run twice
 
+_SEMANTIC = (MemoryType.SEMANTIC,)
 _DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
 
 
@@ -331,6 +334,7 @@ class Forgetter:
             new_write_id=self.new_write_id,
             types=DERIVED_TYPES,
         )
+        await self._lead_to_summaries(scope, touched)
         for kind, orphaned in orphans.items():
             await self.repository.delete(scope, kind, orphaned)
         for kind, planned in plan.gone.items():
@@ -341,6 +345,29 @@ class Forgetter:
             if plan.memory_id in ids:
                 await self.repository.delete(scope, kind, (plan.memory_id,))
         await self.repository.flush()
+
+    async def _lead_to_summaries(self, scope: Scope, memory_ids: Iterable[str]) -> None:
+        """Have what it sums up lead to a summary again that what replaced it goes from."""
+        for memory in (
+            await self.repository.get(scope, memory_ids, _SEMANTIC, fresh=True)
+        ).values():
+            if not isinstance(memory, SemanticMemory) or not is_summary(memory):
+                continue
+            summary: SemanticMemory = memory
+
+            def change(member: AnyMemory, summary: SemanticMemory = summary) -> AnyMemory | None:
+                if not isinstance(member, DerivedMemory):
+                    return None
+                return linked_back(member, summary)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+            await update_memories(
+                self.repository,
+                scope,
+                summary.related_ids,
+                change,
+                new_write_id=self.new_write_id,
+                types=DERIVED_TYPES,
+            )
 
     async def _read_again(self, scope: Scope, episode_ids: Collection[str]) -> None:
         """Have turns read again whose conclusions go because of another turn's words."""

@@ -118,7 +118,6 @@ class _Group:
                 first_id=member.id,
                 second_id=summary.id,
                 kind=LinkKind.BELONGS_TO,
-                instead_of=None if current is None else current.id,
             )
         yield from (self._outdated(s, summary) for s in standing)
 
@@ -190,8 +189,11 @@ def _sentence(
 ) -> tuple[str, list[SemanticMemory]] | None:
     """The sentence, and the notes that are in it; None if their words do not go together."""
     shape = re.compile(rf"(?P<who>.*?\b{re.escape(predicate)})\s+(?P<what>.+?)\.?\s*\Z", re.I)
-    latest = sorted(members, key=lambda m: (m.known_at, m.id))[-MOST_SUMMARISED:]
-    read = [(m, found) for m in latest if (found := shape.match(m.content)) is not None]
+    # Of those known at one moment the first by id, as the store lists them: which are named
+    # must not hang on which of them happen to have been read.
+    by_id = sorted(members, key=lambda m: m.id)
+    latest = sorted(by_id, key=lambda m: m.known_at, reverse=True)[:MOST_SUMMARISED]
+    read = [(m, found) for m in latest[::-1] if (found := shape.match(m.content)) is not None]
     openings = Counter(found["who"] for _, found in read)
     if not openings:
         return None

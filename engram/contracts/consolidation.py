@@ -223,6 +223,7 @@ class ConsolidationReport(Message):
         superseded: Memories that stopped holding.
         linking_passes: Linking passes.
         links: Links made.
+        refused_links: Links for which a memory at one end had no room: they are at neither.
         pruned: Memories a linking pass counted down.
         discarded: Proposals that were not carried out, with a reason in the plan.
         dropped_references: References of the model that nothing resolves.
@@ -258,6 +259,7 @@ class ConsolidationReport(Message):
     superseded: int = 0
     linking_passes: int = 0
     links: int = 0
+    refused_links: int = 0
     pruned: int = 0
     discarded: int = 0
     dropped_references: int = 0
@@ -425,6 +427,7 @@ class PlanOutput(Message):
     """What came of a plan: each memory counts only where something changed now.
 
     Attributes:
+        refused_links: Links for which a memory at one end had no room.
         reread: Turns to be read again: what was drawn from them together with a turn
             that is forgotten was not kept.
     """
@@ -432,6 +435,7 @@ class PlanOutput(Message):
     stored: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     links: int = 0
+    refused_links: int = 0
     missing: tuple[str, ...] = ()
     reread: tuple[str, ...] = ()
 

@@ -171,6 +171,7 @@ class PassState(ScopedMessage):
 
     Attributes:
         began_at: The moment that everything is judged by; None before the first run.
+        at_asked: Whether somebody asked for that moment; else it is the present.
         position: Where to go on.
         sessions: Sessions that ended: what is lively in them is promoted first.
         runs: Runs of this workflow so far, this one included.
@@ -180,6 +181,7 @@ class PassState(ScopedMessage):
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None
+    at_asked: bool = False
     position: WalkPosition = WalkPosition()
     sessions: tuple[str, ...] = ()
     runs: int = 1
@@ -208,6 +210,7 @@ class WalkInput(TimedMessage):
 
     Attributes:
         rules: What is decided by.
+        at_asked: Whether somebody asked for this ``now``; else it is the present.
         batch: Memories that are written at once.
         position: Where to begin.
         session_id: Of the activity that promotes what a session leaves.
@@ -216,6 +219,7 @@ class WalkInput(TimedMessage):
     rules: LifecycleRules
     population: Population = Population.REAL
     dry_run: bool = False
+    at_asked: bool = False
     batch: int = Field(ge=1)
     position: WalkPosition = WalkPosition()
     session_id: str | None = None

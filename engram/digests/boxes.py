@@ -22,6 +22,7 @@ from engram.domain.memories import (
     MemoryForm,
     MemoryType,
     SemanticMemory,
+    is_summary,
 )
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.rules import DigestPolicy
@@ -364,7 +365,9 @@ class BoxWriter:
                 limit=4 * _MOST_LINKED,
             )
             derived += [m for m in page.memories if isinstance(m, DerivedMemory)]
+        # A summary is made of what others derived, and gives way to the next one.
         members = [m for m in derived if not (isinstance(m, SemanticMemory) and m.detail)]
+        members = [m for m in members if not is_summary(m)]
         members.sort(key=lambda m: (-m.importance, m.known_at, m.id))
         plan = ConsolidationPlan(
             actions=tuple(
@@ -380,7 +383,7 @@ class BoxWriter:
         )
         if not plan.actions:
             return 0
-        return (await self.plans.write(composer.scope, plan, composer.now)).links
+        return (await self.plans.write(composer.scope, plan)).links
 
 
 def _box(memory: SemanticMemory | None) -> BoxDetail | None:

@@ -481,6 +481,11 @@ class SemanticMemory(DerivedMemory):
     consolidation_passes: int = Field(default=1, ge=0)
 
 
+def is_summary(memory: Memory) -> bool:
+    """Whether it is several notes in one sentence."""
+    return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
+
+
 class ProceduralMemory(DerivedMemory):
     """A behavioural pattern, and when it applies."""
 

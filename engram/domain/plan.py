@@ -244,6 +244,11 @@ class UpdateNote(_Action):
     survival: Survival | None = None
 
     @property
+    def outdates(self) -> bool:
+        """Whether it retires a summary."""
+        return self.supersession is not None and self.reason is Reason.SUMMARY_OUTDATED
+
+    @property
     def amends(self) -> bool:
         """Whether it does anything besides retiring the memory."""
         told = self.add_sources or self.add_tellings or self.drop_tellings or self.add_evidence
@@ -253,18 +258,13 @@ class UpdateNote(_Action):
 
 
 class LinkGraph(_Action):
-    """Link two memories, both ways.
-
-    Attributes:
-        instead_of: The edge of this kind from the first to that memory goes.
-    """
+    """Link two memories, both ways."""
 
     action: Literal["link_graph"] = "link_graph"
     first_id: str
     second_id: str
     kind: LinkKind = LinkKind.RELATED
     confidence: float = Field(default=1.0, ge=0, le=1)
-    instead_of: str | None = None
 
 
 class Discard(_Action):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.confidence import ConfidenceWeights
+
+MOST_PASSES: Final = 32
+"""Linking passes that are counted of a memory whose selectivity is full."""
 
 
 class _Rules(BaseModel):
@@ -200,8 +203,8 @@ class PromotionRules(_Rules):
 
     selectivity: float = Field(default=0.5, ge=0, le=1)
     """Selectivity from which knowledge can become a habit."""
-    passes: int = Field(default=2, ge=0)
-    """Linking passes it must have survived for that."""
+    passes: int = Field(default=2, ge=0, le=MOST_PASSES)
+    """Linking passes it must have survived for that; more are not counted than can be asked for."""
     confidence: float = Field(default=0.7, ge=0, le=1)
     """Composite confidence it must have for that."""
 

@@ -16,7 +16,7 @@ from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
-from engram.errors import OwnerUnavailable, needs_extra
+from engram.errors import OwnerUnavailable, clock_refused, needs_extra
 from engram.logging import configure_default_logging
 from engram.ports import Clock
 from engram.settings import Settings
@@ -110,7 +110,8 @@ async def open(
         embedder: Overrides ``settings.embedder``.
         model: Overrides ``settings.model``.
         confidence_weights: Overrides those of the settings.
-        clock: The present, for tests and replays of old conversations.
+        clock: The present, for tests and replays of old conversations: what is said,
+            asked and decided happens at its moments. Timers wait by the machine's time.
 
     An attached process uses the owner's embedder, model, weights and clock.
 
@@ -119,6 +120,7 @@ async def open(
 
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
+        InvalidSettings: a clock is given, and another process owns the folder.
         DataFolderInUse: another process owns the folder and does not answer.
         EmbeddedPartMissing: the extra ``embedded`` is not installed.
         SchemaMismatch: the folder belongs to another schema version or embedder.
@@ -126,9 +128,8 @@ async def open(
     configure_default_logging()
     active = _settings(settings, path, confidence_weights)
     scope = Scope.of(namespace or active.namespace, user_id)
-    now = clock or system_clock
-    async with run(active, embedder=embedder, model=model, clock=now) as running:
-        store = MemoryStore(running.engine, scope, active, now, new_id)
+    async with run(active, embedder=embedder, model=model, clock=clock) as running:
+        store = MemoryStore(running.engine, scope, active, clock or system_clock, new_id)
         try:
             yield store
         finally:
@@ -141,13 +142,19 @@ async def run(
     *,
     embedder: EmbedderSpec | None = None,
     model: str | Model | None = None,
-    clock: Clock = system_clock,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Running]:
-    """Own the data folder of the settings, or attach to its owner."""
+    """Own the data folder of the settings, or attach to its owner.
+
+    Raises:
+        InvalidSettings: a clock is given, and another process owns the folder.
+    """
     folder = DataFolder(settings.data_dir)
     async with AsyncExitStack() as stack:
         attached = await stack.enter_async_context(own_or_attach(folder, settings))
         if attached is not None:
+            if clock is not None:
+                raise clock_refused("Another process owns this folder")
             if any(part is not None for part in (embedder, model)):
                 _log.warning("attached: the process that owns the folder decides about models")
             yield Running(attached, folder.path, attached.ui_url, None, attached=True)

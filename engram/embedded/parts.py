@@ -54,7 +54,7 @@ async def start_parts(
     *,
     embedder: EmbedderSpec | None,
     model: str | Model | None,
-    clock: Clock,
+    clock: Clock | None,
 ) -> Parts:
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server."""
     vectors = make_embedder(embedder or settings.embedder)
@@ -70,8 +70,9 @@ async def start_parts(
         raise
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
+    now = clock or system_clock
     trail = await stack.enter_async_context(
-        keeping_trail(audit_folder(folder, settings), keys, settings, clock, new_secret)
+        keeping_trail(audit_folder(folder, settings), keys, settings, now, new_secret)
     )
     client = await server.connect(keys)
     await stack.enter_async_context(_flushing(repository, settings))
@@ -85,6 +86,7 @@ async def start_parts(
             new_write_id=new_id,
             keys=keys,
             trail=trail,
+            clock=clock,
         )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
@@ -96,7 +98,7 @@ async def start_parts(
         repository,
         vectors,
         settings,
-        clock,
+        now,
         ui_url=server.temporal_ui_url,
         scrubber=scrubber,
         trail=trail,

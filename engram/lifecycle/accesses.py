@@ -12,11 +12,19 @@ from typing import Final
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import AnyMemory, DerivedMemory, LinkKind, MemoryType, Together, Vitals
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    LinkKind,
+    MemoryType,
+    Together,
+    Vitals,
+    is_summary,
+)
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, UnforeseenFailure
-from engram.lifecycle.links import linked
+from engram.lifecycle.links import Observed, linked
 from engram.lifecycle.policies import Energy
 from engram.ports import MemoryRepository
 from engram.storage.updates import NewWriteId, update_memories
@@ -123,7 +131,8 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
     for one in memory.vitals.together:
         if one.memory_id in seen_now and one.count >= rules.edges.coactivations:
             sure = min(one.count / _SURE, 1.0)
-            after = linked(after, one.memory_id, LinkKind.COACTIVATED, sure, recalls.at) or after
+            observed = Observed.at(recalls.at)
+            after = linked(after, one.memory_id, LinkKind.COACTIVATED, sure, observed) or after
     return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
 
@@ -339,8 +348,11 @@ class AccessLog:
 
 
 def _pair(waiting: Mapping[str, _WaitingAccesses], memories: Sequence[AnyMemory]) -> None:
-    """Count conclusions that answered together; tests and what is real never meet."""
-    paired = [memory for memory in memories if isinstance(memory, DerivedMemory)]
+    """Count conclusions that answered together; tests and what is real never meet.
+
+    A summary gives way to the next one before it has come to be anybody's company.
+    """
+    paired = [m for m in memories if isinstance(m, DerivedMemory) and not is_summary(m)]
     for one in paired:
         together = waiting[one.id].together
         for other in paired:

@@ -17,15 +17,17 @@ from engram.domain.memories import (
     Fact,
     Link,
     LinkKind,
+    Memory,
     MemoryForm,
     MemoryStatus,
     PolicyClass,
     SemanticMemory,
     Tier,
+    is_summary,
 )
 from engram.domain.rules import HealthRules
 from engram.lifecycle.decisions import Rulebook
-from engram.lifecycle.links import MAX_LINKS, linked
+from engram.lifecycle.links import Observed, link_to, linked, without_links
 from engram.lifecycle.policies import Energy
 from engram.lifecycle.promotion import habits_of, is_habit
 
@@ -41,7 +43,7 @@ class Problem(StrEnum):
     ORPHAN = "orphan"
     """None of the turns that a conclusion names exists."""
     BROKEN_LINK = "broken_link"
-    """A link leads to a memory that does not exist."""
+    """A link leads to a memory that does not exist, or to a summary that was replaced."""
     ONE_WAY_LINK = "one_way_link"
     """A link that the other end does not know."""
     DUPLICATE = "duplicate"
@@ -127,15 +129,19 @@ def duplicate(memory: AnyMemory, first: str) -> Finding:
 
 
 def one_way(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> list[Link]:
-    """Links whose other end exists, could hold a link back, and has none."""
+    """Links whose other end exists, and does not know them.
+
+    A summary that was replaced notes what it was made of, and nothing leads to it.
+    """
+    if _is_outdated(memory):
+        return []
     found: list[Link] = []
     for link in memory.links:
         other = known.get(link.target_id)
         # What was recalled together is noted at each end in its own time.
         if not isinstance(other, DerivedMemory) or link.kind is LinkKind.COACTIVATED:
             continue
-        back = any(x.target_id == memory.id and x.kind is link.kind for x in other.links)
-        if not back and len(other.links) < MAX_LINKS:
+        if not _is_outdated(other) and link_to(other, memory.id, link.kind) is None:
             found.append(link)
     return found
 
@@ -183,13 +189,25 @@ def mended(
     return memory.model_copy(update=changes)
 
 
-def linked_back(other: DerivedMemory, memory: DerivedMemory, now: datetime) -> DerivedMemory | None:
-    """``other`` with the links back to ``memory`` that it lacks; None if it lacks none."""
-    after = other
-    for link in memory.links:
-        if link.target_id == other.id and link.kind is not LinkKind.COACTIVATED:
-            after = linked(after, memory.id, link.kind, link.confidence, now) or after
+def linked_back(other: DerivedMemory, memory: DerivedMemory) -> DerivedMemory | None:
+    """``other`` with the links back to ``memory`` that it lacks and has room for; None if none.
+
+    For one to a summary there always is room: by it, forgetting finds what has its words.
+    """
+    after, observed = other, Observed.between(memory, other)
+    always = is_summary(memory)
+    for link in one_way(memory, {other.id: other}):  # type: ignore[dict-item]  # every derived memory is an AnyMemory
+        further = linked(
+            after, memory.id, link.kind, link.confidence, observed, past_the_bound=always
+        )
+        after = further or after
     return None if after is other else after
+
+
+def without_one_way(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> DerivedMemory | None:
+    """``memory`` without the links that the other end has no room for; None if there are none."""
+    ends = one_way(memory, known)
+    return without_links(memory, lambda link: link in ends) if ends else None
 
 
 def merged(kept: DerivedMemory, other: DerivedMemory) -> DerivedMemory | None:
@@ -244,7 +262,7 @@ def _finding(memory: AnyMemory, problem: Problem, what: str, other: str | None =
 
 def _broken(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> Iterable[tuple[str, str]]:
     for link in memory.links:
-        if link.target_id not in known:
+        if not _leads_somewhere(link, known):
             yield link.kind.value, link.target_id
     for other in memory.supersedes:
         if other not in known:
@@ -253,12 +271,21 @@ def _broken(memory: DerivedMemory, known: Mapping[str, AnyMemory]) -> Iterable[t
         yield "superseded_by", memory.superseded_by
 
 
+def _leads_somewhere(link: Link, known: Mapping[str, AnyMemory]) -> bool:
+    other = known.get(link.target_id)
+    return other is not None and not _is_outdated(other)
+
+
+def _is_outdated(memory: Memory) -> bool:
+    return is_summary(memory) and memory.status is MemoryStatus.SUPERSEDED
+
+
 def _without_broken(memory: AnyMemory, known: Mapping[str, AnyMemory]) -> dict[str, Any]:
     if not isinstance(memory, DerivedMemory):
         return {}
     by = memory.superseded_by
     return {
-        "links": tuple(link for link in memory.links if link.target_id in known),
+        "links": tuple(link for link in memory.links if _leads_somewhere(link, known)),
         "supersedes": tuple(other for other in memory.supersedes if other in known),
         "superseded_by": by if by in known else None,
     }

@@ -140,14 +140,21 @@ class Rulebook:
         raise AssertionError(f"rules go in a circle: {[step.rule for step in done]}")
 
     def fire(self, memory: AnyMemory, event: Event, now: datetime) -> Settled:
-        """``memory`` after an event other than time; unchanged if no row fits."""
+        """``memory`` after an event other than time; unchanged if no row fits.
+
+        Events count in the order in which they arrive. The clock of whoever says so may be
+        behind the one that wrote the memory: then it happens when it first can.
+        """
         done: list[Transition] = []
         for row in self._rows:
             if row.event is event and self._fits(memory, row):
                 window = row.when(memory, self._ground)
-                if window is not None and window.holds(now):
-                    done.append(self._transition(memory, row, now))
-                    memory = _applied(memory, row, now)
+                if window is None:
+                    continue
+                at = max(now, window.start)
+                if window.holds(at):
+                    done.append(self._transition(memory, row, at))
+                    memory = _applied(memory, row, at)
         return Settled(memory, tuple(done))
 
     def stamped(self, memory: AnyMemory) -> AnyMemory:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from engram.domain.identity import normalise
@@ -34,16 +35,16 @@ def edge_confidence(link: Link, now: datetime, rules: EdgeRules | None = None) -
     return max(link.confidence - lost, min(link.confidence, rules.floor))
 
 
-def reinforced(link: Link, now: datetime, rules: EdgeRules | None = None) -> Link:
-    """The link, found again at ``now``: surer by one step, at most 1, and stamped.
+def reinforced(link: Link, seen: datetime, rules: EdgeRules | None = None) -> Link:
+    """The link, found again at ``seen``: surer by one step, at most 1, and stamped.
 
     Finding it twice at the same moment, as a repeated write does, counts once.
     """
     rules = rules or EdgeRules()
-    if now <= link.last_seen:
+    if seen <= link.last_seen:
         return link
-    surer = min(edge_confidence(link, now, rules) + rules.reinforcement, 1.0)
-    return link.model_copy(update={"confidence": surer, "last_seen": now})
+    surer = min(edge_confidence(link, seen, rules) + rules.reinforcement, 1.0)
+    return link.model_copy(update={"confidence": surer, "last_seen": seen})
 
 
 def reinforces(similarity: float, rules: EdgeRules | None = None) -> bool:
@@ -87,12 +88,37 @@ def resolve_reference(reference: str, contents: Mapping[str, str]) -> str | None
     return _only([a for a, form in forms.items() if _is_part(normal, form)])
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """When a link was found, by the conversation's time, not the machine's.
+
+    Attributes:
+        first: From when on both ends were known.
+        last: When either was last told.
+    """
+
+    first: datetime
+    last: datetime
+
+    @classmethod
+    def between(cls, one: DerivedMemory, other: DerivedMemory) -> Observed:
+        """A link of these two: it is as old, and as fresh, as what it links."""
+        first = max(one.known_at, other.known_at)
+        told = (one.confidence.last_confirmed, other.confidence.last_confirmed)
+        return cls(first, max(first, *told))
+
+    @classmethod
+    def at(cls, moment: datetime) -> Observed:
+        """A link that is found at one moment, by what happens then."""
+        return cls(moment, moment)
+
+
 def linked(
     memory: DerivedMemory,
     target_id: str,
     kind: LinkKind,
     confidence: float,
-    now: datetime,
+    observed: Observed,
     *,
     past_the_bound: bool = False,
 ) -> DerivedMemory | None:
@@ -104,26 +130,46 @@ def linked(
     """
     if target_id == memory.id:
         return None
-    same = next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+    same = link_to(memory, target_id, kind)
     if same is None:
-        if len(memory.links) >= MAX_LINKS and not past_the_bound:
+        if is_full(memory) and not past_the_bound:
             return None
         edge = Link(
-            target_id=target_id, kind=kind, confidence=confidence, first_seen=now, last_seen=now
+            target_id=target_id,
+            kind=kind,
+            confidence=confidence,
+            first_seen=observed.first,
+            last_seen=observed.last,
         )
         return memory.model_copy(update={"links": (*memory.links, edge)})
-    seen = reinforced(same, now)
-    stronger = seen.model_copy(update={"confidence": max(seen.confidence, confidence)})
+    seen = reinforced(same, observed.last)
+    stronger = seen.model_copy(
+        update={
+            "confidence": max(seen.confidence, confidence),
+            # An older source that arrives late makes both ends known earlier.
+            "first_seen": min(seen.first_seen, observed.first),
+        }
+    )
     if stronger == same:
         return None
     kept = tuple(stronger if x is same else x for x in memory.links)
     return memory.model_copy(update={"links": kept})
 
 
-def without_link(memory: DerivedMemory, target_id: str, kind: LinkKind) -> DerivedMemory:
-    """``memory`` without its edge of that kind to the target."""
-    kept = tuple(x for x in memory.links if (x.target_id, x.kind) != (target_id, kind))
-    return memory.model_copy(update={"links": kept}) if len(kept) < len(memory.links) else memory
+def is_full(memory: DerivedMemory) -> bool:
+    """Whether a further edge finds no room."""
+    return len(memory.links) >= MAX_LINKS
+
+
+def link_to(memory: DerivedMemory, target_id: str, kind: LinkKind) -> Link | None:
+    """The edge of that kind to the target, if there is one."""
+    return next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+
+
+def without_links(memory: DerivedMemory, ends: Callable[[Link], bool]) -> DerivedMemory | None:
+    """``memory`` without the edges of which that is true; None if it has none of them."""
+    kept = tuple(link for link in memory.links if not ends(link))
+    return memory.model_copy(update={"links": kept}) if len(kept) < len(memory.links) else None
 
 
 def _only(aliases: list[str]) -> str | None:

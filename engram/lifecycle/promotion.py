@@ -23,7 +23,7 @@ from engram.domain.memories import (
     Vitals,
 )
 from engram.domain.rules import LifecycleRules
-from engram.lifecycle.links import linked
+from engram.lifecycle.links import Observed, linked
 from engram.lifecycle.policies import is_disputed, policy_class, tier_of
 
 # Words that say that somebody does so as a rule, not once.
@@ -151,7 +151,8 @@ def promoted(
         lifecycle=LifecycleState.VALIDATED,
         vitals=Vitals(promoted_from=memory.id, tier=Tier.LONG_TERM),
     )
-    linked_habit = linked(habit, memory.id, kind, 1.0, now)
+    observed = Observed.between(memory, habit)
+    linked_habit = linked(habit, memory.id, kind, 1.0, observed)
     vitals = memory.vitals or Vitals()
     noted = memory.model_copy(
         update={
@@ -164,7 +165,7 @@ def promoted(
         }
     )
     # Always: by this link it is known that there is a habit already.
-    source = linked(noted, habit_id, kind, 1.0, now, past_the_bound=True) or noted
+    source = linked(noted, habit_id, kind, 1.0, observed, past_the_bound=True) or noted
     assert isinstance(linked_habit, ProceduralMemory)  # noqa: S101 - for the type checker
     assert isinstance(source, SemanticMemory)  # noqa: S101 - same
     return Promotion(linked_habit, source)

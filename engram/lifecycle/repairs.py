@@ -23,6 +23,7 @@ from engram.lifecycle.audit import (
     merged,
     references,
     same_as,
+    without_one_way,
 )
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.due import of_population
@@ -149,7 +150,7 @@ class Repairer:
             return []
         await self._mend(scope, memory_id, now)
         if any(finding.problem is Problem.ONE_WAY_LINK for finding in wrong):
-            await self._link_back(scope, memory_id, now)
+            await self._link_back(scope, memory_id)
         if any(finding.problem is Problem.DUPLICATE for finding in wrong):
             await self._fold(scope, memory_id)
         left = {_what(f) for f in await self.findings(scope, memory_id, now)}
@@ -160,16 +161,15 @@ class Repairer:
         known = await self.repository.get(scope, references(memory))
         await self._update(scope, memory, lambda m: mended(m, known, now, self.book))
 
-    async def _link_back(self, scope: Scope, memory_id: str, now: datetime) -> None:
+    async def _link_back(self, scope: Scope, memory_id: str) -> None:
+        """Have the other ends know its links; where one has no room, the link goes."""
         memory = await one_memory(self.repository, scope, memory_id)
         if not isinstance(memory, DerivedMemory):
             return
         for other in (await self.repository.get(scope, memory.related_ids)).values():
-            await self._update(
-                scope,
-                other,
-                _on_derived(lambda m: linked_back(m, memory, now)),
-            )
+            await self._update(scope, other, _on_derived(lambda m: linked_back(m, memory)))
+        known = await self.repository.get(scope, memory.related_ids, fresh=True)
+        await self._update(scope, memory, _on_derived(lambda m: without_one_way(m, known)))
 
     async def _fold(self, scope: Scope, memory_id: str) -> None:
         """Keep the one that was known first; write it, and only then retire the other."""

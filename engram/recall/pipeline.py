@@ -23,6 +23,7 @@ from engram.recall.stages import (
     Covers,
     Negations,
     Outdated,
+    as_sure_as_then,
     below_successors,
     folded,
     follow,
@@ -130,8 +131,10 @@ class Recaller:
 
     async def _bring_up(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         pool = await self._search.retrieve_candidates(question, reach)
-        counting = tuple(one for one in pool.found if self._passes(question, one.memory))
-        return Pool(counting, pool.cut)
+        read = [one.memory for one in pool.found]
+        then = await as_sure_as_then(self._repository, question, read)
+        found = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in pool.found)
+        return Pool(tuple(one for one in found if self._passes(question, one.memory)), pool.cut)
 
     async def _select(self, question: PreparedQuery, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
@@ -146,7 +149,11 @@ class Recaller:
                 lambda memory: self._passes_all(question, memory),
                 self._rules.edges,
             )
-        return await self._from_the_best_down(question, passing)
+        chosen = await self._from_the_best_down(question, passing)
+        # What was not a candidate, and came by a link or in place of another.
+        then = await as_sure_as_then(self._repository, question, (one.memory for one in chosen))
+        sure = [replace(one, memory=then.get(one.memory.id, one.memory)) for one in chosen]
+        return [one for one in sure if self._passes(question, one.memory)] if then else chosen
 
     async def _from_the_best_down(
         self, question: PreparedQuery, passing: Sequence[Ranked]
@@ -184,7 +191,7 @@ class Recaller:
         least = question.request.min_confidence
         if least is None or isinstance(memory, Episode):
             return True
-        return memory.confidence.score(question.visibility.now, self._weights) >= least
+        return memory.confidence.score(question.visibility.moment, self._weights) >= least
 
     def _passes_all(self, question: PreparedQuery, memory: AnyMemory) -> bool:
         """Everything, for a memory that no search has brought up."""
@@ -205,12 +212,12 @@ class Recaller:
         sources: dict[str, tuple[Episode, ...]] = {}
         if question.request.include_sources:
             sources = await sources_of(self._repository, question, [one.memory for one in chosen])
-        now = question.visibility.now
+        moment = question.visibility.moment
         return [
             RecallHit(
                 memory=one.memory,
                 score=min(max(one.score, 0.0), 1.0),
-                confidence=one.memory.confidence.score(now, self._weights)
+                confidence=one.memory.confidence.score(moment, self._weights)
                 if isinstance(one.memory, DerivedMemory)
                 else None,
                 sources=sources.get(one.memory.id, ()),

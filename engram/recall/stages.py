@@ -5,15 +5,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 
 import structlog
 
+from engram.consolidation.amendments import LATEST_KEPT, folded_count
+from engram.domain.confidence import Verification
 from engram.domain.identity import normalise, stream_safe
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
     Episode,
+    Fact,
     Link,
     LinkKind,
     MemoryForm,
@@ -629,3 +633,64 @@ async def sources_of(
         )
         for memory in derived
     }
+
+
+# --- an answer as of an earlier date is as sure as one could be then
+#
+# What was learnt since speaks neither for a memory nor against it: later sources, a
+# confirmation, a dispute with something that nobody knew of. Of sources between the first
+# and the latest that are kept, the times are not: they count once one of the latest does.
+
+
+async def as_sure_as_then(
+    repository: MemoryRepository, question: PreparedQuery, memories: Iterable[AnyMemory]
+) -> dict[str, AnyMemory]:
+    """By id, those of which something was learnt since ``as_of``, with the confidence of then.
+
+    None where it is not asked for. One read, and only where something was learnt since.
+    """
+    as_of = question.visibility.as_of
+    if as_of is None:
+        return {}
+    grown = [
+        memory
+        for memory in memories
+        if isinstance(memory, DerivedMemory)
+        and (memory.confidence.last_confirmed > as_of or _disputes(memory))
+    ]
+    wanted = {other for one in grown for other in (*one.source_episode_ids, *_disputes(one))}
+    read = await repository.get(question.scope, sorted(wanted)) if wanted else {}
+    known = {key: memory.known_at for key, memory in read.items()}
+    return {one.id: _without_hindsight(one, known, as_of) for one in grown}
+
+
+def _without_hindsight(
+    memory: DerivedMemory, known: Mapping[str, datetime], as_of: datetime
+) -> AnyMemory:
+    since = {key for key, moment in known.items() if moment > as_of}
+    before, now = memory.confidence, _disputes(memory)
+    disputed = tuple(one for one in now if one not in since)
+    changes: dict[str, object] = {
+        "contradictions": max(before.contradictions - (len(now) - len(disputed)), 0)
+    }
+    unsettled = before.verification is Verification.DISPUTED and disputed != now and not disputed
+    confirmed = before.verification is Verification.USER_CONFIRMED
+    if unsettled or (confirmed and before.last_confirmed > as_of):
+        found = isinstance(memory, SemanticMemory | Fact | NegationFact) and memory.evidence
+        changes["verification"] = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
+    if before.last_confirmed > as_of:
+        sources = memory.source_episode_ids
+        lost = sum(source in since for source in sources)
+        if since.issuperset(sources[-LATEST_KEPT:]):
+            lost += folded_count(memory)
+        told = [known[source] for source in sources if source in known and source not in since]
+        changes["supporting_episodes"] = max(before.supporting_episodes - lost, 1)
+        changes["last_confirmed"] = max([memory.known_at, *told])
+    then: dict[str, object] = {"confidence": before.model_copy(update=changes)}
+    if isinstance(memory, SemanticMemory):
+        then["disputed_with"] = disputed
+    return memory.model_copy(update=then)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+
+def _disputes(memory: DerivedMemory) -> tuple[str, ...]:
+    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()

@@ -25,6 +25,7 @@ from engram.domain.memories import (
     MemoryForm,
     ProceduralMemory,
     SemanticMemory,
+    is_summary,
 )
 from engram.domain.scope import Scope
 from engram.storage.payload import TENANT
@@ -154,9 +155,7 @@ def burials(
 
 def is_composed(memory: DerivedMemory) -> bool:
     """Whether its words come from conclusions: a summary or a habit of them."""
-    return isinstance(memory, ProceduralMemory) or (
-        isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
-    )
+    return isinstance(memory, ProceduralMemory) or is_summary(memory)
 
 
 def rests_on(memory: AnyMemory) -> frozenset[str]:

@@ -76,6 +76,7 @@ class PassRunner:
             population=population,
             dry_run=dry_run,
             began_at=at,
+            at_asked=at is not None,
         )
         workflow_id = self._of_store(
             names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))

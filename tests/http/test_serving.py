@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from structlog.typing import EventDict
 
 import engram
+from engram import Turn
 from engram.client.http import remote_engine
 from engram.domain.access import Access
 from engram.embedded.parts import serve_on_socket
@@ -129,10 +130,9 @@ async def test_running_requests_are_answered_when_it_ends(
 
 async def test_a_store_over_the_network(url: str, key_maker: KeyMaker, fake: FakeEngine) -> None:
     """The same store as everywhere: what is encoded is recalled; other users are other users."""
-    async with engram.connect(
-        url, user_id="ada", api_key=key_maker.token(), clock=key_maker.clock
-    ) as memory:
-        receipt = await memory.encode("I live in Porto.", session_id="s1")
+    async with engram.connect(url, user_id="ada", api_key=key_maker.token()) as memory:
+        turn = Turn(content="I live in Porto.", timestamp=key_maker.clock())
+        receipt = await memory.encode(turn, session_id="s1")
         (hit,) = await memory.recall("Where?")
         assert hit.memory.id == receipt.episode_ids[0]
         assert await memory.for_user("bob").recall("Where?") == []
@@ -164,8 +164,9 @@ def test_a_store_over_the_network_without_await(
         remote = Settings.load(
             url=f"http://127.0.0.1:{chosen.http_port}/", api_key=key_maker.token("sync")
         )
-        with engram.connect_sync(user_id="ada", settings=remote, clock=key_maker.clock) as memory:
-            memory.encode("I live in Porto.", session_id="s1")
+        with engram.connect_sync(user_id="ada", settings=remote) as memory:
+            turn = Turn(content="I live in Porto.", timestamp=key_maker.clock())
+            memory.encode(turn, session_id="s1")
             return memory.stats().waiting
 
     assert asyncio.run(main()) == 1

@@ -17,7 +17,7 @@ from engram.agents.rules_model import RulesModel
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
 from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
-from engram.lifecycle.links import linked
+from engram.lifecycle.links import Observed, linked
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
 from tests.support.scripted_model import failing, scripted, statement, user_prompt
 
@@ -192,10 +192,10 @@ async def test_the_rules_answer_through_the_same_agents(
 def test_a_link_found_again_is_not_a_second_link() -> None:
     """Links are a set; the higher confidence stays."""
     first, second = remembered("Ada likes tea.", "Ada likes rain.")
-    once = linked(first, second.id, LinkKind.ENTITY, 0.5, NOW)
+    once = linked(first, second.id, LinkKind.ENTITY, 0.5, Observed.at(NOW))
     assert once is not None
-    assert linked(once, second.id, LinkKind.ENTITY, 0.5, NOW) is None
-    firmer = linked(once, second.id, LinkKind.ENTITY, 0.9, NOW)
+    assert linked(once, second.id, LinkKind.ENTITY, 0.5, Observed.at(NOW)) is None
+    firmer = linked(once, second.id, LinkKind.ENTITY, 0.9, Observed.at(NOW))
     assert firmer is not None
     assert [x.confidence for x in firmer.links] == [0.9]
-    assert linked(first, first.id, LinkKind.ENTITY, 0.9, NOW) is None
+    assert linked(first, first.id, LinkKind.ENTITY, 0.9, Observed.at(NOW)) is None

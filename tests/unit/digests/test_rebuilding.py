@@ -12,6 +12,7 @@ from engram.domain.digests import ConsolidationEffect, SealReason
 from engram.domain.memories import (
     Category,
     LinkKind,
+    MemoryForm,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
 from engram.operations.digests import AboutBoxes, AboutSomebody
@@ -159,6 +160,18 @@ async def test_turns_that_are_forgotten_while_they_are_boxed_get_no_box(
     await kept.digest(ended=["s1"])
     assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s1")) == ()
     assert await kept.picture() == []
+
+
+async def test_a_box_leads_to_no_summary(kept: DigestedMemory) -> None:
+    """A summary of notes of its turns, standing or replaced, is none of what the box holds."""
+    fact = known("The user likes tomatoes.", 1, sources=[TURNS[0].id])
+    whole = known("The user likes tomatoes and figs.", 1, sources=[TURNS[0].id])
+    summary = whole.model_copy(update={"form": MemoryForm.SUMMARY})
+    await kept.keep(*TURNS, fact, summary)
+    await kept.digest(*TURNS)
+    box = (await kept.asked.boxes(ADA, AboutBoxes(session_id="s1")))[0]
+    found = await kept.store.get(ADA, [summary.id, box.memory_id])
+    assert (found[summary.id].links, found[box.memory_id].related_ids) == ((), (fact.id,))
 
 
 async def test_turns_of_one_moment_are_boxed_once(kept: DigestedMemory) -> None:

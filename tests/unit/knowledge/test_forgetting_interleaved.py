@@ -19,7 +19,7 @@ from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
-from tests.support.conclusions import EMBEDDER, SAID, SCOPE, keep, statement, turn
+from tests.support.conclusions import EMBEDDER, SCOPE, keep, statement, turn
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.interleaving import Interleaving, retried
@@ -149,7 +149,7 @@ async def test_no_order_of_forgetting_and_writing_a_plan_leaves_a_forgotten_word
                 found = await forgetter.look_again(SCOPE, found)
 
         order = await scheduler.run(
-            seed, {"write": partial(writer.write, SCOPE, plan, SAID), "forget": forget}
+            seed, {"write": partial(writer.write, SCOPE, plan), "forget": forget}
         )
         ids = [one.id, two.id, known.id, *(memory.id for memory in new)]
         left = await repository.get(SCOPE, ids)

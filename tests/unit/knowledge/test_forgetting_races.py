@@ -61,7 +61,7 @@ async def test_what_gained_a_source_meanwhile_stays(repository: MemoryRepository
     forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
     plan = await forgetter.plan(SCOPE, one.id)
     confirming = UpdateNote(why="said again", memory_id=known.id, add_sources=(two.id,))
-    await writer.write(SCOPE, ConsolidationPlan(actions=(confirming,)), SAID)
+    await writer.write(SCOPE, ConsolidationPlan(actions=(confirming,)))
     await forgetter.apply(SCOPE, plan)
     left = (await repository.get(SCOPE, [one.id, known.id]))[known.id]
     assert isinstance(left, SemanticMemory)
@@ -85,7 +85,7 @@ async def test_a_plan_written_after_forgetting_brings_nothing_back(
     )
     forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
     await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, two.id))
-    assert (await writer.write(SCOPE, plan, SAID)).stored == ()
+    assert (await writer.write(SCOPE, plan)).stored == ()
     await writer.retire(SCOPE, plan)
     found = await repository.get(SCOPE, [before.id, after.id])
     assert found.keys() == {before.id}
@@ -152,7 +152,7 @@ async def test_what_was_drawn_between_looking_and_deleting_is_found_by_looking_a
     forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
     plan = await forgetter.plan(SCOPE, one.id)
     note = StoreNote(why="said", memory=late)
-    assert (await writer.write(SCOPE, ConsolidationPlan(actions=(note,)), SAID)).stored
+    assert (await writer.write(SCOPE, ConsolidationPlan(actions=(note,)))).stored
     await forgetter.apply(SCOPE, plan)
     further = await forgetter.look_again(SCOPE, plan)
     assert further.ids == {late.id}
@@ -181,7 +181,7 @@ async def test_a_plan_that_read_a_forgotten_turn_among_others_keeps_none_of_its_
     )
     forgetter, writer = Forgetter(repository, new_write_id), _writer(repository)
     await forgetter.apply(SCOPE, await forgetter.plan(SCOPE, two.id))
-    written = await writer.write(SCOPE, plan, SAID)
+    written = await writer.write(SCOPE, plan)
     assert (written.stored, written.reread) == ((), (one.id,))
     left = await repository.get(SCOPE, [both.id, known.id])
     assert left.keys() == {known.id}

@@ -6,7 +6,7 @@ import pytest
 
 from engram.domain.memories import Link, LinkKind
 from engram.domain.rules import EdgeRules
-from engram.lifecycle.links import edge_confidence, linked, reinforced, reinforces
+from engram.lifecycle.links import Observed, edge_confidence, linked, reinforced, reinforces
 from tests.support.lifecycle_memories import T0, day, semantic
 
 
@@ -54,10 +54,10 @@ def test_finding_a_link_again_reinforces_it_once() -> None:
 
 def test_links_of_memories_grow_when_found_again() -> None:
     """The edge of a memory is reinforced where a pass finds it once more, not by a repeat."""
-    once = linked(semantic(), "x", LinkKind.ENTITY, 0.5, T0)
+    once = linked(semantic(), "x", LinkKind.ENTITY, 0.5, Observed.at(T0))
     assert once is not None
-    assert linked(once, "x", LinkKind.ENTITY, 0.5, T0) is None
-    twice = linked(once, "x", LinkKind.ENTITY, 0.2, day(1))
+    assert linked(once, "x", LinkKind.ENTITY, 0.5, Observed.at(T0)) is None
+    twice = linked(once, "x", LinkKind.ENTITY, 0.2, Observed.at(day(1)))
     assert twice is not None
     assert twice.links[0].confidence == pytest.approx(0.6)
 

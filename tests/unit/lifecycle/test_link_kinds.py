@@ -42,7 +42,7 @@ async def test_each_proposed_kind_is_stored_and_fades() -> None:
             )
         )
         writer = PlanWriter(repository, embedder, lambda: uuid4().hex)
-        await writer.write(SCOPE, plan, day(1))
+        await writer.write(SCOPE, plan)
         found = await repository.get(SCOPE, [first.id, second.id], [MemoryType.SEMANTIC])
     later = day(1) + timedelta(days=365)
     for one, other in ((first, second), (second, first)):

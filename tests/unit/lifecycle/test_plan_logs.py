@@ -11,7 +11,6 @@ from engram.consolidation.apply import PlanWriter
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.embedding.embedder import make_embedder
 from tests.support.edge_stores import borrowed_store
-from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE
 
 
@@ -25,7 +24,7 @@ async def test_a_large_plan_takes_one_short_line() -> None:
         writer = PlanWriter(repository, make_embedder("wordllama"), lambda: uuid4().hex)
         for size in (3, 300):
             with capture_logs() as lines:
-                await writer.write(SCOPE, ConsolidationPlan(actions=tuple(links[:size])), day(0))
+                await writer.write(SCOPE, ConsolidationPlan(actions=tuple(links[:size])))
             (told,) = [line for line in lines if line["log_level"] == "info"]
             assert sum(told["actions"].values()) == sum(told["reasons"].values()) == size
             lengths.append(len(json.dumps(told)))

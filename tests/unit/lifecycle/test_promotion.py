@@ -19,7 +19,7 @@ from engram.domain.memories import (
     Vitals,
 )
 from engram.lifecycle.decisions import settle
-from engram.lifecycle.links import MAX_LINKS, linked
+from engram.lifecycle.links import MAX_LINKS, Observed, linked
 from engram.lifecycle.policies import Energy
 from engram.lifecycle.promotion import following, is_habit, promotable, promoted, trigger_context
 from engram.transfer.memories import migrated
@@ -164,9 +164,13 @@ def test_a_habit_keeps_what_is_known_of_its_source() -> None:
     assert made.created_at == made.derived_at == day(10)
     assert made.vitals == Vitals(promoted_from=source.id, tier=Tier.LONG_TERM)
     (link,) = made.links
-    assert (link.confidence, link.first_seen, link.last_seen) == (1.0, day(10), day(10))
+    # As old and as fresh as the knowledge: promoting tells nothing new.
+    assert (link.first_seen, link.last_seen) == (day(-3), source.confidence.last_confirmed)
+    assert link.confidence == 1.0
     (link,) = promoted(source, day(10), RULES).source.links
-    assert (link.confidence, link.first_seen, link.last_seen) == (1.0, day(10), day(10))
+    # As old and as fresh as the knowledge: promoting tells nothing new.
+    assert (link.first_seen, link.last_seen) == (day(-3), source.confidence.last_confirmed)
+    assert link.confidence == 1.0
     ids = {made.id} | {
         promoted(source.model_copy(update=change), day(10), RULES).habit.id
         for change in ({"namespace": "home"}, {"user_id": "cy"}, {"generation": 3})
@@ -220,14 +224,14 @@ def test_knowledge_with_all_the_links_it_may_have_is_promoted_once() -> None:
     """The link to its habit has room past the bound, so that no pass promotes it again."""
     full: DerivedMemory = ready()
     for number in range(MAX_LINKS):
-        full = linked(full, f"m{number}", LinkKind.RELATED, 0.5, T0) or full
+        full = linked(full, f"m{number}", LinkKind.RELATED, 0.5, Observed.at(T0)) or full
     assert isinstance(full, SemanticMemory)
     assert len(full.links) == MAX_LINKS
     assert promotable(full, T0, RULES)
     done = promoted(full, T0, RULES)
     assert not promotable(done.source, T0, RULES)
     assert {link.target_id for link in full.links} < {link.target_id for link in done.source.links}
-    assert linked(done.source, "one more", LinkKind.RELATED, 0.5, T0) is None
+    assert linked(done.source, "one more", LinkKind.RELATED, 0.5, Observed.at(T0)) is None
 
 
 def test_from_the_short_term_tier_it_crystallises() -> None:

@@ -19,7 +19,6 @@ from engram.domain.plan import ConsolidationPlan, LinkGraph, Statement
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.edge_stores import borrowed_store
-from tests.support.lifecycle_memories import day
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated
 
 _counter = itertools.count()
@@ -43,7 +42,7 @@ class Consolidated:
         )
         plan = reconcile(statements, known, circumstances(episodes))
         writer = self.writer()
-        await writer.write(SCOPE, plan, day(0))
+        await writer.write(SCOPE, plan)
         await writer.retire(SCOPE, plan)
         return plan
 
@@ -108,7 +107,7 @@ async def test_links_join_no_test_to_what_is_real(knowledge: Consolidated) -> No
     one, other = await knowledge.all()
     across = LinkGraph(why="alike", first_id=one.id, second_id=other.id)
     plan = ConsolidationPlan(actions=(across,))
-    assert (await knowledge.writer().write(SCOPE, plan, day(0))).links == 0
+    assert (await knowledge.writer().write(SCOPE, plan)).links == 0
     near = KnownMemories(knowledge.repository, knowledge.embedder)
     assert await near.near(SCOPE, [one], limit=5) == []
     assert await near.near(SCOPE, [other], limit=5) == []

@@ -1,0 +1,165 @@
+"""Time through the public API: the conversation's, a clock's of one's own, one that is behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+import engram
+from engram import Turn
+from engram.client.memory import MemoryStore
+from engram.domain.memories import DerivedMemory, MemoryStatus, SemanticMemory
+from engram.errors import InvalidSettings
+
+# One Engram for all tests here, each with a user of its own.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("clocks")]
+
+BEGINNING = datetime(2021, 3, 1, 10, tzinfo=UTC)
+
+
+class SetClock:
+    """A clock that says what it is set to."""
+
+    def __init__(self) -> None:
+        self.now = BEGINNING
+
+    def __call__(self) -> datetime:
+        """The moment that it is set to."""
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def clock() -> SetClock:
+    """The one that Engram goes by here; each test sets it."""
+    return SetClock()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Engram keeps its data."""
+    return tmp_path_factory.mktemp("clocks") / "data"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(folder: Path, clock: SetClock) -> AsyncIterator[MemoryStore]:
+    """An embedded Engram that goes by the clock."""
+    async with engram.open(folder, user_id="nobody", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def memory(running: MemoryStore, clock: SetClock) -> MemoryStore:
+    """The memory of a user who has said nothing yet, at the beginning."""
+    clock.now = BEGINNING
+    return running.for_user(f"user-{uuid4().hex[:8]}")
+
+
+def years(number: int) -> datetime:
+    """So many years after the beginning."""
+    return BEGINNING.replace(year=BEGINNING.year + number)
+
+
+async def test_an_answer_as_of_then_is_as_sure_as_one_was_then(
+    memory: MemoryStore, clock: SetClock
+) -> None:
+    """Told in 2021, five times in 2025, and confirmed: as of 2022 it has one source."""
+    clock.now = years(5)
+    told = [BEGINNING, *(years(4) + timedelta(days=n) for n in range(5))]
+    for number, at in enumerate(told):
+        turn = Turn(content="I like green tea.", timestamp=at)
+        await memory.encode(turn, session_id=f"s{number}")
+    await memory.consolidate()
+    asked = "What does the user like?"
+    (now,) = await memory.recall(asked, memory_types=["semantic"])
+    await memory.confirm(now.memory.id)
+    (then,) = await memory.recall_at(asked, as_of=years(1), memory_types=["semantic"], explain=True)
+    assert isinstance(now.memory, DerivedMemory)
+    assert isinstance(then.memory, DerivedMemory)
+    assert now.memory.confidence.supporting_episodes == 6
+    sure = then.memory.confidence
+    assert (sure.supporting_episodes, sure.last_confirmed) == (1, BEGINNING)
+    assert sure.verification == "evidence_found"
+    assert then.explanation is not None
+    assert "1 supporting episode, last confirmed 1 year ago" in (then.explanation.confidence or "")
+    assert then.confidence == pytest.approx(sure.score(years(1)))
+    assert then.confidence is not None
+    assert now.confidence is not None
+    surer = {"min_confidence": then.confidence + 0.01, "memory_types": ["semantic"]}
+    assert await memory.recall_at(asked, as_of=years(1), **surer) == []
+
+
+async def test_links_of_an_old_conversation_are_followed_as_of_then(
+    memory: MemoryStore, clock: SetClock
+) -> None:
+    """What was said in 2021 and read in years later leads to one another as of 2021."""
+    clock.now = years(5)
+    for number, words in enumerate(("I use PostgreSQL for my project.", "I like PostgreSQL.")):
+        at = BEGINNING + timedelta(days=number)
+        await memory.encode(Turn(content=words, timestamp=at), session_id="s1")
+    await memory.consolidate()
+    page = await memory.list(memory_types=["semantic"])
+    linked = [m for m in page.memories if isinstance(m, SemanticMemory) and m.links]
+    assert linked
+    for one in linked:
+        for link in one.links:
+            assert BEGINNING <= link.first_seen <= link.last_seen <= at
+    hits = await memory.recall_at(
+        "What does the user use?",
+        as_of=at + timedelta(days=30),
+        follow_links=True,
+        explain=True,
+        memory_types=["semantic"],
+    )
+    assert any(hit.explanation and hit.explanation.links for hit in hits)
+
+
+async def test_a_clock_moves_what_workflows_decide(memory: MemoryStore, clock: SetClock) -> None:
+    """What consolidation and decay write carries the clock's moments; a year on, it has faded."""
+    await memory.encode("I like green tea. The meeting is at noon today.", session_id="s1")
+    report = await memory.consolidate()
+    assert report.stored
+    page = await memory.list(limit=100)
+    assert {m.created_at for m in page.memories} == {BEGINNING}
+    clock.now = years(3)
+    assert (await memory.decay(dry_run=True)).changed
+    await memory.decay()
+    gone = [m for m in (await memory.list(status=None, limit=100)).memories if m.archived_at]
+    left = gone or (await memory.list(status=MemoryStatus.ARCHIVED, limit=100)).memories
+    assert {m.archived_at for m in left} == {years(3)}
+
+
+async def test_a_clock_that_is_behind_loses_nothing_that_is_said(
+    memory: MemoryStore, clock: SetClock
+) -> None:
+    """Disputed, confirmed and demoted half a minute before it was written: each in its turn."""
+    await memory.encode("I like green tea.", session_id="s1")
+    await memory.consolidate()
+    page = await memory.list(memory_types=["semantic"])
+    one = next(m for m in page.memories if isinstance(m, SemanticMemory) and m.slot)
+    clock.now = BEGINNING - timedelta(seconds=30)
+    disputed = await memory.dispute(one.id)
+    assert "disputed" in [change.target for change in disputed.changes]
+    confirmed = await memory.confirm(one.id)
+    assert "validated" in [change.target for change in confirmed.changes]
+    demoted = await memory.demote(one.id)
+    assert demoted.memory.status is MemoryStatus.ARCHIVED
+    assert demoted.memory.archived_at == BEGINNING
+
+
+async def test_a_clock_that_could_move_nothing_is_refused(
+    running: MemoryStore, folder: Path, clock: SetClock
+) -> None:
+    """Where others decide, by attaching or over a network, a clock is a typed error."""
+    with pytest.raises(InvalidSettings) as attached:
+        async with engram.open(folder, user_id="ada", clock=clock):
+            pass
+    with pytest.raises(InvalidSettings) as connected:
+        async with engram.connect("http://127.0.0.1:9", user_id="ada", clock=clock):
+            pass
+    assert "its own clock" in str(attached.value)
+    assert "its own clock" in str(connected.value)
