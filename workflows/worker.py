@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -269,16 +269,25 @@ async def running_workers(
             )
         )
         model_worker = await stack.enter_async_context(
-            _worker(
-                client,
-                settings,
-                *watching,
-                task_queue=settings.model_queue,
-                activities=[thinking.extract, thinking.link],
-                max_task_queue_activities_per_second=settings.model_requests_per_second,
-            )
+            _model_worker(client, settings, thinking, watching)
         )
         yield store_worker, model_worker
+
+
+def _model_worker(
+    client: Client,
+    settings: Settings,
+    thinking: ConsolidationModelActivitiesImpl,
+    watching: Sequence[Interceptor],
+) -> Worker:
+    return _worker(
+        client,
+        settings,
+        *watching,
+        task_queue=settings.model_queue,
+        activities=[thinking.extract, thinking.link],
+        max_task_queue_activities_per_second=settings.model_requests_per_second,
+    )
 
 
 def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[Callable[..., Any]]:
