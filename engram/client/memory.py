@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from engram.client.engine import MemoryEngine
 from engram.client.methods import (
@@ -25,6 +25,7 @@ from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn
 from engram.domain.memories import (
     AnyMemory,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
 )
@@ -63,7 +64,7 @@ from engram.operations.turns import (
 )
 from engram.ports import Clock
 from engram.recall.context import block_of
-from engram.recall.request import RecallRequest
+from engram.recall.request import RecallFilters, RecallRequest, names_of
 from engram.recall.results import RecallHit
 from engram.settings import Settings
 
@@ -223,9 +224,8 @@ class MemoryStore(
         valid_at: datetime | None = None,
         include_archived: bool = False,
         include_test: bool = False,
-        session_id: str | None = None,
-        tags: Sequence[str] | None = None,
         explain: bool = False,
+        **filters: Unpack[RecallFilters],
     ) -> Sequence[RecallHit]:
         """The memories that answer ``query``, best first.
 
@@ -241,9 +241,10 @@ class MemoryStore(
             valid_at: Answer with what was true then.
             include_archived: Bring archived memories too.
             include_test: Bring test memories too.
-            session_id: Only memories of this session.
-            tags: Only memories that carry at least one of these.
             explain: Explain every answer.
+            filters: ``session_id``, ``tags``, ``without_tags``, ``roles``, ``metadata``,
+                ``forms``, ``min_score``, ``include_stale``; see
+                :class:`engram.recall.request.RecallFilters`.
 
         Returns:
             At most ``limit`` answers, best first; scores compare within one answer only.
@@ -264,9 +265,8 @@ class MemoryStore(
             valid_at=valid_at,
             include_archived=include_archived,
             include_test=include_test,
-            session_id=session_id,
-            tags=tags,
             explain=explain,
+            **filters,
         )
         return await self._call(RECALL, request)
 
@@ -330,6 +330,11 @@ class MemoryStore(
         limit: int = 100,
         cursor: str | None = None,
         include_test: bool = False,
+        forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
+        roles: Iterable[str] | str | None = None,
+        session_id: str | None = None,
+        tags: Sequence[str] | None = None,
+        without_tags: Sequence[str] | None = None,
     ) -> MemoryPage:
         """A page of memories: type by type, oldest known first.
 
@@ -339,13 +344,20 @@ class MemoryStore(
             limit: How many at most, 1 to 1,000.
             cursor: Of the page before, with the same arguments.
             include_test: List test memories too.
+            forms: Of semantic memories, only these: statement, artifact, summary, profile,
+                topic, box, guideline; all if None.
+            roles: Of turns, only those of these: user, assistant, system, tool; all if None.
+            session_id: Only memories of this session.
+            tags: Only memories that carry at least one of these.
+            without_tags: Leave out memories that carry any of these.
 
         Returns:
             The page, with a cursor if there is more.
 
         Raises:
-            InvalidQuery: an unknown type or status, a limit out of range, or a
+            InvalidQuery: an unknown type, status, form or role, a limit out of range, or a
                 cursor of another listing.
+            InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
             asked = ListMemories(
@@ -354,6 +366,11 @@ class MemoryStore(
                 limit=limit,
                 cursor=cursor,
                 include_test=include_test,
+                form=names_of(forms),
+                role=names_of(roles),
+                session_id=session_id,
+                tag=None if tags is None else tuple(tags),
+                without_tag=None if without_tags is None else tuple(without_tags),
             )
         return await self._call(LIST_MEMORIES, asked)
 
