@@ -383,6 +383,10 @@ class Unread(StoredValue):
     at: datetime | None = None
     until: datetime | None = None
 
+    def left_out(self, now: datetime) -> bool:
+        """Whether consolidations that nobody asked for leave the turn out for now."""
+        return self.refusals > 0 and (self.until is None or now < self.until)
+
 
 class Episode(Memory):
     """A turn, verbatim. Its content and vectors are never written again.

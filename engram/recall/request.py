@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
@@ -287,7 +287,7 @@ class RecallRequest(BaseModel):
         forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
         roles: Iterable[str] | str | None = None,
         **options: Any,
-    ) -> RecallRequest:
+    ) -> Self:
         """A request of a program, of whose values none is converted to another type.
 
         Args:
