@@ -196,7 +196,7 @@ def encode(
     _exit_by(progress)
 
 
-@commands.command("wait")
+@commands.command("wait", rich_help_panel="Sessions")
 def wait_until(
     episode_ids: Annotated[
         list[str], typer.Argument(help="Ids of turns, as `engram encode` printed them.")

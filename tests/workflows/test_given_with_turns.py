@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -20,7 +21,12 @@ from engram.transfer.readers.reading import FoundTurn
 from tests.support.remembering import everything, remembering
 
 FAR = datetime(2090, 1, 1, tzinfo=UTC)
-WHOLE = {"expires_at": FAR, "summary": "Tea.", "importance": 0.9, "metadata": {"app": "diary"}}
+WHOLE: dict[str, Any] = {
+    "expires_at": FAR,
+    "summary": "Tea.",
+    "importance": 0.9,
+    "metadata": {"app": "diary"},
+}
 
 
 async def test_all_that_a_turn_is_given_arrives_and_reaches_its_conclusions(
@@ -85,6 +91,7 @@ async def test_imports_give_the_same(temporal_client: Client, tmp_path: Path) ->
         assert ends["In a program."][0] == "One."
         assert ends["In a program."][1] is not None
         assert "It ended." not in ends
+        assert told.read is not None
         assert sum(told.read.skipped.values()) == 1
 
 
