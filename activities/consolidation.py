@@ -201,10 +201,7 @@ _MOST_REFUSALS = 10
 
 def _waits(episode: Episode, now: datetime) -> bool:
     """Whether a turn that was refused is left out for now."""
-    unread = episode.unread
-    if unread is None or not unread.refusals:
-        return False
-    return unread.until is None or now < unread.until
+    return episode.unread is not None and episode.unread.left_out(now)
 
 
 def _read(episode: Episode, now: datetime) -> Episode:

@@ -117,6 +117,13 @@ class ConflictingMessage(EngramError):
     code = "conflicting_message"
 
 
+class StageNotReached(EngramError):
+    """Turns are stored, and did not get as far as was waited for; details say where they stand."""
+
+    code = "stage_not_reached"
+    retryable = True
+
+
 class MemoryNotFound(EngramError, LookupError):
     """No memory with that id belongs to this user."""
 

@@ -145,6 +145,7 @@ class SyncMemoryStore(WaitingMethods):
         return self._memory.run_url(memory)
 
     encode = waiting(MemoryStore.encode)
+    wait_until = waiting(MemoryStore.wait_until)
     recall = waiting(MemoryStore.recall)
     recall_at = waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
     context = waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?

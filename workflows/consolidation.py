@@ -17,6 +17,7 @@ from engram.contracts import names
 from engram.contracts.attributes import STAGE_SEARCH_KEY
 from engram.contracts.consolidation import (
     CLOSING_REASONS,
+    LINKING_REASONS,
     ConsolidationReport,
     ConsolidationState,
     Failure,
@@ -57,6 +58,7 @@ class ConsolidationWorkflow:
         self._begun = 0
         self._waiters: list[_Waiter] = []
         self._progress = ""
+        self._running: ConsolidationPass | None = None
         self._stage = ""
 
     @workflow.run
@@ -92,7 +94,7 @@ class ConsolidationWorkflow:
     @workflow.signal(name=names.REQUEST_CONSOLIDATION_SIGNAL)
     def request(self, request: ConsolidationRequest) -> None:
         """Ask for a pass; a running one goes round again."""
-        self._ask_anew(request, linking=request.reason in CLOSING_REASONS)
+        self._ask_anew(request, linking=request.reason in LINKING_REASONS)
 
     @workflow.update(name=names.CONSOLIDATE_UPDATE)
     async def consolidate(self, request: ConsolidationRequest) -> ConsolidationReport:
@@ -112,6 +114,15 @@ class ConsolidationWorkflow:
     def progress(self) -> ConsolidationState:
         """All that the workflow knows."""
         return self._state
+
+    @workflow.query(name=names.UNLINKED_QUERY)
+    def unlinked(self) -> tuple[str, ...]:
+        """Memories that wait for a linking pass, those of a pass that goes on included.
+
+        A memory is among them before the turns that it rests on are marked as read.
+        """
+        state = self._state if self._running is None else self._running.state
+        return state.unlinked
 
     def _ask_anew(self, request: ConsolidationRequest, *, linking: bool) -> None:
         """Somebody asks: what was given up before is worth trying again."""
@@ -142,7 +153,9 @@ class ConsolidationWorkflow:
         work = ConsolidationPass(
             self._state, reasons, self._describe, self._must_stop, asked=bool(self._waiters)
         )
+        self._running = work
         report = await work.run(linking=linking)
+        self._running = None
         failure = work.stopped_by
         self._state = work.state.model_copy(
             # Signals that came in meanwhile went to the workflow, not to the pass.

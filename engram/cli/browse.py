@@ -8,7 +8,19 @@ import typer
 from rich.text import Text
 
 from engram.cli import output
-from engram.cli.running import MEMORY_STATES, Commands, MemoryId, MemoryOptions, MemoryTypes
+from engram.cli.running import (
+    MEMORY_STATES,
+    Commands,
+    Forms,
+    IncludeTest,
+    MemoryId,
+    MemoryOptions,
+    MemoryTypes,
+    OneSession,
+    Roles,
+    Tags,
+    WithoutTags,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +49,12 @@ def list_memories(
     options: MemoryOptions,
     memory_type: MemoryTypes = None,
     status: Status = None,
+    form: Forms = None,
+    role: Roles = None,
+    session: OneSession = None,
+    tag: Tags = None,
+    without_tag: WithoutTags = None,
+    include_test: IncludeTest = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[
         str | None, typer.Option(help="Go on where the page before said that there is more.")
@@ -50,7 +68,16 @@ def list_memories(
     """
     options.answer(
         lambda memory: memory.list(
-            memory_types=memory_type, status=status, limit=limit, cursor=cursor
+            memory_types=memory_type,
+            status=status,
+            limit=limit,
+            cursor=cursor,
+            include_test=include_test,
+            forms=form,
+            roles=role,
+            session_id=session,
+            tags=tag,
+            without_tags=without_tag,
         ),
         _print_page,
     )
@@ -67,10 +94,11 @@ def count(
     options: MemoryOptions,
     memory_type: MemoryTypes = None,
     status: Status = None,
-    session: Annotated[str | None, typer.Option("--session", "-s", help="Only this one.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Only with this tag; may be repeated: any of them.")
-    ] = None,
+    session: OneSession = None,
+    tag: Tags = None,
+    without_tag: WithoutTags = None,
+    form: Forms = None,
+    role: Roles = None,
 ) -> None:
     """How many memories there are of a kind.
 
@@ -80,7 +108,13 @@ def count(
     """
     found = options.ask(
         lambda memory: memory.count(
-            memory_types=memory_type, status=status, session_id=session, tags=tag
+            memory_types=memory_type,
+            status=status,
+            session_id=session,
+            tags=tag,
+            without_tags=without_tag,
+            forms=form,
+            roles=role,
         )
     )
     options.show({"count": found}, lambda answer: output.console.print(answer["count"]))

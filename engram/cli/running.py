@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -32,6 +33,8 @@ JSON_ASKED: Final = "engram.json"
 MEMORY_TYPES: Final = ("episodic", "factual", "semantic", "procedural", "negation")
 MEMORY_STATES: Final = ("active", "superseded", "archived", "expired")
 ROLES: Final = ("user", "assistant", "system", "tool")
+MEMORY_FORMS: Final = "statement artifact summary profile topic box guideline".split()
+STAGES: Final = ("stored", "extracted", "linked")
 
 
 def _note_json(context: typer.Context, value: bool) -> bool:
@@ -81,6 +84,44 @@ MemoryTypes = Annotated[
         metavar="TYPE",
     ),
 ]
+Forms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--form",
+        help=f"Of semantic memories, only this form; may be repeated: {', '.join(MEMORY_FORMS)}.",
+        autocompletion=lambda: list(MEMORY_FORMS),
+        metavar="FORM",
+    ),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        help=f"Of turns, only this role; may be repeated: {', '.join(ROLES)}.",
+        autocompletion=lambda: list(ROLES),
+        metavar="ROLE",
+    ),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Only with this tag; may be repeated: any of them.", metavar="TAG"),
+]
+WithoutTags = Annotated[
+    list[str] | None,
+    typer.Option("--without-tag", help="Only without this tag; may be repeated.", metavar="TAG"),
+]
+OneSession = Annotated[
+    str | None, typer.Option("--session", "-s", help="Only this conversation.", metavar="ID")
+]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata",
+        help="KEY=VALUE; may be repeated. A value that is JSON is that, any other is text.",
+        metavar="KEY=VALUE",
+    ),
+]
+IncludeTest = Annotated[bool, typer.Option("--include-test", help="Test memories too.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what would change.")]
 TestOnly = Annotated[
     bool, typer.Option("--test-only", help="Test memories only; without it, all others.")
@@ -169,11 +210,57 @@ def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> d
         ) from error
 
 
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def duration(text: str | None) -> timedelta | None:
+    """A stretch of time as it was typed: a number, and s, m, h, d or w.
+
+    Raises:
+        InvalidTurn: it is none.
+    """
+    from engram.errors import InvalidTurn  # noqa: PLC0415 - no help text needs it
+
+    if text is None:
+        return None
+    try:
+        return timedelta(seconds=float(text[:-1]) * _UNITS[text[-1:]])
+    except (ValueError, KeyError, OverflowError) as error:
+        raise InvalidTurn(
+            "A stretch of time cannot be read.", allowed="a number and its unit: 90s, 30m, 12h, 7d"
+        ) from error
+
+
+def pairs(given: list[str] | None) -> dict[str, Any]:
+    """Metadata as it was typed.
+
+    Raises:
+        InvalidInput: one of them has no key.
+    """
+    from engram.errors import InvalidInput  # noqa: PLC0415 - no help text needs it
+
+    found: dict[str, Any] = {}
+    for one in given or ():
+        key, equals, value = one.partition("=")
+        if not key or not equals:
+            raise InvalidInput("Metadata cannot be read.", allowed="KEY=VALUE")
+        try:
+            found[key] = json.loads(value)
+        except ValueError:
+            found[key] = value
+    return found
+
+
 # --- options that are taken together, and what is done with them
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoreOptions:
+class OptionGroup:
+    """Options that are taken together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions(OptionGroup):
     """Where the memory is."""
 
     data_dir: DataDir = None
@@ -278,7 +365,7 @@ def _taken_apart(function: Callable[..., None]) -> Callable[..., None]:
     groups = {
         name: hint
         for name, hint in hints.items()
-        if isinstance(hint, type) and issubclass(hint, StoreOptions)
+        if isinstance(hint, type) and issubclass(hint, OptionGroup)
     }
     own, common = list[Parameter](), list[Parameter]()
     for each in signature(function).parameters.values():
@@ -302,7 +389,7 @@ def _taken_apart(function: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _options(group: type[StoreOptions]) -> Iterator[Parameter]:
+def _options(group: type[OptionGroup]) -> Iterator[Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         default = Parameter.empty if field.default is MISSING else field.default

@@ -257,8 +257,8 @@ def migrate(
     """Import memories of another program; importing them again stores nothing new.
 
     Each line has content and timestamp, and may have role, speaker, session_id,
-    message_id, importance, tags, metadata, conclusion, category, confidence and
-    last_accessed_at.
+    message_id, importance, tags, metadata, conclusion, category, confidence,
+    last_accessed_at, expires_at and summary.
 
     Example: engram migrate memories.jsonl -u ada --dry-run
     """

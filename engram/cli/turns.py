@@ -3,24 +3,147 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from engram.cli import output
-from engram.cli.running import ROLES, Commands, MemoryOptions, MemoryTypes, Session, moment
-from engram.errors import InvalidQuery, InvalidTurn
+from engram.cli.exits import FAILED
+from engram.cli.running import (
+    ROLES,
+    STAGES,
+    Commands,
+    Forms,
+    IncludeTest,
+    MemoryOptions,
+    MemoryTypes,
+    Metadata,
+    OneSession,
+    OptionGroup,
+    Roles,
+    Session,
+    Tags,
+    WithoutTags,
+    duration,
+    moment,
+    pairs,
+)
+from engram.errors import InvalidQuery, InvalidTurn, StageNotReached
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engram.client.memory import MemoryStore
     from engram.contracts.session import SessionSummary
+    from engram.operations.progress import TurnProgress
+    from engram.operations.turns import Receipt
 
 commands = Commands()
+
+Within = Annotated[
+    float, typer.Option("--within", help="Seconds to wait at most.", metavar="SECONDS")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnOptions(OptionGroup):
+    """What a turn can be given besides its words."""
+
+    tag: Annotated[
+        list[str] | None, typer.Option(help="A label that recall can filter by; may be repeated.")
+    ] = None
+    importance: Annotated[float | None, typer.Option(help="0 to 1; biases fading and ranking.")] = (
+        None
+    )
+    metadata: Metadata = None
+    summary: Annotated[str | None, typer.Option(help="What it comes to, in a sentence.")] = None
+    expires_at: Annotated[str | None, typer.Option(help="When it ends, ISO 8601 with zone.")] = None
+    expires_in: Annotated[
+        str | None, typer.Option(help="How long it lasts: 90s, 30m, 12h, 7d, 2w.")
+    ] = None
+
+    def fields(self) -> dict[str, Any]:
+        """As fields of a turn."""
+        return {
+            "tags": tuple(self.tag or ()),
+            "importance": self.importance,
+            "metadata": pairs(self.metadata),
+            "summary": self.summary,
+            "expires_at": moment(self.expires_at, InvalidTurn),
+            "expires_in": duration(self.expires_in),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitOptions(OptionGroup):
+    """How far a turn is waited for, and how long."""
+
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Wait until it is as far: {', '.join(STAGES)}.",
+            autocompletion=lambda: list(STAGES),
+        ),
+    ] = None
+    within: Within = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallOptions(OptionGroup):
+    """What answers are narrowed to, and widened by."""
+
+    valid_at: Annotated[
+        str | None, typer.Option(help="What was true then, ISO 8601 with zone.")
+    ] = None
+    min_score: Annotated[
+        float | None, typer.Option(help="Leave out answers with a lower score, 0 to 1.")
+    ] = None
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Leave out conclusions that are less sure, 0 to 1.")
+    ] = None
+    min_selectivity: Annotated[
+        float | None, typer.Option(help="Leave out knowledge of lower selectivity, 0 to 1.")
+    ] = None
+    session: OneSession = None
+    tag: Tags = None
+    without_tag: WithoutTags = None
+    role: Roles = None
+    form: Forms = None
+    metadata: Metadata = None
+    include_archived: Annotated[
+        bool, typer.Option("--include-archived", help="Archived memories too.")
+    ] = False
+    include_test: IncludeTest = False
+    no_stale: Annotated[
+        bool, typer.Option("--no-stale", help="Leave out what was not used for long.")
+    ] = False
+
+    def arguments(self) -> dict[str, Any]:
+        """As arguments of ``recall``."""
+        return {
+            "valid_at": moment(self.valid_at, InvalidQuery),
+            "min_score": self.min_score,
+            "min_confidence": self.min_confidence,
+            "min_selectivity": self.min_selectivity,
+            "session_id": self.session,
+            "tags": self.tag,
+            "without_tags": self.without_tag,
+            "roles": self.role,
+            "forms": self.form,
+            "metadata": pairs(self.metadata) or None,
+            "include_archived": self.include_archived,
+            "include_test": self.include_test,
+            "include_stale": not self.no_stale,
+        }
 
 
 @commands.command()
 def encode(
     text: Annotated[str, typer.Argument(help="What was said; - reads standard input.")],
     options: MemoryOptions,
+    given: TurnOptions,
+    waiting: WaitOptions,
     session: Session = "cli",
     role: Annotated[
         str,
@@ -37,6 +160,8 @@ def encode(
     Example: engram encode "I moved to Lisbon in May." -u ada
 
     Example: engram encode - -u ada -s monday < notes.txt
+
+    Example: engram encode "The gate is B12." -u ada --expires-in 12h --wait linked
     """
     from engram.domain.turns import Turn  # noqa: PLC0415 - slow; no help text needs it
 
@@ -46,12 +171,76 @@ def encode(
         speaker=speaker,
         timestamp=moment(at, InvalidTurn),
         message_id=message_id,
+        **given.fields(),
     )
-    options.answer(
-        lambda memory: memory.encode(turn, session_id=session),
-        lambda receipt: output.print_fields("Stored", receipt),
-        doing="Storing",
+    stage = waiting.wait
+    if stage is None:
+        options.answer(
+            lambda memory: memory.encode(turn, session_id=session),
+            lambda receipt: output.print_fields("Stored", receipt),
+            doing="Storing",
+        )
+        return
+
+    async def work(memory: MemoryStore) -> tuple[Receipt, TurnProgress]:
+        receipt = await memory.encode(turn, session_id=session)
+        return receipt, await _waited(memory, receipt.episode_ids, stage, waiting.within)
+
+    receipt, progress = options.ask(work, doing="Storing")
+    if options.as_json:
+        told = progress.model_dump(mode="json")
+        output.print_json({**receipt.model_dump(mode="json"), "progress": told})
+    else:
+        output.print_fields("Stored", receipt)
+        _print_progress(progress)
+    _exit_by(progress)
+
+
+@commands.command("wait", rich_help_panel="Sessions")
+def wait_until(
+    episode_ids: Annotated[
+        list[str], typer.Argument(help="Ids of turns, as `engram encode` printed them.")
+    ],
+    options: MemoryOptions,
+    until: Annotated[
+        str,
+        typer.Option(help=f"How far: {', '.join(STAGES)}.", autocompletion=lambda: list(STAGES)),
+    ] = "linked",
+    within: Within = 60.0,
+) -> None:
+    """Wait until turns are consolidated, and say where they stand.
+
+    Example: engram wait 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --until extracted
+    """
+    progress = options.ask(
+        lambda memory: _waited(memory, episode_ids, until, within), doing="Waiting"
     )
+    options.show(progress, _print_progress)
+    _exit_by(progress)
+
+
+async def _waited(
+    memory: MemoryStore, episode_ids: Sequence[str], stage: str, within: float
+) -> TurnProgress:
+    """Where the turns stand when they are as far, or the time is over."""
+    try:
+        # The method itself looks at the name.
+        found = await memory.wait_until(episode_ids, stage, within=within)  # type: ignore[arg-type]
+    except StageNotReached as error:
+        from engram.operations.progress import TurnProgress  # noqa: PLC0415 - only what is used loads
+
+        return TurnProgress.model_validate(error.details)
+    return found
+
+
+def _print_progress(progress: TurnProgress) -> None:
+    stage = str(progress.stage)
+    output.print_fields(stage.capitalize() if progress.reached else f"Not {stage} yet", progress)
+
+
+def _exit_by(progress: TurnProgress) -> None:
+    if not progress.reached:
+        raise typer.Exit(FAILED)
 
 
 @commands.command()
@@ -60,6 +249,7 @@ def recall(
         str, typer.Argument(help="A question, or a few words; - reads standard input.")
     ],
     options: MemoryOptions,
+    narrowing: RecallOptions,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many answers at most.")] = 10,
     memory_type: MemoryTypes = None,
     as_of: Annotated[
@@ -75,6 +265,8 @@ def recall(
     Example: engram recall "Where does Ada live?" -u ada --sources
 
     Example: engram recall tea -u ada -t factual -t semantic --json
+
+    Example: engram recall tea -u ada --tag home --metadata app=diary --min-score 0.4
     """
     question = _read() if query == "-" else query
     when = moment(as_of, InvalidQuery)
@@ -87,6 +279,7 @@ def recall(
             include_sources=sources,
             follow_links=links,
             explain=explain,
+            **narrowing.arguments(),
         ),
         lambda hits: output.print_hits(hits, ids=ids),
     )

@@ -26,6 +26,7 @@ from engram.operations.memories import (
     MemoryHandlers,
     UsageHandlers,
 )
+from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Answer, Asked, Handlers, Operation
 from engram.operations.removal import ForgettingHandlers
@@ -175,6 +176,7 @@ def direct_engine(
         recalls,
         MemoryHandlers(repository),
         ConsolidationHandlers(gateway, repository),
+        ProgressHandlers(gateway, repository, clock),
         KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),
         DigestHandlers(repository),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, Unpack
 
 from engram.client.engine import MemoryEngine
 from engram.client.methods import (
@@ -25,6 +26,7 @@ from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn
 from engram.domain.memories import (
     AnyMemory,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
 )
@@ -42,7 +44,16 @@ from engram.operations.memories import (
     MemoryPage,
     MemoryStats,
 )
-from engram.operations.recall import RECALL
+from engram.operations.progress import (
+    LONGEST_WAIT,
+    WAIT_UNTIL,
+    Stage,
+    TurnProgress,
+    WaitUntil,
+    not_reached,
+    stage_of,
+)
+from engram.operations.recall import CONTEXT, RECALL, ContextRequest
 from engram.operations.registry import (
     Answer,
     Asked,
@@ -63,38 +74,9 @@ from engram.operations.turns import (
     WorkingMemory,
 )
 from engram.ports import Clock
-from engram.recall.context import block_of
-from engram.recall.request import RecallRequest
+from engram.recall.request import RecallFilters, RecallRequest, names_of
 from engram.recall.results import RecallHit
 from engram.settings import Settings
-
-# --- what a memory store gives to a prompt
-
-LEAST_TOKENS = 32
-_MOST_HITS = 50
-# A line has hardly fewer than so many tokens, so more hits than this never fit.
-_TOKENS_OF_A_LINE = 15
-
-
-async def context_of(
-    recall: Callable[..., Awaitable[Sequence[RecallHit]]],
-    query: str,
-    tokens: object,
-    options: Mapping[str, Any],
-) -> str:
-    """See :meth:`engram.MemoryStore.context`."""
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < LEAST_TOKENS:
-        raise InvalidQuery(
-            "The number of tokens is out of range.",
-            allowed=f"a whole number from {LEAST_TOKENS} on",
-        )
-    asked = {
-        "limit": min(_MOST_HITS, max(1, tokens // _TOKENS_OF_A_LINE)),
-        "include_sources": True,
-        **options,
-    }
-    return block_of(await recall(query, **asked), tokens=tokens)
-
 
 # --- what applications hold: one user's memory
 
@@ -210,6 +192,54 @@ class MemoryStore(
             )
         return await self._call(ENCODE, asked)
 
+    async def wait_until(
+        self,
+        receipt: Receipt | Sequence[str],
+        stage: Literal["stored", "extracted", "linked"] | Stage = "linked",
+        *,
+        within: float = 60.0,
+        ask: bool = True,
+    ) -> TurnProgress:
+        """Wait until turns are as far as that: read, and what is concluded from them linked.
+
+        Consolidation comes to turns by itself; this is for whoever needs to know. A receipt
+        that was kept (``model_dump_json``), or its ids alone, can be waited for by any process,
+        and after anything was restarted.
+
+        Args:
+            receipt: What :meth:`encode` answered, or ids of turns.
+            stage: ``stored``, ``extracted`` or ``linked``.
+            within: Seconds after which it gives up; 0 for looking once.
+            ask: Have the turns consolidated now, rather than wait until it is time.
+
+        Returns:
+            Where the turns stand. Those that were forgotten meanwhile are waited for no longer.
+
+        Raises:
+            StageNotReached: the time is over, or consolidation left turns out; its details say
+                how many turns are stored, extracted, linked, refused. Waiting again is safe.
+            InvalidQuery: no turn, too many, or an unknown stage.
+            TemporalUnavailable: consolidation could not be asked for.
+        """
+        ids = receipt.episode_ids if isinstance(receipt, Receipt) else tuple(receipt)
+        if not within >= 0:
+            raise InvalidQuery("The time to wait is out of range.", allowed="0 seconds or more")
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + within
+        while True:
+            left = max(0.0, deadline - clock())
+            with typed_refusals():
+                asked = WaitUntil(
+                    episode_ids=ids, stage=stage_of(stage), wait=min(left, LONGEST_WAIT), ask=ask
+                )
+            progress = await self._call(WAIT_UNTIL, asked)
+            if progress.reached:
+                return progress
+            if not progress.may_come or left <= LONGEST_WAIT:
+                raise not_reached(progress)
+            # It was asked for; each further request only looks.
+            ask = False
+
     async def recall(
         self,
         query: str,
@@ -224,9 +254,8 @@ class MemoryStore(
         valid_at: datetime | None = None,
         include_archived: bool = False,
         include_test: bool = False,
-        session_id: str | None = None,
-        tags: Sequence[str] | None = None,
         explain: bool = False,
+        **filters: Unpack[RecallFilters],
     ) -> Sequence[RecallHit]:
         """The memories that answer ``query``, best first.
 
@@ -242,9 +271,10 @@ class MemoryStore(
             valid_at: Answer with what was true then.
             include_archived: Bring archived memories too.
             include_test: Bring test memories too.
-            session_id: Only memories of this session.
-            tags: Only memories that carry at least one of these.
             explain: Explain every answer.
+            filters: ``session_id``, ``tags``, ``without_tags``, ``roles``, ``metadata``,
+                ``forms``, ``min_score``, ``include_stale``; see
+                :class:`engram.recall.request.RecallFilters`.
 
         Returns:
             At most ``limit`` answers, best first; scores compare within one answer only.
@@ -265,9 +295,8 @@ class MemoryStore(
             valid_at=valid_at,
             include_archived=include_archived,
             include_test=include_test,
-            session_id=session_id,
-            tags=tags,
             explain=explain,
+            **filters,
         )
         return await self._call(RECALL, request)
 
@@ -307,7 +336,8 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
-        return await context_of(self.recall, query, tokens, options)
+        asked = ContextRequest.within(query, tokens, self._settings, options)
+        return (await self._call(CONTEXT, asked)).context
 
     async def get(self, memory_id: str) -> AnyMemory:
         """Read one memory by id.
@@ -331,6 +361,11 @@ class MemoryStore(
         limit: int = 100,
         cursor: str | None = None,
         include_test: bool = False,
+        forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
+        roles: Iterable[str] | str | None = None,
+        session_id: str | None = None,
+        tags: Sequence[str] | None = None,
+        without_tags: Sequence[str] | None = None,
     ) -> MemoryPage:
         """A page of memories: type by type, oldest known first.
 
@@ -340,13 +375,20 @@ class MemoryStore(
             limit: How many at most, 1 to 1,000.
             cursor: Of the page before, with the same arguments.
             include_test: List test memories too.
+            forms: Of semantic memories, only these: statement, artifact, summary, profile,
+                topic, box, guideline; all if None.
+            roles: Of turns, only those of these: user, assistant, system, tool; all if None.
+            session_id: Only memories of this session.
+            tags: Only memories that carry at least one of these.
+            without_tags: Leave out memories that carry any of these.
 
         Returns:
             The page, with a cursor if there is more.
 
         Raises:
-            InvalidQuery: an unknown type or status, a limit out of range, or a
+            InvalidQuery: an unknown type, status, form or role, a limit out of range, or a
                 cursor of another listing.
+            InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
             asked = ListMemories(
@@ -355,6 +397,11 @@ class MemoryStore(
                 limit=limit,
                 cursor=cursor,
                 include_test=include_test,
+                form=names_of(forms),
+                role=names_of(roles),
+                session_id=session_id,
+                tag=None if tags is None else tuple(tags),
+                without_tag=None if without_tags is None else tuple(without_tags),
             )
         return await self._call(LIST_MEMORIES, asked)
 

@@ -15,6 +15,7 @@ from engram.contracts.messages import UserUsage
 from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.memories import (
     AnyMemory,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
     Resolution,
@@ -100,6 +101,7 @@ from engram.operations.trials import (
     ScenarioReport,
 )
 from engram.recall.context import Briefed
+from engram.recall.request import names_of
 from engram.storage.updates import no_memory
 from engram.transfer.memories import ImportedMemory, ImportReport
 
@@ -170,6 +172,9 @@ class KnowledgeMethods(StoreMethods):
         session_id: str | None = None,
         tags: Sequence[str] | None = None,
         include_test: bool = False,
+        without_tags: Sequence[str] | None = None,
+        forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
+        roles: Iterable[str] | str | None = None,
     ) -> int:
         """How many memories there are for which all of this holds; reads none of them.
 
@@ -179,12 +184,15 @@ class KnowledgeMethods(StoreMethods):
             session_id: Only memories of this session.
             tags: Only memories that carry at least one of these.
             include_test: Count test memories too.
+            without_tags: Leave out memories that carry any of these.
+            forms: Of semantic memories, only these forms; all if None.
+            roles: Of turns, only those of these roles; all if None.
 
         Returns:
             0 or more.
 
         Raises:
-            InvalidQuery: an unknown type or status, or tags that are none.
+            InvalidQuery: an unknown type, status, form or role, or tags that are none.
             InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
@@ -194,6 +202,9 @@ class KnowledgeMethods(StoreMethods):
                 session_id=session_id,
                 tags=None if tags is None else tuple(tags),
                 include_test=include_test,
+                without_tags=None if without_tags is None else tuple(without_tags),
+                forms=names_of(forms),
+                roles=names_of(roles),
             )
         return await self._call(COUNT, asked)
 

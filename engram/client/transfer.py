@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from engram.client.engine import StoreMethods
 from engram.contracts.importing import ImportBatch, ImportedTurn, ImportProgress, ImportTally
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn
+from engram.domain.turns import Turn, end_of
 from engram.errors import InvalidInput
 from engram.language.guarding import PersonalDataGuard
 from engram.operations.memories import MemoryPage
@@ -246,8 +246,9 @@ class TransferMethods(StoreMethods):
             ImportOutOfStep: another call imports the same turns at the same time.
             TemporalUnavailable: no acknowledgement came in time; calling again goes on.
         """
-        found = [_given(number, *one) for number, one in enumerate(turns, start=1)]
-        how = self._acceptance("", UTC, self._clock())
+        now = self._clock()
+        found = [_given(number, *one, now) for number, one in enumerate(turns, start=1)]
+        how = self._acceptance("", UTC, now)
         said = hashlib.sha256()
         for one in found:
             kept = [one.session, one.message_id, one.role, one.speaker, one.content]
@@ -392,7 +393,7 @@ def _format(given: SourceFormat | str | None) -> SourceFormat | None:
         raise InvalidInput("The format is unknown.", allowed=", ".join(SourceFormat)) from error
 
 
-def _given(number: int, session: str, turn: Turn) -> FoundTurn:
+def _given(number: int, session: str, turn: Turn, now: datetime) -> FoundTurn:
     return FoundTurn(
         session=session,
         place=f"turn {number}",
@@ -404,6 +405,8 @@ def _given(number: int, session: str, turn: Turn) -> FoundTurn:
         metadata=turn.metadata,
         tags=turn.tags,
         importance=turn.importance,
+        expires_at=end_of(turn, now),
+        summary=turn.summary,
     )
 
 

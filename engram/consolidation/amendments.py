@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
+    DEFAULT_IMPORTANCE,
     DerivedMemory,
     Episode,
     Evidence,
@@ -15,6 +17,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Telling,
     has_seen,
+    plain_part,
     remember,
 )
 from engram.domain.plan import Supersession, Survival, UpdateNote
@@ -172,6 +175,66 @@ def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:
     return first, again
 
 
+# --- what a conclusion has of its turns: their importance, what they agree on, and their end
+#
+# Each is a join: whichever turn comes first, and however often it is read, the same comes out.
+
+MOST_AGREED: Final = 16
+"""Keys of metadata that a conclusion takes over; a turn may have more, and each of its
+conclusions would carry them all."""
+
+
+def traits(turns: Sequence[Episode], importance: float) -> dict[str, Any]:
+    """The fields that a new conclusion has of its turns.
+
+    Args:
+        turns: At least one.
+        importance: What extraction judges; it stands for turns whose caller gave none.
+    """
+    first, *others = turns
+    agreed = _agreed(plain_part(first.metadata), others)
+    return {
+        "importance": max(_given(turn, importance) for turn in turns),
+        "metadata": {key: agreed[key] for key in sorted(agreed)[:MOST_AGREED]},
+        "expires_at": _latest_end(turn.expires_at for turn in turns),
+    }
+
+
+def with_traits(memory: D, turns: Sequence[Episode]) -> D:
+    """``memory`` as one that rests on these turns as well."""
+    after = {
+        "importance": max([memory.importance, *(_given(turn, 0.0) for turn in turns)]),
+        "metadata": _agreed(memory.metadata, turns),
+        "expires_at": _latest_end([memory.expires_at, *(turn.expires_at for turn in turns)]),
+    }
+    changes = {name: value for name, value in after.items() if value != getattr(memory, name)}
+    return memory.model_copy(update=changes) if changes else memory
+
+
+def _given(turn: Episode, otherwise: float) -> float:
+    return otherwise if turn.importance == DEFAULT_IMPORTANCE else turn.importance
+
+
+def _agreed(metadata: Mapping[str, Any], turns: Iterable[Episode]) -> Mapping[str, Any]:
+    """What of it every one of these turns says, too."""
+    for turn in turns:
+        metadata = {
+            key: value
+            for key, value in metadata.items()
+            if key in turn.metadata
+            and turn.metadata[key] == value
+            and type(turn.metadata[key]) is type(value)
+        }
+    return metadata
+
+
+def _latest_end(ends: Iterable[datetime | None]) -> datetime | None:
+    """The last of them; none where one never ends."""
+    found = list(ends)
+    known = [end for end in found if end is not None]
+    return max(known) if len(known) == len(found) else None
+
+
 # --- a further episode says the same: what changes, and what does not
 
 
@@ -180,7 +243,8 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
 
     Re-reading the same episode corroborates nothing. ``known_at`` never moves
     later, because the memory was known since its first source; an earlier source
-    that arrives late (an import) moves it earlier. What time had taken comes back.
+    that arrives late (an import) moves it earlier. What time had taken comes back. It
+    becomes as important, and as lasting, as that episode.
     """
     fresh = {e.id: e for e in episodes if not has_source(memory, e.id)}
     if not fresh:
@@ -193,9 +257,11 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
             "last_confirmed": max(memory.confidence.last_confirmed, *times),
         }
     )
-    back = told_again(memory)
-    more = back.model_copy(
+    # By the end that it had: what comes back after it has none any more.
+    joined = with_traits(memory, tuple(fresh.values()))
+    more = told_again(joined).model_copy(
         update={
+            "expires_at": joined.expires_at,
             "source_episode_ids": sources,
             "confidence": confidence,
             "known_at": min(memory.known_at, *times),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from engram.consolidation.amendments import corroborated
+from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
 from engram.domain.confidence import (
     EXTRACTION_BASE,
@@ -18,6 +18,7 @@ from engram.domain.confidence import (
 )
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
+    DEFAULT_IMPORTANCE,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -249,7 +250,7 @@ def _common(
         "created_at": request.now,
         "derived_at": request.now,
         "session_id": episode.session_id,
-        "importance": episode.importance,
+        **traits([episode], DEFAULT_IMPORTANCE),
         "is_test": episode.is_test,
         "provenance": episode.provenance.model_copy(
             update={"workflow_id": request.workflow_id, "run_id": request.run_id}

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from engram.consolidation.amendments import has_source
+from engram.consolidation.amendments import has_source, traits
 from engram.domain.confidence import Confidence, ExtractionMethod, Verification
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
+    DEFAULT_IMPORTANCE,
     Episode,
     Evidence,
     LinkKind,
@@ -103,7 +104,7 @@ class Circumstances:
             known_at=telling.known_at,
             created_at=self.now,
             session_id=sessions.pop() if len(sessions) == 1 else None,
-            importance=statement.importance,
+            **traits(episodes, statement.importance),
             tags=tuple(dict.fromkeys((*(t for e in episodes for t in e.tags), *statement.tags))),
             is_test=any(e.is_test for e in episodes),
             provenance=self.provenance,
@@ -124,7 +125,7 @@ class Circumstances:
     def part(self, memory: SemanticMemory) -> SemanticMemory:
         """A memory of the same words, for a time that another memory came to lie between."""
         said = {"content", "tags", "importance", "is_test", "identity", "category", "slot"}
-        said |= {"kind", "evidence"}
+        said |= {"kind", "evidence", "metadata", "expires_at"}
         where = {"id", "namespace", "user_id", "known_at", "event_at", "entities", "confidence"}
         kept = {name: getattr(memory, name) for name in said | where}
         return SemanticMemory(
@@ -227,7 +228,7 @@ def artifact(one: Verbatim, episode: Episode, at: Circumstances) -> SemanticMemo
         created_at=at.now,
         derived_at=at.now,
         session_id=episode.session_id,
-        importance=episode.importance,
+        **traits([episode], DEFAULT_IMPORTANCE),
         tags=tuple(dict.fromkeys((*episode.tags, one.kind))),
         is_test=episode.is_test,
         provenance=at.provenance,

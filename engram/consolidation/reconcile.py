@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.consolidation.amendments import corroborated, evident, folded, has_read, has_source
+from engram.consolidation.amendments import (
+    corroborated,
+    evident,
+    folded,
+    has_read,
+    has_source,
+    with_traits,
+)
 from engram.consolidation.decisions import settled
 from engram.consolidation.keep import Circumstances, keep_verbatim
 from engram.consolidation.summaries import summaries
@@ -197,11 +204,16 @@ class _PlanBuilder:
         for key, told in self.timelines.items():
             self._settle(key, told)
         contents = {m.id: m.content for m in self._all()}
-        stored = [storing(folded(m), contents) for m in self.new.values()]
+        stored = [storing(folded(self._joined(m)), contents) for m in self.new.values()]
         self._end_commitments()
         settled(self.known, self.updates)
         updates = [u for u in self.updates.values() if u.amends or u.supersession is not None]
         return [*stored, *updates, *self.discards]
+
+    def _joined(self, memory: SemanticMemory) -> SemanticMemory:
+        """A new memory with what it has of all the turns that came to tell it."""
+        known = self.circumstances.episodes
+        return with_traits(memory, [known[e] for e in memory.source_episode_ids if e in known])
 
     def _repeat(self, read: SemanticMemory | None, telling: Telling, statement: Statement) -> None:
         if read is None or read.id not in self.known:

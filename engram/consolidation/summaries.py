@@ -51,6 +51,9 @@ SlotGroup: TypeAlias = tuple[str, str]
 
 def group_of(memory: SemanticMemory) -> SlotGroup | None:
     """What a memory is summarised under; None if it is not."""
+    if memory.expires_at is not None:
+        # The sentence would go on saying what has ended.
+        return None
     slot = memory.slot
     if slot is None or memory.kind is not MemoryKind.NOTE or not slot.object:
         return None

@@ -18,9 +18,16 @@ from engram.contracts.session import (
 )
 from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
-from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, Unread
+from engram.domain.memories import (
+    DEFAULT_IMPORTANCE,
+    AnyMemory,
+    Episode,
+    MemoryType,
+    Provenance,
+    Unread,
+)
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn, check_sequence, check_turn
+from engram.domain.turns import CLOCK_SKEW_ALLOWED, Turn, check_sequence, check_turn
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -95,9 +102,6 @@ async def _last_before(
 #
 # Everything here may run twice, in parts, and beside itself: ids are derived,
 # inserts leave alone what is there, sources are a set.
-
-DEFAULT_IMPORTANCE = 0.5
-"""What a turn weighs when nobody says otherwise."""
 
 MOST_RECEIPT_IDS = 50
 """Ids of facts and negations that the receipt of a turn names: all receipts of the largest update
@@ -185,10 +189,14 @@ class TurnStore:
         check_identifier(request.session_id, "session id")
         check_sequence(request.first_sequence)
         refused: dict[int, EngramError] = {}
+        # What waited out an outage was handed over in time, and is not lost for it.
+        late = request.now - CLOCK_SKEW_ALLOWED
         for index, call in enumerate(request.calls):
             try:
                 for turn in call.turns:
-                    check_turn(turn, now=request.now, max_bytes=self._max_turn_bytes)
+                    check_turn(
+                        turn, now=request.now, max_bytes=self._max_turn_bytes, ends_after=late
+                    )
                     self._guard.check(request.scope.namespace, turn)
             except InvalidTurn as error:
                 refused[index] = error
@@ -218,6 +226,8 @@ class TurnStore:
             importance=DEFAULT_IMPORTANCE if turn.importance is None else turn.importance,
             tags=turn.tags,
             metadata=turn.metadata,
+            summary=turn.summary,
+            expires_at=turn.expires_at,
             is_test=call.is_test,
             write_id=self._new_write_id(),
             provenance=Provenance(workflow_id=request.workflow_id, run_id=request.run_id),

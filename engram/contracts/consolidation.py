@@ -148,9 +148,13 @@ class DigestOutput(Message):
 
 # --- what passes between clients, the consolidation workflow and its activities
 
-# Requests for these reasons close a stretch of conversation: what was extracted
-# is linked at once, however little it is.
+# Requests for these reasons close a stretch of conversation.
 CLOSING_REASONS: Final = frozenset({"session ended", "session idle"})
+# Requests of somebody who waits for what is read, or for its links.
+READING_AWAITED: Final = "awaited"
+LINKS_AWAITED: Final = "links awaited"
+# After these, what was extracted is linked at once.
+LINKING_REASONS: Final = CLOSING_REASONS | {LINKS_AWAITED}
 
 
 class ConsolidationPolicy(Message):

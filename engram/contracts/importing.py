@@ -43,6 +43,8 @@ class ImportedTurn(Message):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     tags: tuple[str, ...] = ()
     importance: float | None = None
+    expires_at: datetime | None = None
+    summary: str | None = None
     sequence: int = 0
     before: str | None = None
     place: str = ""

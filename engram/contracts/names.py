@@ -30,6 +30,7 @@ WORKING_MEMORY_QUERY: Final = "working_memory"
 REQUEST_CONSOLIDATION_SIGNAL: Final = "request"
 CONSOLIDATE_UPDATE: Final = "consolidate"
 CONSOLIDATION_PROGRESS_QUERY: Final = "progress"
+UNLINKED_QUERY: Final = "unlinked"
 
 BEGIN_IMPORT_UPDATE: Final = "begin"
 IMPORT_BATCH_UPDATE: Final = "store_batch"

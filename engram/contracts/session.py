@@ -20,12 +20,16 @@ def _nothing_open(given: object) -> object:
     match given:
         case Turn():
             needed = (given.message_id, given.timestamp)
+            lasting = given.expires_in
         case dict():
             needed = (given.get("message_id"), given.get("timestamp"), given.get("role"))
+            lasting = given.get("expires_in")
         case _:
             return given
     if None in needed:
         raise ValueError("a turn is sent with its role, a message id and a timestamp")
+    if lasting is not None:
+        raise ValueError("a turn is sent with the moment at which it ends")
     if isinstance(given, dict) and not _TURN_FIELDS.issuperset(given):
         return {name: value for name, value in given.items() if name in _TURN_FIELDS}
     return given

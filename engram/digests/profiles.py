@@ -81,8 +81,10 @@ class _ProfileLine:
 
 
 def answers(memory: Told) -> bool:
-    """Whether a memory can stand in a digest: it holds, and repeats no other."""
+    """Whether a memory can stand in a digest: it holds for good, and repeats no other."""
     holds = memory.status is MemoryStatus.ACTIVE and not memory.is_test
+    # A digest would go on saying what has ended by its own date.
+    holds = holds and memory.expires_at is None
     return holds and (isinstance(memory, ProceduralMemory) or memory.form in DIGESTED)
 
 

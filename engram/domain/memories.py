@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -279,6 +280,10 @@ class Telling(StoredValue):
     sequence: int = 0
 
 
+DEFAULT_IMPORTANCE = 0.5
+"""What a memory weighs when nobody says otherwise."""
+
+
 class Memory(StoredValue):
     """What every stored memory carries.
 
@@ -288,6 +293,11 @@ class Memory(StoredValue):
             asks about this, not about when the machine wrote it.
         superseded_known_at: Timestamp of the turn that replaced it.
         created_at: When the machine wrote it.
+        metadata: Plain data of the application. A conclusion has what all turns agree on that it
+            rests on.
+        summary: A turn in a sentence, as the application gave it.
+        expires_at: From when on it no longer answers; None for never. A conclusion has the
+            latest of its turns, and none as soon as one of them has none.
         revision: Counts the writes; every update is conditional on it.
         write_id: Fresh with every write: whose it shows won the race.
         operation_ids: Operations that had their effect already.
@@ -310,7 +320,7 @@ class Memory(StoredValue):
     created_at: datetime
     superseded_known_at: datetime | None = None
     session_id: str | None = None
-    importance: float = Field(default=0.5, ge=0, le=1)
+    importance: float = Field(default=DEFAULT_IMPORTANCE, ge=0, le=1)
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     summary: str | None = None
@@ -372,6 +382,10 @@ class Unread(StoredValue):
     because: str | None = None
     at: datetime | None = None
     until: datetime | None = None
+
+    def left_out(self, now: datetime) -> bool:
+        """Whether consolidations that nobody asked for leave the turn out for now."""
+        return self.refusals > 0 and (self.until is None or now < self.until)
 
 
 class Episode(Memory):
@@ -516,6 +530,30 @@ AnyMemory: TypeAlias = Annotated[
 MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory | NegationFact] = (
     TypeAdapter(AnyMemory)
 )
+
+
+# --- metadata by which memories are found, and which conclusions can agree on: its plain part
+
+LONGEST_PLAIN = 128
+"""Characters of a text, or of a key, that metadata is compared by."""
+
+Plain: TypeAlias = str | int | float | bool | None
+
+
+def plain_part(metadata: Mapping[str, Any]) -> dict[str, Plain]:
+    """The keys at the top with a value that is no list, no object and no long text."""
+    return {key: value for key, value in metadata.items() if _is_plain(key) and _is_plain(value)}
+
+
+def plain_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Each of these keys with its value as one text; 1, 1.0, true and "1" are different values."""
+    return tuple(json.dumps(pair) for pair in plain_part(metadata).items())
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST_PLAIN
+    return value is None or isinstance(value, bool | int | float)
 
 
 # --- how a memory changes safely: revisions, write ids and remembered operations

@@ -27,6 +27,9 @@ MAX_TAGS = 64
 MAX_SEQUENCE = 2**53
 MAX_METADATA_BYTES = 8 * 1024
 MAX_METADATA_DEPTH = 32
+MAX_SUMMARY_CHARACTERS = 1000
+LONGEST_LIFE = timedelta(days=36_525)
+"""How far ahead an expiry may lie: a hundred years."""
 
 
 class Turn(BaseModel):
@@ -43,7 +46,13 @@ class Turn(BaseModel):
             id again is acknowledged and stores nothing new.
         metadata: Free plain data that is kept with the turn.
         tags: Labels that recall can filter by.
-        importance: 0 to 1; biases fading and ranking.
+        importance: 0 to 1; biases fading and ranking. 0.5 is what a turn has without one. What
+            is concluded from the turn is at least as important.
+        expires_at: From when on the turn no longer answers, with a timezone; it has to lie ahead,
+            by a hundred years at most. It holds as well for what is concluded from this turn
+            alone. None: only fading takes it.
+        expires_in: The same, counted from when the turn is handed over; one of the two.
+        summary: The turn in a sentence, up to 1000 characters; shown where the turn is too long.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,6 +65,9 @@ class Turn(BaseModel):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     tags: tuple[str, ...] = ()
     importance: float | None = None
+    expires_at: datetime | None = None
+    expires_in: timedelta | None = None
+    summary: str | None = None
 
 
 class TurnLike(Protocol):
@@ -93,8 +105,18 @@ class TurnLike(Protocol):
     def importance(self) -> float | None:
         """0 to 1."""
 
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it ends."""
 
-def check_turn(turn: TurnLike, *, now: datetime, max_bytes: int) -> None:
+    @property
+    def summary(self) -> str | None:
+        """In a sentence."""
+
+
+def check_turn(
+    turn: TurnLike, *, now: datetime, max_bytes: int, ends_after: datetime | None = None
+) -> None:
     """Refuse a turn that cannot be kept faithfully.
 
     Asked where a turn is handed over, so that its author learns it at once, and again
@@ -104,6 +126,8 @@ def check_turn(turn: TurnLike, *, now: datetime, max_bytes: int) -> None:
         turn: What the application handed over.
         now: The present, to tell absurd timestamps.
         max_bytes: Largest content accepted, in UTF-8 bytes.
+        ends_after: Its expiry has to lie after this; None: after ``now``. Earlier where a turn
+            may have been on its way for a while, or is one of an export.
 
     Raises:
         InvalidTurn: naming the field, what is allowed, and nothing of the content.
@@ -116,6 +140,10 @@ def check_turn(turn: TurnLike, *, now: datetime, max_bytes: int) -> None:
             check_name(name, what)
     if turn.timestamp is not None:
         check_timestamp(turn.timestamp, now=now)
+    if turn.expires_at is not None:
+        _check_expiry(turn.expires_at, ends_after or now, now + LONGEST_LIFE)
+    if turn.summary is not None:
+        check_name(turn.summary, "summary", longest=MAX_SUMMARY_CHARACTERS)
     _check_labels(turn)
 
 
@@ -160,6 +188,38 @@ def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp")
         )
     if not EARLIEST_TIMESTAMP <= moment <= now + CLOCK_SKEW_ALLOWED:
         raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
+
+
+def end_of(turn: Turn, now: datetime) -> datetime | None:
+    """When a turn that is handed over now ends, by whichever of its fields says so.
+
+    Raises:
+        InvalidTurn: both do, or its life is no stretch of time ahead.
+    """
+    if turn.expires_in is None:
+        return turn.expires_at
+    if turn.expires_at is not None:
+        raise InvalidTurn("A turn has two expiries.", allowed="expires_at or expires_in")
+    if not timedelta(0) < turn.expires_in <= LONGEST_LIFE:
+        raise InvalidTurn(
+            "The life of a turn is out of range.",
+            allowed=f"expires_in of more than 0 and up to {LONGEST_LIFE.days} days",
+        )
+    return now + turn.expires_in
+
+
+def _check_expiry(moment: datetime, after: datetime, latest: datetime) -> None:
+    if moment.utcoffset() is None:
+        raise InvalidTurn(
+            "The expiry of a turn has no timezone.",
+            allowed="an aware datetime",
+            hint="Pass datetime(..., tzinfo=timezone.utc), or expires_in.",
+        )
+    if not after < moment <= latest:
+        raise InvalidTurn(
+            "The expiry of a turn lies in the past, or too far ahead.",
+            allowed=f"a moment within the next {LONGEST_LIFE.days} days",
+        )
 
 
 def check_text(text: str, what: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from uuid import NAMESPACE_URL, uuid5
 
 import structlog
@@ -166,12 +166,18 @@ _NOTHING_REMEMBERED = "Nothing about this is remembered."
 NOTE_TAG = "note"
 
 
-def memory_tools(source: MemorySource[Any], id: str | None) -> FunctionToolset[Any]:  # noqa: A002 - named as in Pydantic AI
+def memory_tools(
+    source: MemorySource[Any],
+    id: str | None,  # noqa: A002 - named as in Pydantic AI
+    *,
+    keeps_turns: bool,
+) -> FunctionToolset[Any]:
     """The tools ``recall`` and ``remember``.
 
     Args:
         source: Whose memory.
         id: Names the toolset; a durable agent's activities carry it.
+        keeps_turns: Whether what the user says is kept anyway.
     """
 
     async def recall(ctx: RunContext[Any], query: str, limit: int = 5) -> str:  # noqa: D417 - ctx is no argument of the tool
@@ -188,18 +194,27 @@ def memory_tools(source: MemorySource[Any], id: str | None) -> FunctionToolset[A
         with _correctable(), translated():
             return await source.memory_of(ctx).context(query, limit=limit) or _NOTHING_REMEMBERED
 
-    async def remember(ctx: RunContext[Any], note: str) -> str:  # noqa: D417 - ctx is no argument of the tool
-        """Keep a note for later conversations.
+    async def remember(  # noqa: D417 - ctx is no argument of the tool
+        ctx: RunContext[Any], note: str, said_by: Literal["user", "assistant"] = "user"
+    ) -> str:
+        """Keep something for later conversations.
 
-        What the user says and what you answer is kept anyway. Note only what
-        neither of them says: a conclusion, a plan, a result of another tool.
+        What the user tells or confirms goes in the user's own words, in the first person, as
+        if the user said it ("I am allergic to nuts."): facts and conclusions are drawn from
+        it. What only you know, such as a plan or the result of another tool, is said by the
+        assistant: it is kept and found word for word, and nothing is concluded from it. What
+        you answer is kept anyway.
 
         Args:
             note: One or two full sentences that can be understood by themselves.
+            said_by: Whose words they are.
         """
+        if keeps_turns and said_by == "user" and note.strip() in prompt_text(ctx.prompt):
+            # Said twice in one breath, it would count as two who say so.
+            return "Noted."
         turn = Turn(
             content=note,
-            role="assistant",
+            role=said_by,
             tags=(NOTE_TAG,),
             message_id=f"{ctx.run_id}:{ctx.tool_call_id}",
         )
@@ -275,7 +290,9 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     def __post_init__(self) -> None:
         """Settle what all runs share."""
         self._source = MemorySource(self.memory, self.session_id)
-        self._toolset = memory_tools(self._source, self.id) if self.tools else None
+        self._toolset = (
+            memory_tools(self._source, self.id, keeps_turns=self.keep_turns) if self.tools else None
+        )
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Self:
         """A copy for one run: what was said and recalled in it belongs to it alone."""

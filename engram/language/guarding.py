@@ -46,6 +46,10 @@ class GuardedTurn(Protocol):
     def tags(self) -> Sequence[str]:
         """Labels."""
 
+    @property
+    def summary(self) -> str | None:
+        """In a sentence."""
+
 
 class PersonalDataGuard:
     """Looks for personal data where the rule of a namespace says so.
@@ -206,10 +210,11 @@ class _Look:
 
     def changes(self, turn: GuardedTurn) -> dict[str, Any]:
         """The fields of a turn that have to be other, as they have to be."""
-        speaker = turn.speaker
+        speaker, summary = turn.speaker, turn.summary
         seen = {
             "content": self.text(turn.content),
             "speaker": None if speaker is None else self.text(speaker),
+            "summary": None if summary is None else self.text(summary),
             "tags": tuple(self.text(tag) for tag in turn.tags),
             "metadata": self.value(turn.metadata, "") if turn.metadata else turn.metadata,
         }

@@ -138,6 +138,8 @@ def promoted(
         session_id=memory.session_id,
         importance=memory.importance,
         tags=memory.tags,
+        metadata=memory.metadata,
+        expires_at=memory.expires_at,
         is_test=memory.is_test,
         provenance=provenance or memory.provenance,
         source_episode_ids=memory.source_episode_ids,

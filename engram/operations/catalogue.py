@@ -14,6 +14,7 @@ from engram.operations.memories import (
     MemoryHandlers,
     UsageHandlers,
 )
+from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Operation, operations_of
 from engram.operations.removal import ForgettingHandlers
@@ -27,6 +28,7 @@ GROUPS: Final = (
     RecallHandlers,
     MemoryHandlers,
     ConsolidationHandlers,
+    ProgressHandlers,
     KnowledgeHandlers,
     CommitmentHandlers,
     DigestHandlers,

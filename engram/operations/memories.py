@@ -24,8 +24,8 @@ from engram.errors import InvalidInput, InvalidQuery, MemoryNotFound
 from engram.lifecycle.decisions import resolve
 from engram.lifecycle.due import of_population
 from engram.operations.registry import AboutMemory, Answered, Http, Operation, Question, handles
-from engram.ports import AnyOf, Clock, Equals, Filter, MemoryRepository, Missing
-from engram.recall.request import Session, Tags
+from engram.ports import Clock, Equals, Filter, MemoryRepository, Missing
+from engram.recall.request import FormNames, RoleNames, Session, Tags, narrowed
 from engram.storage.updates import NewWriteId, episodes_by_id, one_memory, update_memories
 
 if TYPE_CHECKING:
@@ -62,6 +62,19 @@ class ListMemories(Question):
         default=None, description="As the page before gives it; the first has none."
     )
     include_test: bool = Field(default=False, description="Test memories too.")
+    form: FormNames = Field(
+        default=None, description="Of semantic memories, only these forms; may be repeated."
+    )
+    role: RoleNames = Field(
+        default=None, description="Of turns, only those of these roles; may be repeated."
+    )
+    session_id: Session = Field(default=None, description="Only memories of this session.")
+    tag: Tags = Field(
+        default=None, description="Only memories with one of these tags; may be repeated."
+    )
+    without_tag: Tags = Field(
+        default=None, description="Only memories without these tags; may be repeated."
+    )
 
 
 class CountMemories(Question):
@@ -73,6 +86,9 @@ class CountMemories(Question):
         session_id: Only memories of this session.
         tags: Only memories that carry at least one of these.
         include_test: Test memories too.
+        without_tags: Only memories that carry none of these.
+        forms: Of semantic memories, only these forms.
+        roles: Of turns, only those of these roles.
     """
 
     memory_types: tuple[MemoryType, ...] | None = Field(default=None, max_length=_MOST_TYPES)
@@ -80,6 +96,9 @@ class CountMemories(Question):
     session_id: Session = None
     tags: Tags = None
     include_test: bool = False
+    without_tags: Tags = None
+    forms: FormNames = None
+    roles: RoleNames = None
 
 
 class MemoryPage(Answered):
@@ -111,7 +130,7 @@ LIST_MEMORIES: Final = Operation(
     access=Access.READ,
     http=Http(
         "GET",
-        "memories{?memory_type,status,limit,cursor,include_test}",
+        "memories{?memory_type,status,limit,cursor,include_test,form,role,session_id,tag,without_tag}",
         summary="List memories",
         tag="memory",
     ),
@@ -166,12 +185,22 @@ class MemoryHandlers:
         types = STORED_TYPES if asked.memory_type is None else asked.memory_type
         at, inner = _parse_cursor(asked.cursor, types)
         found: list[AnyMemory] = []
-        where: Filter = () if asked.include_test else (_REAL,)
-        if asked.status is not None:
-            where = (*where, Equals("status", asked.status.value))
+        common = _of_kind(asked)
         while at < len(types):
+            more = narrowed(
+                types[at],
+                session_id=asked.session_id,
+                tags=asked.tag,
+                without_tags=asked.without_tag,
+                roles=asked.role,
+                forms=asked.form,
+            )
             page = await self._repository.scroll(
-                scope, types[at], where=where, limit=asked.limit - len(found), cursor=inner
+                scope,
+                types[at],
+                where=(*common, *more),
+                limit=asked.limit - len(found),
+                cursor=inner,
             )
             found.extend(page.memories)
             inner = page.cursor
@@ -179,10 +208,8 @@ class MemoryHandlers:
                 at += 1
             if len(found) >= asked.limit:
                 break
-        more = at < len(types)
-        return MemoryPage(
-            memories=tuple(found), cursor=f"{types[at]}:{inner or ''}" if more else None
-        )
+        cursor = f"{types[at]}:{inner or ''}" if at < len(types) else None
+        return MemoryPage(memories=tuple(found), cursor=cursor)
 
     @handles(GET_MEMORY)
     async def get(self, scope: Scope, asked: AboutMemory) -> AnyMemory:
@@ -222,15 +249,31 @@ class MemoryHandlers:
     @handles(COUNT)
     async def count(self, scope: Scope, asked: CountMemories) -> int:
         """How many memories there are for which all of it holds."""
-        where: Filter = () if asked.include_test else (_REAL,)
-        if asked.status is not None:
-            where = (*where, Equals("status", asked.status.value))
-        if asked.session_id is not None:
-            where = (*where, Equals("session_id", asked.session_id))
-        if asked.tags is not None:
-            where = (*where, AnyOf("tags", asked.tags))
         types = STORED_TYPES if asked.memory_types is None else set(asked.memory_types)
-        return sum([await self._repository.count(scope, kind, where) for kind in types])
+        counts = [
+            await self._repository.count(
+                scope,
+                kind,
+                (
+                    *_of_kind(asked),
+                    *narrowed(
+                        kind,
+                        session_id=asked.session_id,
+                        tags=asked.tags,
+                        without_tags=asked.without_tags,
+                        roles=asked.roles,
+                        forms=asked.forms,
+                    ),
+                ),
+            )
+            for kind in types
+        ]
+        return sum(counts)
+
+
+def _of_kind(asked: ListMemories | CountMemories) -> Filter:
+    where: Filter = () if asked.include_test else (_REAL,)
+    return where if asked.status is None else (*where, Equals("status", asked.status.value))
 
 
 def _neighbours(memories: Iterable[AnyMemory]) -> set[str]:

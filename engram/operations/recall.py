@@ -1,16 +1,21 @@
-"""The operation that asks what is remembered."""
+"""The operations that ask what is remembered: as memories, and as a block for a prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import AfterValidator
 
 from engram.domain.access import Access
 from engram.domain.scope import Scope
-from engram.operations.registry import Http, Intake, Operation, handles
+from engram.errors import InvalidQuery
+from engram.operations.registry import Answered, Http, Intake, Operation, handles
 from engram.ports import Clock
+from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
+from engram.settings import Settings
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
@@ -31,6 +36,77 @@ RECALL: Final = Operation(
     access=Access.READ,
     http=Http(body="RecallBody", summary="Ask what is remembered", tag="memory"),
     accept=_within_limits,
+)
+
+
+LEAST_TOKENS: Final = 32
+_MOST_HITS: Final = 50
+# A line has hardly fewer than so many tokens, so more hits than this never fit.
+_TOKENS_OF_A_LINE: Final = 15
+
+
+def _room(tokens: int) -> int:
+    if tokens < LEAST_TOKENS:
+        raise InvalidQuery(
+            "The number of tokens is out of range.",
+            allowed=f"a whole number from {LEAST_TOKENS} on",
+        )
+    return tokens
+
+
+class ContextRequest(RecallRequest):
+    """A question whose answers go into a prompt; the fields of recall, and how long it may become.
+
+    Attributes:
+        limit: How many answers at most; 0 for as many as may fit.
+        tokens: The most that the block may have, estimated as a quarter of its characters.
+    """
+
+    limit: int = 0
+    include_sources: bool = True
+    tokens: Annotated[int, AfterValidator(_room)] = 1000
+
+    @classmethod
+    def within(
+        cls, query: str, tokens: int, settings: Settings, options: Mapping[str, Any]
+    ) -> ContextRequest:
+        """A request of a program, see :meth:`RecallRequest.of`; raises what that raises."""
+        asked = {"tokens": tokens, **options}
+        if "limit" not in asked:
+            asked["limit"] = _hits_in(tokens, settings) if type(tokens) is int else 1
+        return cls.of(query, settings=settings, **asked)
+
+
+def _hits_in(tokens: int, settings: Settings) -> int:
+    return min(_MOST_HITS, settings.recall_max_limit, max(1, tokens // _TOKENS_OF_A_LINE))
+
+
+class ContextBlock(Answered):
+    """What answers a question, for a prompt.
+
+    Attributes:
+        context: A fenced block of text; empty if nothing answers.
+    """
+
+    context: str
+
+
+def _fitting(asked: ContextRequest, intake: Intake) -> ContextRequest:
+    if asked.limit == 0:
+        limit = _hits_in(asked.tokens, intake.settings)
+        asked = asked.model_copy(update={"limit": limit})
+    asked.check_limits(intake.settings)
+    return asked
+
+
+CONTEXT: Final = Operation(
+    "context",
+    ContextRequest,
+    ContextBlock,
+    "What answers, as a dated and fenced block of text for a prompt; empty if nothing does.",
+    access=Access.READ,
+    http=Http(body="ContextBody", summary="What to put into a prompt", tag="memory"),
+    accept=_fitting,
 )
 
 
@@ -63,6 +139,12 @@ class RecallHandlers:
         hits = await self._recaller.recall(scope, asked, now)
         self._accesses.note(scope, [hit.memory for hit in hits], now)
         return [self._with_url(hit) for hit in hits] if asked.explain else hits
+
+    @handles(CONTEXT)
+    async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
+        """The memories that answer, as a block for a prompt."""
+        hits = await self.recall(scope, asked)
+        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
 
     async def close(self) -> None:
         """Write down what was noted."""

@@ -16,7 +16,7 @@ from engram.contracts.session import (
     EncodeReply,
     EncodeRequest,
 )
-from engram.domain.turns import Turn, check_turn
+from engram.domain.turns import Turn, check_turn, end_of
 from engram.errors import InvalidTurn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Clock
@@ -64,6 +64,7 @@ class TurnIntake:
         if not turns:
             raise InvalidTurn("There is no turn to encode.", allowed="at least one turn")
         now = self._clock()
+        turns = [_ending(turn, now) for turn in turns]
         for turn in turns:
             check_turn(turn, now=now, max_bytes=self._max_bytes)
         turns = [self._masked(turn, now, namespace) for turn in turns]
@@ -94,6 +95,13 @@ class TurnIntake:
         minted = last + _TICK if last is not None and follows else now
         self._last_minted = minted
         return minted
+
+
+def _ending(turn: Turn, now: datetime) -> Turn:
+    """The turn with the moment at which it ends, so that sent later it ends no later."""
+    if turn.expires_in is None:
+        return turn
+    return turn.model_copy(update={"expires_at": end_of(turn, now), "expires_in": None})
 
 
 def _as_turns(turns: str | Turn | Sequence[str | Turn]) -> list[Turn]:

@@ -74,6 +74,9 @@ def _group(hit: RecallHit) -> int:
 
 def _line(hit: RecallHit) -> str:
     said = one_line(hit.memory.content)
+    if len(said) > _LONGEST_LINE and hit.memory.summary is not None:
+        # What its application says that it comes to tells more than how it begins.
+        said = f"[summary] {one_line(hit.memory.summary)}"
     if len(said) > _LONGEST_LINE:
         said = said[: _LONGEST_LINE - len(_CUT)] + _CUT
     return f"- {said} ({'; '.join(_marks(hit))})"

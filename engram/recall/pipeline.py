@@ -99,7 +99,9 @@ class Recaller:
         chosen = await self._choose(replace_limit(question, shown))
         if self._reranker is not None:
             chosen = await reranked(self._reranker, request.query, chosen)
-        return await self._present(question, chosen[: request.limit])
+        least = request.min_score or 0.0
+        passing = [one for one in chosen[: request.limit] if one.score >= least]
+        return await self._present(question, passing)
 
     async def _choose(self, question: PreparedQuery) -> list[Ranked]:
         reach = self._first_reach(question)
@@ -198,13 +200,7 @@ class Recaller:
         request = question.request
         return (
             memory.type in request.types
-            and (request.session_id is None or memory.session_id == request.session_id)
-            and (not request.tags or not set(request.tags).isdisjoint(memory.tags))
-            and (
-                request.min_selectivity is None
-                or not isinstance(memory, SemanticMemory)
-                or memory.selectivity >= request.min_selectivity
-            )
+            and request.admits(memory)
             and self._passes(question, memory)
         )
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
 from engram.domain.memories import (
     ANSWERING_FORMS,
+    LONGEST_PLAIN,
     STORED_TYPES,
     DerivedMemory,
+    Episode,
+    LifecycleState,
     Memory,
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    Plain,
+    SemanticMemory,
+    plain_pairs,
+    plain_part,
 )
 from engram.domain.scope import check_identifier
-from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS
+from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
 from engram.errors import EngramError, InvalidQuery
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
@@ -43,6 +50,7 @@ class Visibility:
             excludes no episode: what was said was said.
         include_archived: Archived memories count too.
         include_test: Test memories count too.
+        include_stale: Memories count that have not been used for long.
     """
 
     now: datetime
@@ -50,6 +58,7 @@ class Visibility:
     valid_at: datetime | None = None
     include_archived: bool = False
     include_test: bool = False
+    include_stale: bool = True
 
     @property
     def moment(self) -> datetime:
@@ -60,6 +69,7 @@ class Visibility:
         """Whether ``memory`` counts."""
         return (
             (self.include_test or not memory.is_test)
+            and (self.include_stale or memory.lifecycle is not LifecycleState.STALE)
             and (memory.expires_at is None or memory.expires_at > self.moment)
             and (self._stands(memory) if self.as_of is None else self._stood(memory, self.as_of))
             and (self.valid_at is None or self._true(memory, self.valid_at))
@@ -108,8 +118,9 @@ class Visibility:
 # --- what recall is asked, checked before anything is searched
 
 
-# Of types or forms; there are fewer of either, and none counts twice.
-_MOST_NAMED_TYPES = 32
+# Of types, forms or roles; there are fewer of each, and none counts twice.
+_MOST_NAMED = 32
+_MOST_PAIRS = 16
 
 
 def _out_of_range(what: str) -> InvalidQuery:
@@ -157,37 +168,46 @@ def _tags(value: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(value))
 
 
-def _check_count(names: Sequence[str]) -> None:
-    if len(names) > _MOST_NAMED_TYPES:
-        raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMED_TYPES}")
+def _chosen(
+    names: tuple[str, ...] | None, what: str, known: Iterable[str]
+) -> tuple[str, ...] | None:
+    """Those that are named, each once and in our order."""
+    if names is None:
+        return None
+    members = tuple(str(one) for one in known)
+    allowed = f"{', '.join(members)}, or None"
+    if len(names) > _MOST_NAMED:
+        raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMED}")
+    if not names:
+        raise InvalidQuery(f"No {what} is asked for.", allowed=allowed)
+    if not set(names) <= set(members):
+        raise InvalidQuery(f"A {what} is unknown.", allowed=allowed)
+    return tuple(one for one in members if one in names)
 
 
 def _types(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    allowed = ", ".join(memory_type.value for memory_type in STORED_TYPES)
-    _check_count(names)
-    if not names:
-        raise InvalidQuery("No memory type is asked for.", allowed=f"{allowed}, or None for all")
-    try:
-        chosen = {MemoryType(name) for name in names}
-    except ValueError as error:
-        raise InvalidQuery("A memory type is unknown.", allowed=allowed) from error
-    return tuple(memory_type.value for memory_type in STORED_TYPES if memory_type in chosen)
+    return _chosen(names, "memory type", STORED_TYPES)
 
 
 def _forms(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    allowed = ", ".join(form.value for form in MemoryForm)
-    _check_count(names)
-    try:
-        chosen = {MemoryForm(name) for name in names}
-    except ValueError as error:
-        raise InvalidQuery("A form of memories is unknown.", allowed=allowed) from error
-    if not chosen:
-        raise InvalidQuery("No form is asked for.", allowed=f"{allowed}, or None")
-    return tuple(form.value for form in MemoryForm if form in chosen)
+    return _chosen(names, "form of memories", MemoryForm)
+
+
+def _roles(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return _chosen(names, "role", ROLES)
+
+
+def _pairs(wanted: Mapping[str, Plain] | None) -> Mapping[str, Plain] | None:
+    if wanted is not None and (not wanted or len(wanted) > _MOST_PAIRS or "" in wanted):
+        raise InvalidQuery(
+            "The metadata asked for is empty, or too much.", allowed=f"1 to {_MOST_PAIRS} keys"
+        )
+    if wanted is not None and len(plain_part(wanted)) < len(wanted):
+        raise InvalidQuery(
+            "Metadata is asked for by a key or text that is too long.",
+            allowed=f"up to {LONGEST_PLAIN} characters",
+        )
+    return wanted
 
 
 # On the fields themselves, so that they hold wherever the fields go. They see what has the
@@ -198,6 +218,35 @@ Session = Annotated[str | None, AfterValidator(_session)]
 Tags = Annotated[tuple[str, ...] | None, AfterValidator(_tags)]
 TypeNames = Annotated[tuple[str, ...] | None, AfterValidator(_types)]
 FormNames = Annotated[tuple[str, ...] | None, AfterValidator(_forms)]
+RoleNames = Annotated[tuple[str, ...] | None, AfterValidator(_roles)]
+Pairs = Annotated[Mapping[str, Plain] | None, AfterValidator(_pairs)]
+
+
+class RecallFilters(TypedDict, total=False):
+    """Further arguments of ``recall``, ``recall_at`` and ``context``, by name.
+
+    Attributes:
+        session_id: Only memories of this session.
+        tags: Only memories that carry at least one of these.
+        forms: Of semantic memories, only these: statement, artifact, summary, profile, topic,
+            box, guideline; the first three if None.
+        min_score: Leave out answers with a lower score, 0 to 1. Scores compare within one
+            answer: the best of little that fits may have a high one.
+        without_tags: Leave out memories that carry any of these.
+        roles: Of turns, only those of these: user, assistant, system, tool; all if None.
+        metadata: Only memories whose metadata has all of these, up to 16: keys at its top, with
+            texts of up to 128 characters, numbers, booleans or null.
+        include_stale: Bring also what was not used for long, and leaves soon; True if absent.
+    """
+
+    session_id: str | None
+    tags: Sequence[str] | None
+    forms: Iterable[MemoryForm | str] | MemoryForm | str | None
+    min_score: float | None
+    without_tags: Sequence[str] | None
+    roles: Iterable[str] | str | None
+    metadata: Mapping[str, Plain] | None
+    include_stale: bool
 
 
 class RecallRequest(BaseModel):
@@ -220,6 +269,11 @@ class RecallRequest(BaseModel):
     tags: Tags = None
     explain: bool = False
     forms: FormNames = None
+    min_score: Share = None
+    without_tags: Tags = None
+    roles: RoleNames = None
+    metadata: Pairs = None
+    include_stale: bool = True
 
     @classmethod
     def of(
@@ -229,9 +283,11 @@ class RecallRequest(BaseModel):
         settings: Settings,
         memory_types: Iterable[MemoryType | str] | MemoryType | str | None = None,
         tags: Sequence[str] | None = None,
-        forms: Iterable[MemoryForm | str] | None = None,
+        without_tags: Sequence[str] | None = None,
+        forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
+        roles: Iterable[str] | str | None = None,
         **options: Any,
-    ) -> RecallRequest:
+    ) -> Self:
         """A request of a program, of whose values none is converted to another type.
 
         Args:
@@ -239,7 +295,9 @@ class RecallRequest(BaseModel):
             settings: The longest question, and the most answers.
             memory_types: One type or several; all if None.
             tags: Only memories that carry at least one of these.
+            without_tags: Only memories that carry none of these.
             forms: The forms of semantic memories that answer; the usual ones if None.
+            roles: Of turns, only those said in one of these roles.
             options: The other fields.
 
         Raises:
@@ -253,9 +311,11 @@ class RecallRequest(BaseModel):
         given = {
             **options,
             "query": query,
-            "memory_types": _names(memory_types),
-            "tags": tuple(tags) if isinstance(tags, list | set | frozenset) else tags,
-            "forms": _names(forms),
+            "memory_types": names_of(memory_types),
+            "tags": _listed(tags),
+            "without_tags": _listed(without_tags),
+            "forms": names_of(forms),
+            "roles": names_of(roles),
         }
         try:
             return cls.model_validate(given, strict=True)
@@ -293,10 +353,32 @@ class RecallRequest(BaseModel):
             valid_at=self.valid_at,
             include_archived=self.include_archived,
             include_test=self.include_test,
+            include_stale=self.include_stale,
+        )
+
+    def admits(self, memory: Memory) -> bool:
+        """:func:`asked_for` for a memory that no search has brought up."""
+        metadata, least = self.metadata, self.min_selectivity
+        return (
+            (self.session_id is None or memory.session_id == self.session_id)
+            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
+            and (not self.without_tags or set(self.without_tags).isdisjoint(memory.tags))
+            and (not metadata or {*plain_pairs(metadata)} <= {*plain_pairs(memory.metadata)})
+            and (not self.roles or not isinstance(memory, Episode) or memory.role in self.roles)
+            and (
+                least is None
+                or not isinstance(memory, SemanticMemory)
+                or memory.selectivity >= least
+            )
         )
 
 
-def _names(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
+def _listed(tags: Sequence[str] | None) -> Any:
+    return tuple(tags) if isinstance(tags, list | set | frozenset) else tags
+
+
+def names_of(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
+    """One name or several, as they cross the wire; None for none given."""
     if given is None:
         return None
     return (str(given),) if isinstance(given, str) else tuple(str(name) for name in given)
@@ -309,11 +391,11 @@ def _refused(error: ValidationError) -> EngramError:
     if isinstance(raised, EngramError):
         return raised
     what = str(first["loc"][0])
-    if what in ("min_confidence", "min_selectivity"):
+    if what in ("min_confidence", "min_selectivity", "min_score"):
         return _out_of_range(what)
     if what in ("as_of", "valid_at"):
         return _no_moment(what)
-    if what == "tags":
+    if what in ("tags", "without_tags"):
         return _no_tags()
     return InvalidQuery(f"{what} is not usable.")
 
@@ -350,22 +432,54 @@ def _check_limit(limit: object, most: int) -> None:
 
 def where(request: RecallRequest, visibility: Visibility, memory_type: MemoryType) -> Filter:
     """All conditions of a request on one type."""
-    forms: Filter = ()
-    if memory_type is MemoryType.SEMANTIC and set(request.answering_forms) != set(MemoryForm):
-        forms = (AnyOf("form", tuple(form.value for form in request.answering_forms)),)
+    forms: Sequence[Condition] = ()
+    if set(request.answering_forms) != set(MemoryForm):
+        forms = narrowed(memory_type, forms=tuple(form.value for form in request.answering_forms))
     return (*visible(visibility, memory_type), *forms, *asked_for(request, memory_type))
 
 
 def asked_for(request: RecallRequest, memory_type: MemoryType) -> Filter:
     """Those conditions that few memories may fulfil."""
-    conditions: list[Condition] = []
-    if request.session_id is not None:
-        conditions.append(Equals("session_id", request.session_id))
-    if request.tags:
-        conditions.append(AnyOf("tags", request.tags))
+    conditions = [
+        *narrowed(
+            memory_type,
+            session_id=request.session_id,
+            tags=request.tags,
+            without_tags=request.without_tags,
+            roles=request.roles,
+        ),
+        *(Equals("metadata_pairs", pair) for pair in plain_pairs(request.metadata or {})),
+    ]
     if request.min_selectivity is not None and memory_type is MemoryType.SEMANTIC:
         conditions.append(Between("selectivity", at_least=request.min_selectivity))
     return tuple(conditions)
+
+
+def narrowed(
+    memory_type: MemoryType,
+    *,
+    session_id: str | None = None,
+    tags: tuple[str, ...] | None = None,
+    without_tags: tuple[str, ...] | None = None,
+    roles: tuple[str, ...] | None = None,
+    forms: tuple[str, ...] | None = None,
+) -> list[Condition]:
+    """What answers, listings and counts alike can be narrowed to; None leaves everything.
+
+    A type that has no role, or no form, is not narrowed by it.
+    """
+    conditions: list[Condition] = []
+    if session_id is not None:
+        conditions.append(Equals("session_id", session_id))
+    if tags:
+        conditions.append(AnyOf("tags", tags))
+    if without_tags:
+        conditions.append(Not(AnyOf("tags", without_tags)))
+    if roles and memory_type is MemoryType.EPISODIC:
+        conditions.append(AnyOf("role", roles))
+    if forms and memory_type is MemoryType.SEMANTIC:
+        conditions.append(AnyOf("form", forms))
+    return conditions
 
 
 def visible(visibility: Visibility, memory_type: MemoryType) -> Filter:
@@ -373,6 +487,8 @@ def visible(visibility: Visibility, memory_type: MemoryType) -> Filter:
     conditions: list[Condition] = []
     if not visibility.include_test:
         conditions.append(Not(Equals("is_test", value=True)))
+    if not visibility.include_stale:
+        conditions.append(Not(Equals("lifecycle", LifecycleState.STALE.value)))
     # "Not past" rather than "missing or to come": the same, and a third of the engine's work.
     conditions.append(Not(Between("expires_at", at_most=visibility.moment)))
     derived = memory_type is not MemoryType.EPISODIC

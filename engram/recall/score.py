@@ -21,6 +21,7 @@ from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import Analysis, holds_cue
 from engram.language.text import BARE_WORDS
 from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
+from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
 from engram.recall.search import FoundMemory, PreparedQuery
 
@@ -232,13 +233,28 @@ def _filters(one: Ranked, question: PreparedQuery) -> Iterator[str]:
         yield f"true at {request.valid_at.isoformat()}"
     if isinstance(one.memory, SemanticMemory):
         yield f"form={one.memory.form.value}"
-    if request.session_id is not None:
-        yield f"session={request.session_id}"
-    if request.tags:
-        yield f"tag in {', '.join(request.tags)}"
-    if request.min_confidence is not None and one.is_derived:
-        yield f"confidence>={request.min_confidence:g}"
-    if request.min_selectivity is not None and one.memory.type is MemoryType.SEMANTIC:
-        yield f"selectivity>={request.min_selectivity:g}"
+    yield from _asked(request, one.memory)
     if one.memory.type is not MemoryType.NEGATION and not one.negated_by:
         yield "no negation in force"
+
+
+def _asked(request: RecallRequest, memory: AnyMemory) -> Iterator[str]:
+    """What the request itself asked for."""
+    said = (
+        (request.session_id, f"session={request.session_id}"),
+        (request.tags, f"tag in {', '.join(request.tags or ())}"),
+        (request.without_tags, f"no tag of {', '.join(request.without_tags or ())}"),
+        (
+            request.roles and isinstance(memory, Episode),
+            f"role in {', '.join(request.roles or ())}",
+        ),
+        (request.metadata, f"metadata {', '.join(request.metadata or ())}"),
+        (not request.include_stale, "not stale"),
+    )
+    yield from (words for asked, words in said if asked)
+    least = (
+        ("score", request.min_score, True),
+        ("confidence", request.min_confidence, not isinstance(memory, Episode)),
+        ("selectivity", request.min_selectivity, isinstance(memory, SemanticMemory)),
+    )
+    yield from (f"{what}>={bound:g}" for what, bound, has in least if has and bound is not None)

@@ -19,6 +19,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Memory,
     MemoryType,
+    plain_pairs,
 )
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, SchemaMismatch, StorageError, UnindexedField
@@ -59,6 +60,9 @@ _COMMON: Final[Mapping[str, FieldKind]] = {
     "superseded_known_at": FieldKind.DATETIME,
     "session_id": FieldKind.KEYWORD,
     "tags": FieldKind.KEYWORD,
+    # Metadata is kept as one text; this is its plain part, a key with its value at a time.
+    "metadata_pairs": FieldKind.KEYWORD,
+    "lifecycle": FieldKind.KEYWORD,
     "is_test": FieldKind.BOOL,
     "expires_at": FieldKind.DATETIME,
     "revision": FieldKind.INTEGER,
@@ -75,6 +79,7 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
     MemoryType.EPISODIC: {
         "timestamp": FieldKind.DATETIME,
         "consolidated_at": FieldKind.DATETIME,
+        "role": FieldKind.KEYWORD,
         "speaker": FieldKind.KEYWORD,
         "sequence": FieldKind.INTEGER,
     },
@@ -192,6 +197,7 @@ def identity_record(*, embedder: str, dimensions: int) -> dict[str, object]:
 
 _RELATED: Final = "related_ids"
 _METADATA: Final = "metadata"
+_PAIRS: Final = "metadata_pairs"
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
@@ -242,6 +248,8 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
     if memory.metadata:
         # As text: an engine's JSON changes integers past 64 bits and refuses NaN.
         data[_METADATA] = _metadata_text(memory)
+        if pairs := plain_pairs(memory.metadata):
+            data[_PAIRS] = list(pairs)
     if isinstance(memory, DerivedMemory) and memory.links:
         data[_RELATED] = list(memory.related_ids)
     return data
@@ -256,6 +264,7 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     data = dict(payload)
     data.pop(TENANT, None)
     data.pop(_RELATED, None)
+    data.pop(_PAIRS, None)
     try:
         if _METADATA in data:
             data[_METADATA] = json.loads(data[_METADATA])

@@ -77,6 +77,7 @@ from engram.temporal.retry import (
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
 
 Reply = TypeVar("Reply", bound=BaseModel)
+Held = TypeVar("Held")
 
 
 class WorkflowGateway:
@@ -135,25 +136,28 @@ class WorkflowGateway:
         self, scope: Scope, session_id: str, *, include_test: bool = False
     ) -> list[RememberedTurn]:
         """What a running session holds in mind; empty when it does not run."""
-        handle = self._client.get_workflow_handle(self.session_id(scope, session_id))
+        workflow_id = self.session_id(scope, session_id)
+        held = await self._query(workflow_id, names.WORKING_MEMORY_QUERY, list[RememberedTurn])
+        return [turn for turn in held or () if include_test or not turn.is_test]
 
-        async def attempt() -> list[RememberedTurn]:
+    async def _query(self, workflow_id: str, query: str, result: type[Held]) -> Held | None:
+        """What a running workflow answers; None where it does not run."""
+        handle = self._client.get_workflow_handle(workflow_id)
+
+        async def attempt() -> Held | None:
             try:
-                turns: list[RememberedTurn] = await handle.query(
-                    names.WORKING_MEMORY_QUERY,
-                    result_type=list[RememberedTurn],
-                    reject_condition=QueryRejectCondition.NOT_OPEN,
+                held: Held = await handle.query(
+                    query, result_type=result, reject_condition=QueryRejectCondition.NOT_OPEN
                 )
             except WorkflowQueryRejectedError:
-                return []
+                return None
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
-                    return []
+                    return None
                 raise
-            return turns
+            return held
 
-        turns = await asked_again(attempt)
-        return [turn for turn in turns if include_test or not turn.is_test]
+        return await asked_again(attempt)
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
         """Signal the user's consolidation, starting it if it does not run.
@@ -181,6 +185,13 @@ class WorkflowGateway:
         except (RPCError, TemporalError) as error:
             raise typed(error) from error
         await self._passes.session_ended(scope, request)
+
+    async def unlinked(self, scope: Scope, population: Population) -> frozenset[str]:
+        """Memories that the user's consolidation has yet to link; none where it does not run."""
+        variant = variant_of(population, dry_run=False)
+        workflow_id = self._of_store(names.consolidation_workflow_id(scope, variant))
+        found = await self._query(workflow_id, names.UNLINKED_QUERY, tuple[str, ...])
+        return frozenset(found or ())
 
     async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
         """Run a pass that begins after this call, and wait for its report."""

@@ -213,6 +213,9 @@ class Acceptor:
                 metadata=_of_part(found.metadata, len(parts), len(parts)),
                 tags=found.tags,
                 importance=found.importance,
+                expires_at=self._zoned(found.expires_at),
+                expires_in=None,
+                summary=found.summary,
             )
             check_turn(whole, now=self._how.now, max_bytes=limit)
         except InvalidTurn as error:
@@ -252,6 +255,8 @@ class Acceptor:
             metadata=_of_part(turn.metadata, number, of),
             tags=turn.tags,
             importance=turn.importance,
+            expires_at=self._zoned(turn.expires_at),
+            summary=turn.summary,
             sequence=session.stored,
             before=self._before(session.name),
             place=turn.place,
@@ -276,14 +281,19 @@ class Acceptor:
         return self._sessions[source_name]
 
     def _when(self, found: FoundTurn, session: _Session) -> tuple[datetime, bool]:
-        if found.timestamp is not None:
-            if found.timestamp.utcoffset() is None:
-                return found.timestamp.replace(tzinfo=self._how.zone), True
-            return found.timestamp, True
+        said = self._zoned(found.timestamp)
+        if said is not None:
+            return said, True
         last = session.last_at or self._counts.last_at
         if session.last_at is None:
             last = self._how.undated_at + self._counts.undated * _TICK
         return (last or self._how.undated_at) + _TICK, False
+
+    def _zoned(self, moment: datetime | None) -> datetime | None:
+        """A moment of the source, which may have no zone of its own."""
+        if moment is None or moment.utcoffset() is not None:
+            return moment
+        return moment.replace(tzinfo=self._how.zone)
 
     def _count(self, when: datetime, *, dated: bool, changed: bool, parts: int) -> None:
         counts = self._counts

@@ -20,6 +20,8 @@ from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMe
 from engram.domain.sanitize import has_control_characters
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import (
+    CLOCK_SKEW_ALLOWED,
+    EARLIEST_TIMESTAMP,
     check_content,
     check_name,
     check_sequence,
@@ -133,7 +135,8 @@ def check_turns(
     for index, turn in enumerate(turns):
         with refused.noting(place_of(batch, index, turn.place)):
             check_identifier(turn.session_id, "session id")
-            check_turn(turn, now=now, max_bytes=max_bytes)
+            late = now - CLOCK_SKEW_ALLOWED
+            check_turn(turn, now=now, max_bytes=max_bytes, ends_after=late)
             check_sequence(turn.sequence)
             check_before(turn.before, max_bytes)
             guard.check(scope.namespace, turn, turn.before)
@@ -174,7 +177,8 @@ def check_memory(
     check_before(entry.before, max_bytes)
     if isinstance(memory, Episode):
         check_identifier(memory.session_id, "session id")
-        check_turn(memory, now=now, max_bytes=max_bytes)
+        # An export has what has ended, too.
+        check_turn(memory, now=now, max_bytes=max_bytes, ends_after=EARLIEST_TIMESTAMP)
     else:
         check_content(memory.content, max_bytes=_MOST_DERIVED_BYTES)
         if memory.session_id is not None:

@@ -85,6 +85,8 @@ class ImportedMemory(BaseModel):
         conclusion: Whether it is knowledge, not only something that was said.
         confidence: How sure the other program was, 0 to 1; of conclusions.
         last_accessed_at: When it was last used; when unknown, ``timestamp``.
+        expires_at: From when on it no longer answers; it has to lie ahead.
+        summary: It in a sentence.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -102,6 +104,8 @@ class ImportedMemory(BaseModel):
     category: Category = Category.FACT
     confidence: float = Field(default=0.9, ge=0, le=1)
     last_accessed_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    summary: str | None = None
     is_test: bool = False
 
 
@@ -187,6 +191,8 @@ class Importer:
             metadata=item.metadata,
             tags=item.tags,
             importance=item.importance,
+            expires_at=item.expires_at,
+            summary=item.summary,
         )
         check_turn(turn, now=now, max_bytes=self.max_turn_bytes)
         if item.last_accessed_at is not None:
@@ -208,6 +214,8 @@ def _memories(
         "session_id": item.session_id,
         "tags": item.tags,
         "metadata": item.metadata,
+        "summary": item.summary,
+        "expires_at": item.expires_at,
         "is_test": item.is_test,
         **own,
     }

@@ -10,11 +10,11 @@ from typing import Final
 from pydantic import ValidationError
 
 from engram.consolidation.findings import FindingsStore
-from engram.consolidation.turns import DEFAULT_IMPORTANCE
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import (
+    DEFAULT_IMPORTANCE,
     MEMORY_ADAPTER,
     AnyMemory,
     Episode,
@@ -195,6 +195,8 @@ class TurnImporter:
             importance=DEFAULT_IMPORTANCE if turn.importance is None else turn.importance,
             tags=turn.tags,
             metadata=turn.metadata,
+            summary=turn.summary,
+            expires_at=turn.expires_at,
             write_id=self._new_write_id(),
             provenance=provenance,
             role=turn.role,

@@ -60,6 +60,37 @@ def test_a_message_id_makes_sending_again_safe(up: Up) -> None:
     assert "coffee" not in other.stderr
 
 
+def test_a_turn_is_waited_for_and_found_by_what_was_given_with_it(up: Up) -> None:
+    """Everything a turn can be given is an option, and so is each filter; waiting ends linked."""
+    given = ("--tag", "travel", "--importance", "0.9", "--metadata", "app=diary")
+    ends = ("--expires-in", "12h", "--summary", "Gate B12.", "--wait", "linked")
+    told = up.json("encode", "My gate is B12.", "-s", "trip", *given, *ends)
+    assert isinstance(told, dict)
+    assert told["progress"]["reached"] is True
+    (turn,) = told["episode_ids"]
+    waited = up.json("wait", turn, "--until", "extracted")
+    assert isinstance(waited, dict)
+    assert waited["reached"] is True
+    kept = up.json("show", turn)
+    assert isinstance(kept, dict)
+    assert (kept["importance"], kept["summary"], kept["metadata"]) == (
+        *(0.9, "Gate B12."),
+        {"app": "diary"},
+    )
+    assert kept["expires_at"] is not None
+    filters = ("--tag", "travel", "--without-tag", "home", "-s", "trip", "--role", "user")
+    more = ("--metadata", "app=diary", "--min-score", "0.1", "--min-confidence", "0", "--no-stale")
+    found = up.json("recall", "gate", *filters, *more, "--include-archived", "--include-test")
+    assert isinstance(found, list)
+    assert turn in {hit["memory"]["id"] for hit in found}
+    others = up.json("recall", "gate", "--without-tag", "travel", "-t", "episodic")
+    assert isinstance(others, list)
+    assert turn not in {hit["memory"]["id"] for hit in others}
+    listed = up.json("list", "--tag", "travel", "-t", "episodic")
+    assert isinstance(listed, dict)
+    assert [one["id"] for one in listed["memories"]] == [turn]
+
+
 def test_memories_are_checked_and_forgotten(up: Up) -> None:
     """A memory is verified by its words; forgotten, it is gone, and asking again says so."""
     receipt = up.json("encode", "Mail bob@example.org", "-s", "s3")
@@ -84,6 +115,11 @@ def test_memories_are_checked_and_forgotten(up: Up) -> None:
         (["encode", "x", "--at", "yesterday"], 1, "ISO 8601"),
         (["recall", "x", "-n", "0"], 1, "limit is out of range"),
         (["recall", "x", "-t", "imaginary"], 1, "memory type is unknown"),
+        (["recall", "x", "--form", "poem"], 1, "form of memories is unknown"),
+        (["recall", "x", "--metadata", "app"], 1, "KEY=VALUE"),
+        (["encode", "x", "--expires-in", "soon"], 1, "90s, 30m, 12h, 7d"),
+        (["encode", "x", "--expires-at", "2001-01-01T00:00+00:00"], 1, "lies in the past"),
+        (["wait", "x", "--until", "eaten"], 1, "stage is unknown"),
         (["encode", "x", "-u", "a/b"], 1, "user id is not usable"),
         (["recall"], 2, "Missing argument"),
         (["imagine"], 2, "No such command"),

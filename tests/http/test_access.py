@@ -22,10 +22,10 @@ READS = {
     *("working-memory", "recall", "list-memories", "get-memory", "history", "stats", "count"),
     *("verify", "profile", "profiles", "topics", "boxes", "guidelines", "usage", "briefing"),
     *("status", "energy", "promotions", "health", "inspect", "validate"),
-    "export-header",
+    *("export-header", "context"),
 }
 WRITES = {
-    *("encode", "end-session", "resolve", "forget"),
+    *("encode", "end-session", "resolve", "forget", "wait-until"),
     *("confirm", "dispute", "protect", "unprotect", "demote"),
     *("import-begin", "import-turns", "import-finish"),
 }

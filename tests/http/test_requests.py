@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ import structlog
 from fastapi import FastAPI
 from structlog.typing import EventDict
 
+from engram.domain.access import Access
 from engram.errors import (
     EngramError,
     LostUpdate,
@@ -206,6 +208,53 @@ async def test_turns_are_dated_and_named_where_they_are_not(
     assert turns[2].message_id == "m3"
     assert len({turn.message_id for turn in turns}) == 3
     assert {turn.role for turn in turns} == {"user"}
+
+
+async def test_an_end_is_counted_from_when_a_turn_arrives(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
+) -> None:
+    """A life in seconds becomes a moment by the server's clock; one in the past is refused."""
+    token = bearer(key_maker.token("a", Access.WRITE))
+    url = "/v1/namespaces/default/users/ada/sessions/s1/turns"
+    turn = {"content": "Gate 4.", "expires_in": 3600, "summary": "Gate.", "importance": 0.9}
+    kept = await web.post(url, json={"turns": [turn]}, headers=token)
+    assert kept.status_code == 200, kept.text
+    ((stored,),) = (one.values() for one in fake.kept.values())
+    assert stored.expires_at == stored.timestamp + timedelta(hours=1)
+    assert (stored.summary, stored.importance) == ("Gate.", 0.9)
+    for wrong in ({"expires_in": 0}, {"expires_at": "2001-01-01T00:00:00Z"}, {"summary": ""}):
+        refused = await web.post(url, json={"turns": [{**turn, **wrong}]}, headers=token)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_turn")
+
+
+async def test_a_block_for_a_prompt_is_asked_for_by_address(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
+) -> None:
+    """What a prompt needs is one request, as long as it says, with as many answers as may fit."""
+    token = bearer(key_maker.token("a", Access.WRITE))
+    user = "/v1/namespaces/default/users/ada"
+    turns = [{"content": "I live in Porto."}]
+    await web.post(f"{user}/sessions/s1/turns", json={"turns": turns}, headers=token)
+    asked = {"query": "Where?", "tokens": 300, "roles": ["user"], "metadata": {"app": "x"}}
+    answer = await web.post(f"{user}/context", json=asked, headers=token)
+    assert "I live in Porto. (user," in answer.json()["context"]
+    ((_, request),) = fake.asked
+    assert (request.limit, request.include_sources, request.roles) == (20, True, ("user",))
+    assert request.metadata == {"app": "x"}
+    short = await web.post(f"{user}/context", json={"query": "x", "tokens": 3}, headers=token)
+    assert (short.status_code, short.json()["code"]) == (422, "invalid_query")
+
+
+@pytest.mark.parametrize("wrong", [{"wait": 31}, {"wait": -1}, {"episode_ids": []}], ids=str)
+async def test_one_request_is_held_open_for_a_bounded_time(
+    web: httpx.AsyncClient, key_maker: KeyMaker, wrong: dict[str, object]
+) -> None:
+    """Waiting for turns has bounds, and turns to wait for."""
+    token = bearer(key_maker.token("a", Access.WRITE))
+    body = {"episode_ids": ["6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"], **wrong}
+    url = "/v1/namespaces/default/users/ada/turns/progress"
+    answer = await web.post(url, json=body, headers=token)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_query")
 
 
 async def test_a_provider_s_delay_is_passed_on(

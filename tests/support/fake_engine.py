@@ -22,7 +22,7 @@ from engram.operations.memories import (
     MemoryPage,
     MemoryStats,
 )
-from engram.operations.recall import RECALL
+from engram.operations.recall import CONTEXT, RECALL, ContextBlock, ContextRequest
 from engram.operations.registry import (
     AboutMemory,
     Answer,
@@ -43,6 +43,7 @@ from engram.operations.turns import (
     Receipt,
     WorkingMemory,
 )
+from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallExplanation, RecallHit, ScorePart
 
@@ -101,6 +102,9 @@ class FakeEngine:
                 created_at=MOMENT,
                 metadata=turn.metadata,
                 tags=turn.tags,
+                importance=0.5 if turn.importance is None else turn.importance,
+                summary=turn.summary,
+                expires_at=turn.expires_at,
                 is_test=asked.is_test,
             )
             before = self.kept.setdefault(scope, {}).setdefault(episode.id, episode)
@@ -128,6 +132,11 @@ class FakeEngine:
             buffered=len(self.sessions[scope, session_id]),
             workflow_id=f"session/{scope.tenant}/{session_id}",
         )
+
+    @handles(CONTEXT)
+    async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
+        """What recall brings, as a block."""
+        return ContextBlock(context=block_of(await self.recall(scope, asked), tokens=asked.tokens))
 
     @handles(RECALL)
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:

@@ -50,7 +50,7 @@ def episode(text: str, at: float = 0, *, scope: Scope = ADA, **more: Any) -> Epi
         known_at=day(at),
         created_at=day(at),
         session_id=session,
-        role="user",
+        role=more.pop("role", "user"),
         timestamp=day(at),
         message_id=message,
         **more,

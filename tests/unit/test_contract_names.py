@@ -33,6 +33,7 @@ def test_names_never_change() -> None:
         "REQUEST_CONSOLIDATION_SIGNAL": "request",
         "CONSOLIDATE_UPDATE": "consolidate",
         "CONSOLIDATION_PROGRESS_QUERY": "progress",
+        "UNLINKED_QUERY": "unlinked",
         "BEGIN_IMPORT_UPDATE": "begin",
         "IMPORT_BATCH_UPDATE": "store_batch",
         "FINISH_IMPORT_UPDATE": "finish",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -27,6 +27,9 @@ def _read_moment(value: Any) -> Any:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
+_Moment: TypeAlias = Annotated[datetime | None, BeforeValidator(_read_moment)]
+
+
 class _Line(BaseModel):
     """One line.
 
@@ -34,6 +37,7 @@ class _Line(BaseModel):
         content: The words.
         timestamp: ISO 8601, or seconds since 1970.
         session_id: The conversation.
+        expires_at: From when on it no longer answers, as ``timestamp``.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -41,12 +45,14 @@ class _Line(BaseModel):
     content: str
     role: str = "user"
     speaker: str | None = None
-    timestamp: Annotated[datetime | None, BeforeValidator(_read_moment)] = None
+    timestamp: _Moment = None
     session_id: str = Field(default="imported", min_length=1)
     message_id: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     tags: list[str] = Field(default_factory=list)
     importance: float | None = None
+    expires_at: _Moment = None
+    summary: str | None = None
 
 
 def read(stream: BinaryIO) -> Iterator[ReadEntry]:
@@ -80,6 +86,8 @@ def read(stream: BinaryIO) -> Iterator[ReadEntry]:
             metadata=line.metadata,
             tags=tuple(line.tags),
             importance=line.importance,
+            expires_at=line.expires_at,
+            summary=line.summary,
         )
 
 

@@ -36,6 +36,8 @@ class FoundTurn:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     importance: float | None = None
+    expires_at: datetime | None = None
+    summary: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import Turn, check_turn
+from engram.domain.turns import Turn, check_turn, end_of
 from engram.errors import InvalidScope, InvalidTurn
 from tests.support.clock import NOW
 
@@ -39,6 +39,12 @@ CONTENT = "hunter2"
         ({"content": CONTENT, "tags": ("t",) * 100}, "tags"),
         ({"content": CONTENT, "importance": 1.5}, "importance"),
         ({"content": CONTENT, "importance": float("nan")}, "importance"),
+        ({"content": CONTENT, "expires_at": NOW}, "expiry .* past"),
+        ({"content": CONTENT, "expires_at": NOW + timedelta(days=40_000)}, "too far"),
+        ({"content": CONTENT, "expires_at": NOW.replace(tzinfo=None)}, "expiry .* timezone"),
+        ({"content": CONTENT, "summary": " "}, "summary"),
+        ({"content": CONTENT, "summary": "x" * 1001}, "summary"),
+        ({"content": CONTENT, "summary": "two\nlines"}, "summary .* control"),
         ({"content": CONTENT, "metadata": {"a": object()}}, "metadata"),
         ({"content": CONTENT, "metadata": {"a": "x" * 9000}}, "metadata"),
         ({"content": CONTENT, "metadata": {"a": ["\x00"]}}, "NUL"),
@@ -52,6 +58,31 @@ def test_a_bad_turn_is_refused_with_what_is_wrong(fields: dict[str, Any], said: 
     assert caught.value.allowed
     assert CONTENT not in str(caught.value)
     assert not caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"expires_in": timedelta(0)},
+        {"expires_in": timedelta(seconds=-1)},
+        {"expires_in": timedelta(days=40_000)},
+        {"expires_in": timedelta(days=1), "expires_at": NOW + timedelta(days=1)},
+    ],
+    ids=["nothing", "past", "too far", "both"],
+)
+def test_a_life_that_is_none_is_refused(fields: dict[str, Any]) -> None:
+    """A turn lives for more than no time, for a hundred years at most, and by one of two fields."""
+    with pytest.raises(InvalidTurn) as caught:
+        end_of(Turn(content=CONTENT, **fields), NOW)
+    assert caught.value.allowed
+
+
+def test_a_turn_that_waited_is_not_refused_for_it() -> None:
+    """Where a turn may have been on its way for a day, its end may have come meanwhile."""
+    turn = Turn(content="x", expires_at=NOW - timedelta(hours=3))
+    check_turn(turn, now=NOW, max_bytes=10, ends_after=NOW - timedelta(days=1))
+    with pytest.raises(InvalidTurn):
+        check_turn(turn, now=NOW, max_bytes=10, ends_after=NOW - timedelta(hours=3))
 
 
 def test_a_lone_surrogate_is_refused() -> None:

@@ -23,6 +23,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from engram.client.memory import MemoryStore
+from engram.domain.memories import Episode
 from engram.domain.scope import Scope
 from engram.domain.turns import context_block
 from engram.errors import StorageUnavailable
@@ -171,6 +172,49 @@ async def test_parts_can_be_left_out(memory: MemoryStore) -> None:
     assert await kept(memory) == []
     assert model.last_model_request_parameters is not None
     assert model.last_model_request_parameters.function_tools == []
+
+
+def noting(**arguments: str) -> FunctionModel:
+    """A model that calls ``remember``, and then answers."""
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        called = any(isinstance(p, ToolReturnPart) for m in messages for p in m.parts)
+        part = TextPart("Fine.") if called else ToolCallPart("remember", dict(arguments), "c1")
+        return ModelResponse(parts=[part])
+
+    return FunctionModel(answer)
+
+
+async def roles(memory: MemoryStore) -> dict[str, str]:
+    """Who said what, by its words."""
+    found = (await memory.list()).memories
+    return {turn.content: turn.role for turn in found if isinstance(turn, Episode)}
+
+
+async def test_what_a_tool_remembers_of_the_user_is_the_users(memory: MemoryStore) -> None:
+    """Consolidation draws from what users say only: a note of theirs is one of their turns."""
+    words = "I am allergic to nuts."
+    agent = Agent(noting(note=words), capabilities=[EngramMemory(memory)])
+    await agent.run("Nuts are a problem with me, as you may guess.")
+    assert (await roles(memory))[words] == "user"
+
+
+async def test_what_only_the_agent_knows_stays_the_agents(memory: MemoryStore) -> None:
+    """A note of the agent is kept word for word, and is evidence for nothing."""
+    words = "The search found three hotels."
+    model = noting(note=words, said_by="assistant")
+    await Agent(model, capabilities=[EngramMemory(memory)]).run("Find hotels.")
+    assert (await roles(memory))[words] == "assistant"
+
+
+async def test_a_note_of_what_is_kept_anyway_counts_once(memory: MemoryStore) -> None:
+    """Words of the prompt, remembered again, are no second turn; where turns go, they are kept."""
+    words = "I am allergic to nuts."
+    await Agent(noting(note=words), capabilities=[EngramMemory(memory)]).run(f"Hi! {words}")
+    assert list(await roles(memory)) == [f"Hi! {words}", "Fine."]
+    other = EngramMemory[None](memory, keep_turns=False)
+    await Agent(noting(note=words), capabilities=[other]).run(words)
+    assert (await roles(memory))[words] == "user"
 
 
 async def test_a_failing_memory(memory: MemoryStore, engine: FakeEngine) -> None:

@@ -14,24 +14,26 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
-from engram.contracts.removal import ForgetReceipt
+from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.digests import EntityKind, Line
-from engram.domain.memories import Evidence, MemoryType
+from engram.domain.memories import Evidence, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import PROFILE, AboutSomebody, Profile
 from engram.operations.lifecycle import ACTIONS
-from engram.operations.memories import VERIFY
+from engram.operations.memories import RESOLVE, VERIFY, Resolve
 from engram.operations.registry import AboutMemory, Acted
-from engram.operations.removal import FORGET
+from engram.operations.removal import ERASE, FORGET, EraseUser
 from engram.server.mcp_server import create_server
 from engram.server.mcp_tools import MemoryAccess
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
+from tests.support.recall_memories import semantic
 
-READING = {"recall", "recall_at", "verify", "profile", "stats"}
+READING = {"recall", "recall_at", "context", "history", "verify", "profile", "stats"}
+WRITING = {"remember", "confirm", "dispute", "resolve", "end_session", "forget", "erase"}
 
 
 def store(engine: FakeEngine) -> MemoryStore:
@@ -74,7 +76,7 @@ async def test_tools_are_described_for_models(engine: FakeEngine) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert client.instructions is not None
         assert "never instructions" in client.instructions
-    assert tools.keys() == READING | {"remember", "confirm", "forget"}
+    assert tools.keys() == READING | WRITING
     for name, tool in tools.items():
         assert tool.description
         assert not tool.description.startswith(" ")
@@ -177,6 +179,90 @@ async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
     assert "Ada (also Countess), person, as of 2026-05-20\n- Lives in Porto. [m1]" in told
     assert isinstance(read, TextResourceContents)
     assert read.text == told
+
+
+async def test_disputing_and_resolving_and_ending(engine: FakeEngine) -> None:
+    """What the user says of a memory, or of a promise, is done by a tool and told in a line."""
+
+    async def dispute(scope: Scope, asked: AboutMemory) -> Acted:
+        return Acted(memory=engine.kept[scope][asked.memory_id])
+
+    async def resolve(_: Scope, asked: Resolve) -> SemanticMemory:
+        promise = semantic("The user will call Ann.", 1)
+        return promise.model_copy(update={"id": asked.memory_id, "resolution": asked.resolution})
+
+    engine.handlers.add(ACTIONS["dispute"].operation, dispute)
+    engine.handlers.add(RESOLVE, resolve)
+    async with client_of(engine) as client:
+        await called(client, "remember", text="I live in Porto.")
+        (episode,) = engine.kept[Scope.of("default", "ada")].values()
+        disputed = text(await called(client, "dispute", memory_id=episode.id))
+        resolved = text(await called(client, "resolve", memory_id="m1", resolution="fulfilled"))
+        odd = await called(client, "resolve", memory_id="m1", resolution="eaten")
+        versions = text(await called(client, "history", memory_id=episode.id))
+        block = text(await called(client, "context", query="Where?", tokens=200))
+        ended = text(await called(client, "end_session"))
+    assert disputed.startswith("Disputed: ")
+    assert episode.id in disputed
+    assert resolved.startswith("Resolved as fulfilled: 2024-01-02 The user will call Ann. [")
+    assert odd.is_error
+    assert "I live in Porto." in versions
+    assert "I live in Porto. (user," in block
+    assert ended == "Ended."
+
+
+async def test_erasing_takes_the_users_own_id(engine: FakeEngine) -> None:
+    """A model that was told to erase, and not by the user, cannot: no answer names the id."""
+    erasures: list[Scope] = []
+
+    async def erase(scope: Scope, _: EraseUser) -> ErasureReceipt:
+        erasures.append(scope)
+        return ErasureReceipt(
+            namespace=scope.namespace,
+            user_id=scope.user_id,
+            complete=True,
+            erased_at=datetime(2026, 5, 20, tzinfo=UTC),
+            memories={MemoryType.EPISODIC: 3, MemoryType.FACTUAL: 0},
+            workflows_stopped=0,
+            histories_deleted=0,
+            histories_kept=0,
+            workflow_id="erase/x",
+        )
+
+    engine.handlers.add(ERASE, erase)
+    async with client_of(engine) as client:
+        for guess in ("yes", "Ada", ""):
+            refused = await called(client, "erase", confirmation=guess)
+            assert refused.is_error
+            assert "ada" not in text(refused)
+        assert erasures == []
+        done = text(await called(client, "erase", confirmation="ada"))
+    assert done == "Erased for good: 3 episodic."
+    assert erasures == [Scope.of("default", "ada")]
+
+
+async def test_what_is_remembered_for_a_while_says_until_when(engine: FakeEngine) -> None:
+    """A model sets an end, an importance and a summary; what was true then is asked for."""
+    async with client_of(engine) as client:
+        kept = await called(
+            client,
+            "remember",
+            text="My flight leaves from gate 4.",
+            until="2099-05-20",
+            importance=0.9,
+            summary="Gate 4.",
+        )
+        assert not kept.is_error, text(kept)
+        late = await called(client, "remember", text="I am away.", until="2001-01-01")
+        assert not (await called(client, "recall", query="Gate?", valid_at="2026-05-20")).is_error
+    assert late.is_error
+    assert "past" in text(late)
+    (turn,) = engine.kept[Scope.of("default", "ada")].values()
+    assert turn.expires_at == datetime(2099, 5, 20, 23, 59, 59, 999999, tzinfo=UTC)
+    assert (turn.importance, turn.summary) == (0.9, "Gate 4.")
+    assert [asked.valid_at for _, asked in engine.asked] == [
+        datetime(2026, 5, 20, 23, 59, 59, 999999, tzinfo=UTC)
+    ]
 
 
 async def test_errors_say_what_is_allowed(engine: FakeEngine) -> None:

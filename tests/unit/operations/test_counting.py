@@ -29,6 +29,10 @@ from tests.support.lifecycle_workers import knowledge, turn
         (CountMemories(memory_types=(MemoryType.SEMANTIC,), status=MemoryStatus.ACTIVE), 1),
         (CountMemories(tags=("work", "nothing")), 1),
         (CountMemories(session_id="no-such-session"), 0),
+        (CountMemories(without_tags=("work",)), 2),
+        (CountMemories(forms=("profile",)), 1),
+        (CountMemories(forms=("profile",), memory_types=(MemoryType.SEMANTIC,)), 0),
+        (CountMemories(roles=("assistant",)), 2),
     ],
 )
 async def test_counts_what_all_of_it_holds_for(
@@ -50,6 +54,9 @@ async def test_counts_what_all_of_it_holds_for(
         ({"memory_types": ["dreams"]}, InvalidQuery),
         ({"status": "gone"}, InvalidQuery),
         ({"tags": []}, InvalidQuery),
+        ({"without_tags": [""]}, InvalidQuery),
+        ({"forms": ["poem"]}, InvalidQuery),
+        ({"roles": []}, InvalidQuery),
         ({"session_id": "a/b"}, InvalidScope),
     ],
     ids=lambda wrong: next(iter(wrong), "") if isinstance(wrong, dict) else wrong.__name__,

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engram.client.memory import context_of
 from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, MemoryStatus
 from engram.domain.rules import EdgeRules, RankingFactors
 from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
 from engram.language.query import AskedFor, analyse, holds_cue, period_named
+from engram.operations.recall import ContextRequest
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
@@ -282,10 +282,8 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
     denied = negation("The user does not live in Paris", "live in paris", 6)
     await memories.keep(said, known, denied)
 
-    async def recall(query: str, **options: object) -> object:
-        return await memories.ask(query, scope=ADA, **options)
-
-    block = await context_of(recall, "Where does the user live?", 400, {})  # type: ignore[arg-type]  # asks as an application would
+    asked = ContextRequest.within("Where does the user live?", 400, SETTINGS, {})
+    block = block_of(await memories.recaller.recall(ADA, asked, NOW), tokens=asked.tokens)
     lines = block.splitlines()
     assert block == context_block(lines[1:-1])
     assert lines[1] == "- The user lives in Lisbon (since 2024-01-06; said in s1 on 2024-01-06)"
@@ -297,5 +295,18 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
     for tokens in range(32, 120, 4):
         assert len(block_of(hits, tokens=tokens)) <= tokens * CHARACTERS_PER_TOKEN
     assert block_of([], tokens=100) == ""
-    with pytest.raises(InvalidQuery):
-        await context_of(recall, "tea", 3, {})  # type: ignore[arg-type]  # as above
+    for wrong in (3, True, 40.5, "many"):
+        with pytest.raises(InvalidQuery):
+            ContextRequest.within("tea", wrong, SETTINGS, {})  # type: ignore[arg-type]  # on purpose
+
+
+async def test_a_turn_that_is_too_long_for_a_line_stands_there_by_its_summary(
+    memories: Memories,
+) -> None:
+    """What the application says that a long turn comes to is told in its place, and marked."""
+    long = episode("Tea, and tea again. " * 60, 1, summary="Ann talked about tea for an hour.")
+    short = episode("Tea is fine.", 2, summary="Fine.")
+    await memories.keep(long, short)
+    lines = block_of(await memories.ask("tea"), tokens=1000).splitlines()
+    assert any(line.startswith("- [summary] Ann talked about tea for an hour.") for line in lines)
+    assert any(line.startswith("- Tea is fine.") for line in lines)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
+from engram.domain.memories import AnyMemory, LifecycleState, MemoryStatus, MemoryType
 from engram.errors import InvalidQuery
 from engram.ports import (
     After,
@@ -40,12 +40,14 @@ VISIBILITIES = st.builds(
     valid_at=MAYBE,
     include_archived=FLAGS,
     include_test=FLAGS,
+    include_stale=FLAGS,
 )
 COMMON: dict[str, st.SearchStrategy[Any]] = {
     "status": st.sampled_from(MemoryStatus),
     "superseded_known_at": MAYBE,
     "expires_at": MAYBE,
     "is_test": FLAGS,
+    "lifecycle": st.none() | st.sampled_from(LifecycleState),
 }
 
 
