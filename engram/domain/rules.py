@@ -203,7 +203,7 @@ class PromotionRules(_Rules):
     passes: int = Field(default=2, ge=0)
     """Linking passes it must have survived for that."""
     confidence: float = Field(default=0.7, ge=0, le=1)
-    """Composite confidence it must have for that."""
+    """Effective confidence it must have for that."""
 
 
 class EdgeRules(_Rules):

@@ -24,7 +24,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle.links import linked
-from engram.lifecycle.policies import is_disputed, policy_class, tier_of
+from engram.lifecycle.policies import is_disputed, policy_class, tier_of, trust
 
 # Words that say that somebody does so as a rule, not once.
 _HABIT: Final = re.compile(
@@ -81,11 +81,11 @@ def promotable(
 
     Args:
         memory: As it is stored.
-        now: For the composite confidence.
+        now: For the effective confidence.
         rules: The thresholds.
         forced: Only what would make no sense at all stands in the way.
     """
-    wanted, score = rules.promotion, memory.confidence.score(now, rules.weights)
+    wanted, score = rules.promotion, trust(memory, now, rules)
     state = {
         f"active (is {memory.status})": memory.status is MemoryStatus.ACTIVE,
         f"a statement (is a {memory.form})": memory.form is MemoryForm.STATEMENT,

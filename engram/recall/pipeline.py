@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from engram.domain.confidence import ConfidenceWeights
+from engram.domain.confidence import ConfidenceWeights, effective_confidence
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.query import analyse
@@ -184,7 +184,7 @@ class Recaller:
         least = question.request.min_confidence
         if least is None or isinstance(memory, Episode):
             return True
-        return memory.confidence.score(question.visibility.now, self._weights) >= least
+        return self._confidence(question, memory) >= least
 
     def _passes_all(self, question: PreparedQuery, memory: AnyMemory) -> bool:
         """Everything, for a memory that no search has brought up."""
@@ -201,16 +201,23 @@ class Recaller:
             and self._passes(question, memory)
         )
 
+    def _confidence(self, question: PreparedQuery, memory: DerivedMemory) -> float:
+        return effective_confidence(
+            memory.confidence,
+            question.visibility.now,
+            self._weights,
+            recalled_at=memory.last_accessed_at,
+        )
+
     async def _present(self, question: PreparedQuery, chosen: Sequence[Ranked]) -> list[RecallHit]:
         sources: dict[str, tuple[Episode, ...]] = {}
         if question.request.include_sources:
             sources = await sources_of(self._repository, question, [one.memory for one in chosen])
-        now = question.visibility.now
         return [
             RecallHit(
                 memory=one.memory,
                 score=min(max(one.score, 0.0), 1.0),
-                confidence=one.memory.confidence.score(now, self._weights)
+                confidence=self._confidence(question, one.memory)
                 if isinstance(one.memory, DerivedMemory)
                 else None,
                 sources=sources.get(one.memory.id, ()),

@@ -207,7 +207,9 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
     """Score parts, the way there, filters passed, and provenance of one answer."""
     memory = one.memory
     confidence = (
-        memory.confidence.explain(question.visibility.now, weights)
+        memory.confidence.explain(
+            question.visibility.now, weights, recalled_at=memory.last_accessed_at
+        )
         if isinstance(memory, DerivedMemory)
         else None
     )

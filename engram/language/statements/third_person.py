@@ -269,5 +269,6 @@ def _sentence_pattern() -> re.Pattern[str]:
         rf"(?P<predicate>{alternatives(known)})|is no longer (?P<being>{alternatives(being)}))"
         rf" (?P<it>.+)"
         rf"|(?:(?P<owner>{somebody})'s )?"
-        rf"(?i:favou?rite (?P<favourite>[\w ]{{1,40}}?)|(?:full )?name) (?i:is (?P<over>no longer )?)(?P<of>.+)"
+        rf"(?i:favou?rite (?P<favourite>[\w ]{{1,40}}?)|(?:full )?name)"
+        rf" (?i:is (?P<over>no longer )?)(?P<of>.+)"
     )
