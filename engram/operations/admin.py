@@ -406,9 +406,7 @@ class InspectionHandlers:
         explanations = [worth.explain(), book.policy.explain(memory, now)]
         if isinstance(memory, DerivedMemory):
             recalled = memory.last_accessed_at
-            explanations.append(
-                memory.confidence.explain(now, rules.weights, recalled_at=recalled)
-            )
+            explanations.append(memory.confidence.explain(now, rules.weights, recalled_at=recalled))
         return Inspection(
             memory=memory,
             states={
