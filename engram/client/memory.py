@@ -226,6 +226,7 @@ class MemoryStore(
         session_id: str | None = None,
         tags: Sequence[str] | None = None,
         explain: bool = False,
+        context: str | None = None,
     ) -> Sequence[RecallHit]:
         """The memories that answer ``query``, best first.
 
@@ -233,7 +234,7 @@ class MemoryStore(
             query: A question, or a few words.
             limit: How many answers at most.
             memory_types: episodic, factual, semantic, procedural, negation; all if None.
-            min_confidence: Leave out conclusions below this composite confidence, 0 to 1.
+            min_confidence: Leave out conclusions below this effective confidence, 0 to 1.
             min_selectivity: Leave out semantic memories below this selectivity, 0 to 1.
             include_sources: Bring the turns that each answer was concluded from.
             follow_links: Bring also what the answers are linked to.
@@ -244,6 +245,8 @@ class MemoryStore(
             session_id: Only memories of this session.
             tags: Only memories that carry at least one of these.
             explain: Explain every answer.
+            context: The circumstances of now, in words ("working late"). A habit that is
+                bound to others ("at breakfast") comes further behind.
 
         Returns:
             At most ``limit`` answers, best first; scores compare within one answer only.
@@ -267,6 +270,7 @@ class MemoryStore(
             session_id=session_id,
             tags=tags,
             explain=explain,
+            context=context,
         )
         return await self._call(RECALL, request)
 

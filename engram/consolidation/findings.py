@@ -22,6 +22,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    LifecycleState,
     MemoryStatus,
     MemoryType,
     NegationFact,
@@ -255,6 +256,7 @@ def _common(
         ),
         "source_episode_ids": (episode.id,),
         "identity": identity,
+        "lifecycle": LifecycleState.CANDIDATE,
         "confidence": Confidence(
             method=ExtractionMethod.EXTRACTED,
             extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],

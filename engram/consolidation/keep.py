@@ -15,6 +15,7 @@ from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     Episode,
     Evidence,
+    LifecycleState,
     LinkKind,
     MemoryForm,
     MemoryKind,
@@ -119,6 +120,7 @@ class Circumstances:
             slot=slot,
             tellings=() if slot is None else (telling,),
             entities=_entities(statement),
+            lifecycle=LifecycleState.CANDIDATE,
         )
 
     def part(self, memory: SemanticMemory) -> SemanticMemory:
@@ -133,6 +135,7 @@ class Circumstances:
             derived_at=self.now,
             provenance=self.provenance,
             source_episode_ids=memory.source_episode_ids,
+            lifecycle=LifecycleState.CANDIDATE,
         )
 
     def generation(self, memory: SemanticMemory, number: int) -> SemanticMemory:

@@ -363,6 +363,9 @@ class RankingFactors(_Rules):
     """Factor at importance 0; 1 from 0.5 on."""
     cold: float = Field(default=0.9, gt=0, le=1)
     """Factor of what is kept cold, where placement is switched on."""
+    elsewhere: float = Field(default=0.5, gt=0, le=1)
+    """Factor for a habit of other circumstances than recall's `context`; in proportion to the words
+    that they share."""
     outdated: float = Field(default=0.7, gt=0, le=1)
     """Factor for a turn all of whose conclusions were replaced."""
     negated: float = Field(default=0.7, gt=0, le=1)

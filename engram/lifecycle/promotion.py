@@ -38,7 +38,7 @@ _HABIT: Final = re.compile(
 )
 _TRIGGER: Final = re.compile(
     r"\b(?:when(?:ever)?|if|before|after|while|during|every|each time|at|on|in the|for)\b"
-    r"\s+[^,.;]+",
+    r"\s+(?P<then>[^,.;]+)",
     re.IGNORECASE,
 )
 
@@ -178,6 +178,12 @@ def trigger_context(memory: SemanticMemory) -> str:
     if memory.slot is not None and memory.slot.object:
         return memory.slot.object
     return ", ".join(memory.entities) or memory.content
+
+
+def circumstances_of(habit: ProceduralMemory) -> str | None:
+    """The circumstances that a habit is bound to; None for one that is so at all times."""
+    found = _TRIGGER.match(habit.trigger_context)
+    return None if found is None else found["then"]
 
 
 def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemory | None:

@@ -137,7 +137,8 @@ class Recaller:
         """The answers among the candidates, looked at from the best down until there are enough."""
         scored = score(pool.found, question.analysis, self._settings.recall_weights)
         moment = question.visibility.moment
-        passing = weighted(scored, moment, self._rules, self._settings.recall_factors)
+        factors, context = self._settings.recall_factors, question.request.context
+        passing = weighted(scored, moment, self._rules, factors, context)
         if question.request.follow_links:
             passing = await follow(
                 self._repository,

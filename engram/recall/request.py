@@ -220,6 +220,7 @@ class RecallRequest(BaseModel):
     tags: Tags = None
     explain: bool = False
     forms: FormNames = None
+    context: str | None = None
 
     @classmethod
     def of(
@@ -246,8 +247,10 @@ class RecallRequest(BaseModel):
             InvalidQuery: naming the argument and what is allowed.
             InvalidScope: the session id has a form that is refused.
         """
-        _check_query(query, settings.max_turn_bytes)
+        _check_text(query, settings.max_turn_bytes)
         _check_limit(options.get("limit", 1), settings.recall_max_limit)
+        if options.get("context") is not None:
+            _check_text(options["context"], settings.max_turn_bytes, "context")
         if options.get("session_id") is not None:
             check_identifier(options["session_id"], "session id")
         given = {
@@ -282,7 +285,9 @@ class RecallRequest(BaseModel):
         Raises:
             InvalidQuery: saying which of these, and what is allowed.
         """
-        _check_query(self.query, settings.max_turn_bytes)
+        _check_text(self.query, settings.max_turn_bytes)
+        if self.context is not None:
+            _check_text(self.context, settings.max_turn_bytes, "context")
         _check_limit(self.limit, settings.recall_max_limit)
 
     def visibility(self, now: datetime) -> Visibility:
@@ -318,19 +323,19 @@ def _refused(error: ValidationError) -> EngramError:
     return InvalidQuery(f"{what} is not usable.")
 
 
-def _check_query(query: object, max_bytes: int) -> None:
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidQuery("The query is empty.", allowed="text with a visible character")
+def _check_text(text: object, max_bytes: int, what: str = "query") -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidQuery(f"The {what} is empty.", allowed="text with a visible character")
     try:
-        size = len(query.encode())
+        size = len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidQuery(
-            "The query holds a lone surrogate, so it is not valid Unicode.",
+            f"The {what} holds a lone surrogate, so it is not valid Unicode.",
             allowed="text that can be encoded as UTF-8",
         ) from error
     if size > max_bytes:
         raise InvalidQuery(
-            f"The query has {size} bytes.",
+            f"The {what} has {size} bytes.",
             allowed=f"up to {max_bytes} bytes of UTF-8",
             details={"size": size, "limit": max_bytes},
         )
