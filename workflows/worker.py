@@ -49,6 +49,7 @@ from engram.consolidation.turns import TurnStore
 from engram.contracts.importing import ImportBatch
 from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
+from engram.domain.rules import EdgeRules
 from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
@@ -236,8 +237,13 @@ async def running_workers(
     """
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
+    lives = settings.lifecycle
     thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, ExtractionAgent(model, aside), LinkingAgent(model)
+        repository,
+        embedder,
+        ExtractionAgent(model, aside),
+        LinkingAgent(model, lives.promotion.selectivity_step),
+        lives.edges,
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
@@ -248,7 +254,7 @@ async def running_workers(
         )
         activities = [
             *_of_sessions(turns, client, settings),
-            *_of_memories(repository, embedder, new_write_id),
+            *_of_memories(repository, embedder, new_write_id, lives.edges),
             *_of_removal(client, repository, new_write_id, keys),
             ImportActivitiesImpl(
                 TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
@@ -284,9 +290,12 @@ def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[C
 
 
 def _of_memories(
-    repository: MaintenanceRepository, embedder: Embedder, new_write_id: Callable[[], str]
+    repository: MaintenanceRepository,
+    embedder: Embedder,
+    new_write_id: Callable[[], str],
+    edges: EdgeRules,
 ) -> list[Callable[..., Any]]:
-    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id, edges)
     digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
     return [

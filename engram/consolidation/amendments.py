@@ -200,7 +200,6 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
 
 # --- what an update in a plan makes of a memory. Applying it again changes nothing
 
-SELECTIVITY_STEP = 0.1
 # Quotations beyond these add nothing to what verifying finds.
 MAX_EVIDENCE = 16
 
@@ -236,7 +235,7 @@ def survived(memory: SemanticMemory, survival: Survival) -> SemanticMemory | Non
     """``memory`` after a linking pass looked at it; None if that pass has counted already."""
     if has_seen(memory, survival.operation):
         return None
-    step = -SELECTIVITY_STEP if survival.pruned else SELECTIVITY_STEP
+    step = -survival.step if survival.pruned else survival.step
     # Rounded, because ten steps of 0.1 should make 1.
     selectivity = round(min(max(memory.selectivity + step, 0.0), 1.0), 6)
     passes = memory.consolidation_passes + (0 if survival.pruned else 1)

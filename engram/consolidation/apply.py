@@ -21,6 +21,7 @@ from engram.domain.plan import (
     Supersession,
     UpdateNote,
 )
+from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.links import linked, without_link
@@ -44,11 +45,13 @@ class PlanWriter:
         repository: Where memories are kept.
         embedder: Gives new memories their vectors.
         new_write_id: Makes a fresh value for each write.
+        edges: How much surer a link grows that is found again.
     """
 
     repository: MemoryRepository
     embedder: Embedder
     new_write_id: NewWriteId
+    edges: EdgeRules | None = None
 
     async def write(
         self,
@@ -199,7 +202,7 @@ class PlanWriter:
                 if link.instead_of is not None and link.first_id == memory.id:
                     after = without_link(after, link.instead_of, link.kind)
                 known = any((x.target_id, x.kind) == (other, link.kind) for x in after.links)
-                further = linked(after, other, link.kind, link.confidence, now)
+                further = linked(after, other, link.kind, link.confidence, now, rules=self.edges)
                 if further is not None:
                     after = further
                     if not known:

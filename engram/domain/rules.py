@@ -204,6 +204,8 @@ class PromotionRules(_Rules):
     """Linking passes it must have survived for that."""
     confidence: float = Field(default=0.7, ge=0, le=1)
     """Effective confidence it must have for that."""
+    selectivity_step: float = Field(default=0.1, ge=0, le=1)
+    """What surviving a linking pass adds to selectivity, and being pruned takes from it."""
 
 
 class EdgeRules(_Rules):

@@ -123,7 +123,9 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
     for one in memory.vitals.together:
         if one.memory_id in seen_now and one.count >= rules.edges.coactivations:
             sure = min(one.count / _SURE, 1.0)
-            after = linked(after, one.memory_id, LinkKind.COACTIVATED, sure, recalls.at) or after
+            kind = LinkKind.COACTIVATED
+            more = linked(after, one.memory_id, kind, sure, recalls.at, rules=rules.edges)
+            after = more or after
     return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
 

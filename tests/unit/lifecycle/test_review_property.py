@@ -103,9 +103,9 @@ def weak(memory: AnyMemory, now: datetime, days: float, under: LifecycleRules) -
     speculative = is_speculative(memory.confidence, under.expiry.speculative_below)
     if speculative and not is_supported(memory) and days >= under.expiry.speculative_days:
         found.add("expired")
-    if isinstance(memory, SemanticMemory) and memory.resolved_at is not None:
-        if days >= under.expiry.commitment_days:
-            found.add("archived")
+    resolved = isinstance(memory, SemanticMemory) and memory.resolved_at is not None
+    if resolved and days >= under.expiry.commitment_days:
+        found.add("archived")
     spared = isinstance(memory, SemanticMemory) and (
         memory.category in {*under.archival.protected_categories, Category.CORRECTION}
     )

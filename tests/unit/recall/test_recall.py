@@ -281,7 +281,7 @@ async def test_habits_answer_by_the_circumstances_that_are_told(memories: Memori
     asked = "What tea does the user drink?"
     for context, first in (("I am working late", late), ("breakfast on holiday", early)):
         hits = await memories.ask(asked, context=context, explain=True)
-        assert [hit.memory.id for hit in hits][0] == first.id
+        assert hits[0].memory.id == first.id
         explanation = hits[1].explanation
         assert explanation is not None
         assert "context" in {part.name for part in explanation.parts}
