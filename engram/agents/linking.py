@@ -76,6 +76,14 @@ def with_reinforcements(
     """
     leaving = {update.memory_id for update in plan.retirements()}
     there = {memory.id: memory for memory in memories if memory.id not in leaving}
+    # One link says enough: what is linked for another reason is not linked for likeness.
+    linked = {frozenset((link.first_id, link.second_id)) for link in plan.links()}
+    linked |= {
+        frozenset((memory.id, link.target_id))
+        for memory in there.values()
+        for link in memory.links
+        if link.kind is not LinkKind.REINFORCES
+    }
     found = [
         LinkGraph(
             why=f"alike: {similarity:.2f}",
@@ -89,6 +97,7 @@ def with_reinforcements(
         for (first, second), similarity in sorted(alike.items())
         if first in there
         and second in there
+        and frozenset((first, second)) not in linked
         and reinforces(there[first], there[second], similarity, rules)
     ]
     return ConsolidationPlan(actions=(*plan.actions, *found)) if found else plan

@@ -120,10 +120,14 @@ def consolidate(
 
     def plain(report: ConsolidationReport) -> None:
         tests = " test" if test_only else ""
-        if dry_run:
-            output.console.print(f"{report.episodes}{tests} turns would be read (dry run).")
-        else:
-            output.print_fields(f"Consolidated{tests} turns", report)
+        title = f"Would consolidate{tests} turns" if dry_run else f"Consolidated{tests} turns"
+        output.print_fields(title, report.model_copy(update={"changes": ()}))
+        if report.changes:
+            output.print_table(
+                ("action", "reason", "words"),
+                [(one.action, one.reason, one.content) for one in report.changes[:_MOST_SHOWN]],
+                title="Would change",
+            )
 
     options.of(_one_user(user)).answer(
         lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),

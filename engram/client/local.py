@@ -159,7 +159,7 @@ def direct_engine(
         turns,
         recalls,
         MemoryHandlers(repository),
-        ConsolidationHandlers(gateway, repository),
+        ConsolidationHandlers(gateway),
         KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),
         DigestHandlers(repository),

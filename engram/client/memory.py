@@ -394,7 +394,8 @@ class MemoryStore(
         Args:
             test_only: Read test turns only; without it, all others. Test turns are
                 consolidated in no other way, and what they say is a test memory too.
-            dry_run: Ask no model and write nothing; say how many turns wait.
+            dry_run: Write nothing; read up to 20 batches of what waits, and say in
+                ``changes`` what would come of them. A language model is asked, and paid.
 
         Returns:
             What was read, stored, confirmed, replaced and left, in numbers.

@@ -225,6 +225,11 @@ class EdgeRules(_Rules):
     """Common recalls from which two memories are linked."""
     similarity: float = Field(default=0.7, ge=0, le=1)
     """Cosine similarity from which new knowledge reinforces old."""
+    follow_from: float = Field(default=0.2, ge=0, le=1)
+    """Confidence below which recall does not follow a link: weaker ones mostly lead astray."""
+    rounds: int = Field(default=8, ge=0, le=100)
+    """Rounds in the manner of PageRank that settle what links are worth to recall; 0: none, each
+    link counts once."""
 
 
 class LifecycleSettings(_Rules):

@@ -68,7 +68,6 @@ def accessed(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> AnyM
             "energy": energy,
             "energy_at": energy_at,
             "peak_energy": peak,
-            "instance_id": recalls.instance_id,
             "flushes": _with_batch(vitals.flushes, recalls),
             "together": _counted(vitals.together, recalls.together),
         }

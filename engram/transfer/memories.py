@@ -113,6 +113,7 @@ class ImportedMemory(BaseModel):
         conclusion: Whether it is knowledge, not only something that was said.
         confidence: How sure the other program was, 0 to 1; of conclusions.
         last_accessed_at: When it was last used; when unknown, ``timestamp``.
+        instance_id: The program, or the part of it, that it was in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -130,6 +131,7 @@ class ImportedMemory(BaseModel):
     category: Category = Category.FACT
     confidence: float = Field(default=0.9, ge=0, le=1)
     last_accessed_at: AwareDatetime | None = None
+    instance_id: str | None = Field(default=None, max_length=256)
     is_test: bool = False
 
 
@@ -198,7 +200,7 @@ class Importer:
         there = await self.repository.get(scope, turns, [MemoryType.EPISODIC], fresh=True)
         new = [turn for key, turn in turns.items() if key not in there]
         forgotten = await self._insert(
-            scope, [migrated(e, now, last_accessed_at=i.last_accessed_at) for e, i in new]
+            scope, [_with_past(episode, item, now) for episode, item in new]
         )
         concluding = {key: turn for key, turn in turns.items() if turn[1].conclusion}
         stored = await self._conclude(scope, concluding, now)
@@ -300,6 +302,11 @@ def _statement(source: str, item: ImportedMemory) -> Statement:
     )
 
 
+def _with_past(memory: M, item: ImportedMemory, now: datetime) -> M:
+    used, origin = item.last_accessed_at, item.instance_id
+    return migrated(memory, now, last_accessed_at=used, instance_id=origin)
+
+
 def _with_its_past(
     action: Action, turns: Mapping[str, tuple[Episode, ImportedMemory]], now: datetime
 ) -> Action:
@@ -310,6 +317,6 @@ def _with_its_past(
     _, item = next(found, (None, None))
     if item is None:
         return action
-    memory = migrated(action.memory, now, last_accessed_at=item.last_accessed_at)
+    memory = _with_past(action.memory, item, now)
     memory = memory.model_copy(update={"metadata": item.metadata})
     return action.model_copy(update={"memory": memory})

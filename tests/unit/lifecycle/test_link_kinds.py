@@ -68,7 +68,7 @@ async def active(memory: InProcessMemory, user: Scope) -> dict[str, SemanticMemo
 
 async def tea_drinker(memory: InProcessMemory) -> tuple[SemanticMemory, SemanticMemory]:
     """Two likings of one user after three linking passes."""
-    user = memory.somebody()
+    user = Scope.of("default", uuid4().hex)
     for number, turn in enumerate(("I like tea.", "I like green tea.", "I live in Porto.")):
         await memory.hear(user, [turn], first=number)
         await memory.consolidate(user, when(number))

@@ -166,6 +166,7 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
             conclusion=True,
             category=Category.PREFERENCE,
             last_accessed_at=ago(20),
+            instance_id="elsewhere",
         ),
     )
     report = await handled.ask(trials.IMPORT, trials.Import(memories=items))
@@ -176,6 +177,7 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
     assert known.vitals is not None
     assert (known.vitals.tier, known.vitals.energy) == (Tier.LONG_TERM, 10.0)
     assert (known.access_count, known.last_accessed_at) == (1, ago(20))
+    assert known.vitals.instance_id == "elsewhere"
     assert known.confidence.seed == SEED_IMPORTED
     said = (await handled.store.scroll(ADA, MemoryType.EPISODIC)).memories[0]
     assert isinstance(said, Episode)
