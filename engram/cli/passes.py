@@ -133,6 +133,7 @@ def consolidate(
         lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),
         plain,
         doing="Consolidating",
+        left=lambda real, tests: (tests if test_only else real).waiting,
     )
 
 
@@ -160,6 +161,9 @@ def decay(
         lambda memory: memory.decay(dry_run=dry_run, test_only=test_only, at=when),
         lambda report: _print_pass("Decay", report),
         doing="Reviewing what is due",
+        left=lambda real, tests: sum(
+            kind.due for kind in (tests if test_only else real).types.values()
+        ),
     )
 
 
@@ -182,6 +186,7 @@ def promote(
         lambda memory: memory.promote(dry_run=dry_run, test_only=test_only),
         lambda report: _print_pass("Promotion", report),
         doing="Promoting what is ready",
+        left=lambda real, tests: (tests if test_only else real).to_consider,
     )
 
 
