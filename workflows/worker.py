@@ -238,13 +238,8 @@ async def running_workers(
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
     lives = settings.lifecycle
-    thinking = ConsolidationModelActivitiesImpl(
-        repository,
-        embedder,
-        ExtractionAgent(model, aside),
-        LinkingAgent(model, lives.promotion.selectivity_step),
-        lives.edges,
-    )
+    reading, linking = ExtractionAgent(model, aside), _linking(model, settings)
+    thinking = ConsolidationModelActivitiesImpl(repository, embedder, reading, linking, lives.edges)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
@@ -287,6 +282,10 @@ async def running_workers(
 def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[Callable[..., Any]]:
     sessions = SessionActivitiesImpl(turns, WorkflowGateway(client, settings).request_consolidation)
     return [sessions.store_turns, sessions.request_consolidation]
+
+
+def _linking(model: Model, settings: Settings) -> LinkingAgent:
+    return LinkingAgent(model, settings.lifecycle.promotion.selectivity_step)
 
 
 def _of_memories(

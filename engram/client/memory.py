@@ -245,8 +245,7 @@ class MemoryStore(
             session_id: Only memories of this session.
             tags: Only memories that carry at least one of these.
             explain: Explain every answer.
-            context: The circumstances of now, in words ("working late"). A habit that is
-                bound to others ("at breakfast") comes further behind.
+            context: Circumstances, in words; habits bound to others come further behind.
 
         Returns:
             At most ``limit`` answers, best first; scores compare within one answer only.
@@ -254,24 +253,9 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
-        request = RecallRequest.of(
-            query,
-            settings=self._settings,
-            limit=limit,
-            memory_types=memory_types,
-            min_confidence=min_confidence,
-            min_selectivity=min_selectivity,
-            include_sources=include_sources,
-            follow_links=follow_links,
-            as_of=as_of,
-            valid_at=valid_at,
-            include_archived=include_archived,
-            include_test=include_test,
-            session_id=session_id,
-            tags=tags,
-            explain=explain,
-            context=context,
-        )
+        # Each argument is a field of the request; nothing else is a local variable yet.
+        given = {name: value for name, value in locals().items() if name != "self"}
+        request = RecallRequest.of(**given, settings=self._settings)
         return await self._call(RECALL, request)
 
     async def recall_at(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from engram.cli.running import MemoryOptions, given_url, moment, over_http, settings_from
+from engram.contracts.consolidation import ConsolidationReport
 from engram.errors import InvalidQuery, InvalidSettings, StorageUnavailable
 
 
@@ -79,10 +80,10 @@ class SlowMemory:
             self.done.set()
         return SimpleNamespace(waiting=self.waiting)
 
-    async def consolidate(self) -> str:
+    async def consolidate(self) -> ConsolidationReport:
         """Ends when nothing waits."""
         await self.done.wait()
-        return "done"
+        return ConsolidationReport(episodes=4)
 
 
 def test_what_takes_long_says_how_far_it_is_in_a_pipe_too(
@@ -99,11 +100,11 @@ def test_what_takes_long_says_how_far_it_is_in_a_pipe_too(
     monkeypatch.setattr("engram.cli.running._LOOK_EVERY", 0.001)
     monkeypatch.setattr("engram.cli.output.SAY_SO", 0.0)
     found = MemoryOptions(user="ada").ask(
-        lambda asked: asked.consolidate(),  # type: ignore[arg-type,return-value]  # stands in for a memory
+        lambda asked: asked.consolidate(),
         doing="Consolidating",
         left=lambda real, _: real.waiting,
     )
-    assert found == "done"
+    assert found.episodes == 4
     assert capsys.readouterr().err.splitlines() == [
         "Consolidating: 2 of 3",
         "Consolidating: 3 of 3",

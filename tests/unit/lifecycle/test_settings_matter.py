@@ -156,6 +156,10 @@ CASES: list[tuple[str, object, Probe, dict[str, Any]]] = [
 ]
 
 
+OF_RECALL = {"edges.follow_from", "edges.rounds"}
+"""What these change is shown where links are followed, in ``tests/unit/recall/test_stages.py``."""
+
+
 def with_setting(name: str, value: object, others: dict[str, Any]) -> LifecycleRules:
     """The rules with one setting changed."""
     group, _, field = name.partition(".")
@@ -183,7 +187,7 @@ def test_every_setting_is_tried() -> None:
         inner = field.annotation
         nested = isinstance(inner, type) and issubclass(inner, BaseModel)
         names |= {f"{group}.{n}" for n in inner.model_fields} if nested else {group}  # type: ignore[union-attr]  # a model class
-    assert names == {name for name, *_ in CASES}
+    assert names == {name for name, *_ in CASES} | OF_RECALL
 
 
 def test_rules_come_from_the_settings() -> None:
