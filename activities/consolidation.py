@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 
 from engram.activities.runtime import accounted, heartbeating
 from engram.agents.extraction import ExtractionAgent
-from engram.agents.linking import LinkingAgent
+from engram.agents.linking import LinkingAgent, with_reinforcements
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
@@ -56,6 +56,7 @@ from engram.domain.memories import (
     Unread,
 )
 from engram.domain.plan import ConsolidationPlan
+from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import ModelAnswerUnusable
 from engram.lifecycle.due import of_population
@@ -78,14 +79,19 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         repository: Where memories are kept.
         embedder: Gives new memories their vectors.
         new_write_id: Makes a fresh value for each write.
+        edges: How much surer a link grows that is found again.
     """
 
     def __init__(
-        self, repository: MemoryRepository, embedder: Embedder, new_write_id: NewWriteId
+        self,
+        repository: MemoryRepository,
+        embedder: Embedder,
+        new_write_id: NewWriteId,
+        edges: EdgeRules | None = None,
     ) -> None:
         self._repository = repository
         self._known = KnownMemories(repository, embedder)
-        self._writer = PlanWriter(repository, embedder, new_write_id)
+        self._writer = PlanWriter(repository, embedder, new_write_id, edges)
         self._new_write_id = new_write_id
 
     @activity.defn(name=names.SELECT_DUE_ACTIVITY)
@@ -235,6 +241,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         embedder: Finds related memories.
         extraction: Reads turns.
         linking: Links memories.
+        edges: From which likeness on knowledge reinforces other knowledge.
     """
 
     def __init__(
@@ -243,7 +250,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         embedder: Embedder,
         extraction: ExtractionAgent,
         linking: LinkingAgent,
+        edges: EdgeRules | None = None,
     ) -> None:
+        self._edges = edges or EdgeRules()
         self._repository = repository
         self._known = KnownMemories(repository, embedder)
         self._extraction = extraction
@@ -293,13 +302,15 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
                 )
             given.sort(key=lambda memory: (memory.known_at, memory.id))
             near = await self._known.near(request.scope, given, limit=request.candidates_per_memory)
+            shown = [*given, *near.memories]
             found_links = await self._linking.link(
-                [*given, *near],
+                shown,
                 fresh_ids=frozenset(request.fresh_ids),
                 operation=request.operation,
                 now=request.now,
             )
-            return found_links.model_copy(update={"spent": account.succeeded()})
+            plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
+            return found_links.model_copy(update={"plan": plan, "spent": account.succeeded()})
 
 
 @contextmanager

@@ -176,7 +176,7 @@ class ConsolidationWorkflow:
 
     def _outages_after(self, failure: Failure | None) -> int:
         """How many outages in a row there were; 0 as well when they have lasted too long."""
-        if failure is None or not is_outage(failure):
+        if failure is None or self._state.dry_run or not is_outage(failure):
             return 0
         mark_outlived()
         outages = self._state.outages + 1

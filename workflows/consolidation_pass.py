@@ -32,6 +32,7 @@ from engram.contracts.consolidation import (
     LinkOutput,
     PendingDigests,
     PlanOutput,
+    planned,
 )
 from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, Population, by_model, in_all
 from engram.contracts.session import ConsolidationRequest
@@ -290,6 +291,8 @@ def _input(
 
 # Memories of one linking request. With what resembles them, a page or two of text.
 _LINK_CHUNK = 20
+# A dry run asks a model, and changes nothing about what it will be asked again.
+_MOST_REHEARSED = 20
 # Past this many, linking does not wait for a full count of extractions.
 _MOST_UNLINKED = 400
 # A marker that runs of before the first release have in their histories; it goes with the next.
@@ -343,8 +346,10 @@ class ConsolidationPass:
         A batch that fails for its own sake is left out; what would fail every
         batch ends the pass. Whatever was not written is still due.
         """
+        if self.state.dry_run:
+            linking = False
         try:
-            await self._consolidate()
+            await (self._rehearse() if self.state.dry_run else self._consolidate())
             if linking or self._enough_to_link():
                 await self._link()
             await self._digest()
@@ -380,6 +385,33 @@ class ConsolidationPass:
                     await self._link()
                 await self._digest(least=ENOUGH)
             more = due.more and bool(due.batches)
+
+    async def _rehearse(self) -> None:
+        """What the first batches that are due would come to; nothing is written.
+
+        Each is compared with what is known now, not with what the one before would add.
+        """
+        due = await self._calls.select_due(self.state.refused, self._reason, asked=self._asked)
+        for number, batch in enumerate(due.batches[:_MOST_REHEARSED], start=1):
+            self._describe(f"Dry run: batch {number} of {len(due.batches)}")
+            extracted = await self._calls.extract(batch)
+            plan = ConsolidationPlan()
+            if (extracted.statements or extracted.verbatim) and extracted.use is not None:
+                plan = await self._calls.reconcile(extracted, extracted.use)
+            would = ConsolidationReport(
+                episodes=len(batch.episode_ids),
+                extractions=1,
+                statements=len(extracted.statements),
+                stored=len(plan.new_memories()),
+                corroborated=len(_confirmed(plan)),
+                superseded=len(plan.retirements()),
+                discarded=len(plan.discarded()),
+                actions=plan.counts(),
+                changes=planned(plan),
+            )
+            self._count(would, spent(extracted))
+        more = due.more or len(due.batches) > _MOST_REHEARSED
+        self._count(ConsolidationReport(dry_run=True, remaining=more))
 
     async def _batch(self, batch: EpisodeBatch) -> None:
         """A batch, or the parts of it that a model can answer."""

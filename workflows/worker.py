@@ -49,6 +49,7 @@ from engram.consolidation.turns import TurnStore
 from engram.contracts.importing import ImportBatch
 from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
+from engram.domain.rules import EdgeRules
 from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
@@ -241,8 +242,9 @@ async def running_workers(
     watching = (*clocked, AuditInterceptor(trail))
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
-    agents = ExtractionAgent(model, aside), LinkingAgent(model)
-    thinking = ConsolidationModelActivitiesImpl(repository, embedder, *agents)
+    lives = settings.lifecycle
+    agents = ExtractionAgent(model, aside), _linking(model, settings)
+    thinking = ConsolidationModelActivitiesImpl(repository, embedder, *agents, lives.edges)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
@@ -253,7 +255,7 @@ async def running_workers(
         restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
         activities = [
             *_of_sessions(turns, client, settings),
-            *_of_memories(repository, embedder, new_write_id),
+            *_of_memories(repository, embedder, new_write_id, lives.edges),
             *_of_removal(client, repository, new_write_id, keys, trail),
             ImportActivitiesImpl(importer, restorer).store_batch,
         ]
@@ -295,10 +297,17 @@ def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[C
     return [sessions.store_turns, sessions.request_consolidation]
 
 
+def _linking(model: Model, settings: Settings) -> LinkingAgent:
+    return LinkingAgent(model, settings.lifecycle.promotion.selectivity_step)
+
+
 def _of_memories(
-    repository: MaintenanceRepository, embedder: Embedder, new_write_id: Callable[[], str]
+    repository: MaintenanceRepository,
+    embedder: Embedder,
+    new_write_id: Callable[[], str],
+    edges: EdgeRules,
 ) -> list[Callable[..., Any]]:
-    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id)
+    storing = ConsolidationStoreActivitiesImpl(repository, embedder, new_write_id, edges)
     digesting = DigestActivitiesImpl(Digests(repository, embedder, new_write_id))
     living = LifecycleActivitiesImpl(repository, embedder, new_write_id)
     return [

@@ -21,7 +21,7 @@ from engram.agents.requests import (
 )
 from engram.consolidation.decisions import Judgement, judged, most_retired
 from engram.contracts.consolidation import LinkOutput
-from engram.domain.memories import SemanticMemory
+from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import (
     Action,
     ActionSource,
@@ -32,8 +32,10 @@ from engram.domain.plan import (
     Reason,
     Survival,
     UpdateNote,
+    eligibility_of,
 )
-from engram.lifecycle.links import resolve_reference
+from engram.domain.rules import EdgeRules
+from engram.lifecycle.links import reinforces, resolve_reference
 
 # --- from a model's answer to a plan: links, survivals and decisions
 
@@ -44,6 +46,7 @@ def link_plan(
     *,
     fresh_ids: Set[str],
     operation: str,
+    step: float = 0.1,
 ) -> LinkOutput:
     """The plan of an answer, and what of it was dropped.
 
@@ -52,8 +55,52 @@ def link_plan(
         by_alias: What it was shown.
         fresh_ids: Memories stored since the last pass; they are linked, not counted.
         operation: Names the pass, so that repeating it counts once.
+        step: What surviving it adds to selectivity.
     """
-    return _LinkingReader(answer, by_alias, fresh_ids, operation).plan()
+    return _LinkingReader(answer, by_alias, fresh_ids, operation, step).plan()
+
+
+def with_reinforcements(
+    plan: ConsolidationPlan,
+    memories: Iterable[SemanticMemory],
+    alike: Mapping[tuple[str, str], float],
+    rules: EdgeRules,
+) -> ConsolidationPlan:
+    """The plan with a link between any two of these that are so like each other.
+
+    Args:
+        plan: What a model made of them; what it retires supports nothing.
+        memories: What was looked at.
+        alike: Cosine similarity, by the ids of two.
+        rules: From where on they are alike.
+    """
+    leaving = {update.memory_id for update in plan.retirements()}
+    there = {memory.id: memory for memory in memories if memory.id not in leaving}
+    # One link says enough: what is linked for another reason is not linked for likeness.
+    linked = {frozenset((link.first_id, link.second_id)) for link in plan.links()}
+    linked |= {
+        frozenset((memory.id, link.target_id))
+        for memory in there.values()
+        for link in memory.links
+        if link.kind is not LinkKind.REINFORCES
+    }
+    found = [
+        LinkGraph(
+            why=f"alike: {similarity:.2f}",
+            reason=Reason.LINKED,
+            eligibility=eligibility_of(there[first], ActionSource.CONSOLIDATION),
+            first_id=first,
+            second_id=second,
+            kind=LinkKind.REINFORCES,
+            confidence=min(similarity, 1.0),
+        )
+        for (first, second), similarity in sorted(alike.items())
+        if first in there
+        and second in there
+        and frozenset((first, second)) not in linked
+        and reinforces(there[first], there[second], similarity, rules)
+    ]
+    return ConsolidationPlan(actions=(*plan.actions, *found)) if found else plan
 
 
 @dataclass(slots=True)
@@ -62,6 +109,7 @@ class _LinkingReader:
     by_alias: Mapping[str, SemanticMemory]
     fresh_ids: Set[str]
     operation: str
+    step: float
     lost: int = 0
     refused: int = 0
 
@@ -148,7 +196,7 @@ class _LinkingReader:
                 reason=Reason.PRUNED if gone else Reason.SURVIVED,
                 why="not worth keeping" if gone else "looked at again, and kept",
                 eligibility=self._eligibility(memory.importance),
-                survival=Survival(operation=self.operation, pruned=gone),
+                survival=Survival(operation=self.operation, pruned=gone, step=self.step),
             )
 
     def _eligibility(self, importance: float = 0.0) -> Eligibility:
@@ -188,10 +236,12 @@ class LinkingAgent:
 
     Args:
         model: Any Pydantic AI model; see :func:`engram.agents.models.make_model`.
+        selectivity_step: What surviving a linking pass adds to selectivity.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, selectivity_step: float = 0.1) -> None:
         self._model = model
+        self._step = selectivity_step
         self._agent: Agent[dict[str, str], LinkingAnswer] = Agent(
             metered(model),
             name="engram-linking",
@@ -231,7 +281,9 @@ class LinkingAgent:
         contents = {alias: memory.content for alias, memory in by_alias.items()}
         with provider_errors():
             result = await self._agent.run(as_prompt(request), deps=contents)
-        made = link_plan(result.output, by_alias, fresh_ids=fresh_ids, operation=operation)
+        made = link_plan(
+            result.output, by_alias, fresh_ids=fresh_ids, operation=operation, step=self._step
+        )
         if made.dropped_references or made.dropped_retirements:
             _log.warning(
                 "parts of the model's answer dropped",

@@ -28,8 +28,10 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from engram.agents.requests import (
+    MAX_DECISIONS,
     MAX_PROPOSED_LINKS,
     MAX_STATEMENTS,
+    Decision,
     ExtractionAnswer,
     ExtractionRequest,
     LinkingAnswer,
@@ -41,9 +43,10 @@ from engram.agents.requests import (
     read_prompt,
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
-from engram.domain.memories import Category, LinkKind, Resolution
+from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import USER
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
@@ -308,15 +311,19 @@ def _kept(turn: TurnView) -> list[StatedKnowledge]:
     return [from_kept(turn, what, where) for what, where in kept(turn.content)]
 
 
-# --- links by rule: memories that name the same person, place or thing
+# --- links by rule: memories that name the same person, place or thing; and that say the same
 
 _ENTITY_CONFIDENCE = 0.9
+_SAME_CONFIDENCE = 0.9
 # What everything names (one's employer, one's city) links nothing in particular.
 _MOST_NAMING_IT = 12
 
 
 def link(request: LinkingRequest) -> LinkingAnswer:
-    """Pairs of memories that share an entity or the object of their slots; prunes nothing."""
+    """Pairs of memories that share an entity or the object of their slots, and paraphrases.
+
+    Prunes nothing.
+    """
     naming: dict[str, list[MemoryView]] = defaultdict(list)
     for memory in request.memories:
         for name in _named_things(memory):
@@ -339,11 +346,39 @@ def link(request: LinkingRequest) -> LinkingAnswer:
                 ),
             )
     links = list(found.values())[:MAX_PROPOSED_LINKS]
+    same = _paraphrases(request.memories)
     return LinkingAnswer(
-        reasoning=f"{len(links)} pairs name the same person, place or thing.",
+        reasoning=f"{len(links)} pairs name the same person, place or thing; "
+        f"{len(same)} say the same in other forms of the words.",
         links=links,
+        decisions=same,
         confidence=_ENTITY_CONFIDENCE if links else 1.0,
     )
+
+
+def _paraphrases(memories: Sequence[MemoryView]) -> list[Decision]:
+    """Notes that say the same in other forms of the same words, the older one first.
+
+    No more than one answer may retire: with more, none would be believed.
+    """
+    first: dict[tuple[str, ...], MemoryView] = {}
+    found: list[Decision] = []
+    for memory in sorted(memories, key=lambda one: (one.known_at, one.alias)):
+        if memory.kind is not MemoryKind.NOTE:
+            continue
+        older = first.setdefault(word_stems(memory.content), memory)
+        if older is memory or _tell_the_same(older, memory):
+            continue
+        found.append(
+            Decision(
+                newer=memory.alias,
+                older=older.alias,
+                relation=Relation.SAME,
+                confidence=_SAME_CONFIDENCE,
+                why="the same words in other forms",
+            )
+        )
+    return found[: min(most_retired(len(memories)), MAX_DECISIONS)]
 
 
 def _named_things(memory: MemoryView) -> set[str]:

@@ -93,6 +93,7 @@ def erase(options: MemoryOptions, yes: Yes = False) -> None:
         erasing,
         _print_erased,
         doing="Erasing",
+        left=lambda real, _: real.test_memories + sum(t.memories for t in real.types.values()),
     )
     if not receipt.complete:
         output.warn("not everything is gone: stop what writes for this user, and erase again")

@@ -8,8 +8,10 @@ take it apart. What is no answer (errors, progress, questions) goes to standard 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -219,3 +221,27 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(item)}" for key, item in value.items() if item)
     return str(value)
+
+
+# --- how far something long is, for who watches and for who reads a log
+
+SAY_SO: Final = 10.0
+"""Seconds between two lines of progress where nobody watches."""
+
+
+@contextmanager
+def advancing(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Take how much of how much is done: a terminal shows it at once, a log now and then."""
+    if errors.is_terminal:
+        with errors.status(doing) as shown:
+            yield lambda done, total: shown.update(f"{doing}: {done} of {total}")
+        return
+    said = time.monotonic()
+
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= SAY_SO:
+            said = time.monotonic()
+            errors.print(f"{doing}: {done} of {total}")
+
+    yield say

@@ -120,15 +120,20 @@ def consolidate(
 
     def plain(report: ConsolidationReport) -> None:
         tests = " test" if test_only else ""
-        if dry_run:
-            output.console.print(f"{report.episodes}{tests} turns would be read (dry run).")
-        else:
-            output.print_fields(f"Consolidated{tests} turns", report)
+        title = f"Would consolidate{tests} turns" if dry_run else f"Consolidated{tests} turns"
+        output.print_fields(title, report.model_copy(update={"changes": ()}))
+        if report.changes:
+            output.print_table(
+                ("action", "reason", "words"),
+                [(one.action, one.reason, one.content) for one in report.changes[:_MOST_SHOWN]],
+                title="Would change",
+            )
 
     options.of(_one_user(user)).answer(
         lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),
         plain,
         doing="Consolidating",
+        left=lambda real, tests: (tests if test_only else real).waiting,
     )
 
 
@@ -156,6 +161,9 @@ def decay(
         lambda memory: memory.decay(dry_run=dry_run, test_only=test_only, at=when),
         lambda report: _print_pass("Decay", report),
         doing="Reviewing what is due",
+        left=lambda real, tests: sum(
+            kind.due for kind in (tests if test_only else real).types.values()
+        ),
     )
 
 
@@ -178,6 +186,7 @@ def promote(
         lambda memory: memory.promote(dry_run=dry_run, test_only=test_only),
         lambda report: _print_pass("Promotion", report),
         doing="Promoting what is ready",
+        left=lambda real, tests: (tests if test_only else real).to_consider,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -11,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, get_type_hints
 
 import typer
 from typer.models import CommandFunctionType
@@ -21,7 +22,11 @@ from engram.cli import output
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
     from engram.errors import InvalidQuery, InvalidTurn
+    from engram.operations.admin import StatusReport
     from engram.settings import Settings
+
+    Left: TypeAlias = Callable[[StatusReport, StatusReport], int]
+    """How much is left to do, from how the real and the test memories stand."""
 
 # --- options and arguments that many commands take, named and described in one place
 
@@ -315,15 +320,26 @@ class MemoryOptions(AnswerOptions):
     user: User
 
     def ask(
-        self, question: Callable[[MemoryStore], Awaitable[Answer]], *, doing: str = "Looking"
+        self,
+        question: Callable[[MemoryStore], Awaitable[Answer]],
+        *,
+        doing: str = "Looking",
+        left: Left | None = None,
     ) -> Answer:
-        """What the memory answers; a terminal shows meanwhile what is being done."""
+        """What the memory answers; meanwhile what is being done is shown, and how far it is.
 
-        async def work() -> Answer:
-            async with self.memory_of(self.user) as memory:
-                return await question(memory)
+        Args:
+            question: What is asked.
+            doing: That in a word or two.
+            left: How much is left to do; asked again and again where it is given.
+        """
+        with output.advancing(doing) as advance:
 
-        with output.errors.status(doing):
+            async def work() -> Answer:
+                async with self.memory_of(self.user) as memory:
+                    asked = question(memory)
+                    return await (asked if left is None else _watched(memory, asked, left, advance))
+
             return run(work)
 
     def answer(
@@ -332,11 +348,51 @@ class MemoryOptions(AnswerOptions):
         plain: Callable[[Answer], None],
         *,
         doing: str = "Looking",
+        left: Left | None = None,
     ) -> Answer:
         """Ask the memory and print what it answers, as :meth:`show` does."""
-        found = self.ask(question, doing=doing)
+        found = self.ask(question, doing=doing, left=left)
         self.show(found, plain)
         return found
+
+
+_LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at how far something long is; ten times what one takes, at least."""
+
+
+async def _watched(
+    memory: MemoryStore,
+    asked: Awaitable[Answer],
+    left: Left,
+    advance: Callable[[int, int], None],
+) -> Answer:
+    """The answer; until it is there, how much is left is asked and told."""
+    import asyncio  # noqa: PLC0415 - slow; no help text needs it
+
+    total = await _left(memory, left)
+    work = asyncio.ensure_future(asked)
+    pause = _LOOK_EVERY
+    try:
+        while not (await asyncio.wait({work}, timeout=pause))[0]:
+            began = time.monotonic()
+            now = await _left(memory, left)
+            pause = max(_LOOK_EVERY, 10 * (time.monotonic() - began))
+            if now is not None:
+                total = now if total is None else max(total, now)
+                advance(total - now, total)
+        return await work
+    finally:
+        work.cancel()
+
+
+async def _left(memory: MemoryStore, left: Left) -> int | None:
+    """How much is left; None where that cannot be told, which is no reason to stop."""
+    from engram.errors import EngramError  # noqa: PLC0415 - no help text needs it
+
+    try:
+        return left(await memory.status(), await memory.status(test_only=True))
+    except EngramError:
+        return None
 
 
 class Commands(typer.Typer):

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # --- the commands that bring conversations in from files, and take everything out
 
-# Seconds between lines where nobody watches.
-_SAY_SO = 10.0
 _FORMATS = "chatgpt, claude, jsonl, transcript, locomo or engram"
 
 commands = Commands()
@@ -128,7 +126,13 @@ def export(
     async def work() -> int:
         async with options.memory_of(user) as memory:
             if str(file) != "-":
-                return await memory.export_file(file, include_test=include_test)
+                there = await memory.count(include_test=include_test)
+                with output.advancing("Exporting") as advance:
+                    return await memory.export_file(
+                        file,
+                        include_test=include_test,
+                        on_progress=lambda done: advance(min(done, there), there),
+                    )
             lines = 0
             async for line in memory.export_lines(include_test=include_test):
                 output.print_document(line)
@@ -167,7 +171,7 @@ def _showing(total: int) -> Iterator[Callable[[ImportProgress], None]]:
 
         def say(progress: ImportProgress) -> None:
             nonlocal said
-            if time.monotonic() - said >= _SAY_SO:
+            if time.monotonic() - said >= output.SAY_SO:
                 said = time.monotonic()
                 output.errors.print(f"{progress.position} of {total}, {rate(progress)}")
 

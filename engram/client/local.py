@@ -175,7 +175,7 @@ def direct_engine(
         turns,
         recalls,
         MemoryHandlers(repository),
-        ConsolidationHandlers(gateway, repository),
+        ConsolidationHandlers(gateway),
         ProgressHandlers(gateway, repository, clock),
         KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),

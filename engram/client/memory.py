@@ -263,7 +263,7 @@ class MemoryStore(
             query: A question, or a few words.
             limit: How many answers at most.
             memory_types: episodic, factual, semantic, procedural, negation; all if None.
-            min_confidence: Leave out conclusions below this composite confidence, 0 to 1.
+            min_confidence: Leave out conclusions below this effective confidence, 0 to 1.
             min_selectivity: Leave out semantic memories below this selectivity, 0 to 1.
             include_sources: Bring the turns that each answer was concluded from.
             follow_links: Bring also what the answers are linked to.
@@ -273,7 +273,7 @@ class MemoryStore(
             include_test: Bring test memories too.
             explain: Explain every answer.
             filters: ``session_id``, ``tags``, ``without_tags``, ``roles``, ``metadata``,
-                ``forms``, ``min_score``, ``include_stale``; see
+                ``forms``, ``min_score``, ``include_stale``, ``context``; see
                 :class:`engram.recall.request.RecallFilters`.
 
         Returns:
@@ -438,7 +438,8 @@ class MemoryStore(
         Args:
             test_only: Read test turns only; without it, all others. Test turns are
                 consolidated in no other way, and what they say is a test memory too.
-            dry_run: Ask no model and write nothing; say how many turns wait.
+            dry_run: Write nothing; read up to 20 batches of what waits, and say in
+                ``changes`` what would come of them. A language model is asked, and paid.
 
         Returns:
             What was read, stored, confirmed, replaced and left, in numbers.

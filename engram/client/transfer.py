@@ -289,7 +289,13 @@ class TransferMethods(StoreMethods):
                 break
         yield last_line(count)
 
-    async def export_file(self, path: str | Path, *, include_test: bool = False) -> int:
+    async def export_file(
+        self,
+        path: str | Path,
+        *,
+        include_test: bool = False,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> int:
         """Write :meth:`export_lines` into a file, which appears when it is whole.
 
         Only its owner can read it.
@@ -297,6 +303,7 @@ class TransferMethods(StoreMethods):
         Args:
             path: Where; a file that is there, or a link, is replaced.
             include_test: Test memories too.
+            on_progress: Told how many are written, after each.
 
         Returns:
             How many memories it holds.
@@ -310,6 +317,8 @@ class TransferMethods(StoreMethods):
             async for line in self.export_lines(include_test=include_test):
                 file.write(line + "\n")
                 lines += 1
+                if on_progress is not None and lines > 1:
+                    on_progress(lines - 1)
         return lines - 2
 
     def _acceptance(self, prefix: str, zone: tzinfo, undated_at: datetime) -> Acceptance:

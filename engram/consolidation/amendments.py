@@ -272,7 +272,6 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
 
 # --- what an update in a plan makes of a memory. Applying it again changes nothing
 
-SELECTIVITY_STEP = 0.1
 # Quotations beyond these add nothing to what verifying finds.
 MAX_EVIDENCE = 16
 
@@ -311,7 +310,7 @@ def survived(memory: SemanticMemory, survival: Survival) -> SemanticMemory | Non
     counted = memory.selectivity == 1.0 and memory.consolidation_passes >= MOST_PASSES
     if counted and not survival.pruned:
         return None
-    step = -SELECTIVITY_STEP if survival.pruned else SELECTIVITY_STEP
+    step = -survival.step if survival.pruned else survival.step
     # Rounded, because ten steps of 0.1 should make 1.
     selectivity = round(min(max(memory.selectivity + step, 0.0), 1.0), 6)
     passes = memory.consolidation_passes + (0 if survival.pruned else 1)

@@ -31,6 +31,7 @@ from engram.domain.plan import (
     Supersession,
     UpdateNote,
 )
+from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.links import MAX_LINKS, Observed, link_to, linked, without_links
@@ -62,11 +63,13 @@ class PlanWriter:
         repository: Where memories are kept.
         embedder: Gives new memories their vectors.
         new_write_id: Makes a fresh value for each write.
+        edges: How much surer a link grows that is found again.
     """
 
     repository: MemoryRepository
     embedder: Embedder
     new_write_id: NewWriteId
+    edges: EdgeRules | None = None
 
     async def write(
         self,
@@ -226,6 +229,7 @@ class PlanWriter:
                     link.confidence,
                     Observed.between(derived[memory.id], other),
                     past_the_bound=_says_what_it_is_made_of(link, derived),
+                    rules=self.edges,
                 )
                 if further is not None:
                     after = further

@@ -16,6 +16,7 @@ from engram.domain.memories import (
     PolicyClass,
     Resolution,
     SemanticMemory,
+    Slot,
 )
 from engram.domain.plan import (
     Action,
@@ -28,7 +29,7 @@ from engram.domain.plan import (
     UpdateNote,
     eligibility_of,
 )
-from engram.domain.slots import USER, timeline_key
+from engram.domain.slots import USER, is_functional, timeline_key
 from engram.language.text import stem
 
 # --- disputes end when one of those that contradict each other stops holding
@@ -80,6 +81,8 @@ SURE: Final = 0.8
 MOST_RETIRED: Final = 0.2
 """Part of the memories shown that one answer may retire; one it always may."""
 _SHORTEST_WORD: Final = 3
+_FORM_WORDS: Final = frozenset("the a an to is are am be being that their his her its".split())
+"""Words that change with the form of a sentence, not with what it says."""
 _EMPTY_WORDS: Final = frozenset(
     "the user and for with that this has have had was were are not but from they their them his "
     "her its who what when where which will would can could about into than then also very "
@@ -282,7 +285,8 @@ def _refusal(judgement: Judgement) -> Reason | None:
     )
     if judgement.relation is Relation.SAME:
         # What has a slot that the older one lacks would lose its place in its history.
-        may = may and newer.slot in {None, older.slot} and not _is_protected(newer)
+        alike = newer.slot in {None, older.slot} or _same_but_for_form(newer.slot, older.slot)
+        may = may and alike and not _is_protected(newer)
     elif judgement.relation is Relation.UPDATES or _is_plainly_later(judgement):
         may = may and not _is_protected(older)
     return None if may else Reason.NOT_ELIGIBLE
@@ -301,6 +305,21 @@ def _has_its_order(newer: SemanticMemory, older: SemanticMemory) -> bool:
     if newer.slot is None or older.slot is None:
         return False
     return timeline_key(newer.slot) == timeline_key(older.slot)
+
+
+def _same_but_for_form(ours: Slot | None, theirs: Slot | None) -> bool:
+    """Whether two slots name one thing in two forms of its words ("green tea", "green teas")."""
+    if ours is None or theirs is None or is_functional(ours):
+        return False
+    if (ours.subject, ours.predicate) != (theirs.subject, theirs.predicate):
+        return False
+    return word_stems(ours.object) == word_stems(theirs.object)
+
+
+def word_stems(text: str) -> tuple[str, ...]:
+    """The words of a text in order, by their stems, without articles and the like."""
+    words = (word.strip(".,;:!?") for word in normalise(text).split())
+    return tuple(stem(word) for word in words if word and word not in _FORM_WORDS)
 
 
 def _is_plainly_later(judgement: Judgement) -> bool:

@@ -23,6 +23,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    LifecycleState,
     MemoryStatus,
     MemoryType,
     NegationFact,
@@ -257,6 +258,7 @@ def _common(
         ),
         "source_episode_ids": (episode.id,),
         "identity": identity,
+        "lifecycle": LifecycleState.CANDIDATE,
         "confidence": Confidence(
             method=ExtractionMethod.EXTRACTED,
             extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],

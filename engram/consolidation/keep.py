@@ -16,6 +16,7 @@ from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
     Episode,
     Evidence,
+    LifecycleState,
     LinkKind,
     MemoryForm,
     MemoryKind,
@@ -120,6 +121,7 @@ class Circumstances:
             slot=slot,
             tellings=() if slot is None else (telling,),
             entities=_entities(statement),
+            lifecycle=LifecycleState.CANDIDATE,
         )
 
     def part(self, memory: SemanticMemory) -> SemanticMemory:
@@ -134,6 +136,7 @@ class Circumstances:
             derived_at=self.now,
             provenance=self.provenance,
             source_episode_ids=memory.source_episode_ids,
+            lifecycle=LifecycleState.CANDIDATE,
         )
 
     def generation(self, memory: SemanticMemory, number: int) -> SemanticMemory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engram.consolidation.keep import artifact_ids
 from engram.consolidation.summaries import MOST_SUMMARISED
@@ -40,6 +41,18 @@ _PAGE = 500
 _MOST_ENTRIES = 4 * _PAGE
 # Enough to know the latest generation, also where several became known at one moment.
 _LATEST_SUMMARIES = 32
+
+
+class Near(NamedTuple):
+    """What resembles given memories.
+
+    Attributes:
+        memories: Of the others, the best first.
+        alike: Cosine similarity by the ids of two that were compared, the given ones among them.
+    """
+
+    memories: list[SemanticMemory]
+    alike: dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +106,7 @@ class KnownMemories:
         found = await self.repository.get(scope, ids, _SEMANTIC)
         return list(_semantic(found.values()).values())
 
-    async def near(
-        self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int
-    ) -> list[SemanticMemory]:
+    async def near(self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int) -> Near:
         """Active memories that resemble the given ones, best first, without them."""
         vectors = await self.embedder.embed_documents([m.indexed_text for m in memories])
         active: Filter = (
@@ -104,6 +115,7 @@ class KnownMemories:
         )
         given = {memory.id for memory in memories}
         found: dict[str, SemanticMemory] = {}
+        alike: dict[tuple[str, str], float] = {}
         for memory, vector in zip(memories, vectors, strict=True):
             request = SearchRequest(
                 vectors=vector,
@@ -113,10 +125,14 @@ class KnownMemories:
             )
             candidates = await self.repository.search(scope, request)
             best = sorted(candidates, key=lambda c: (-(c.dense or 0.0), -(c.sparse or 0.0)))
+            for one in candidates:
+                if one.dense is not None and one.memory.id != memory.id:
+                    first, second = sorted((memory.id, one.memory.id))
+                    alike[first, second] = one.dense
             others = _semantic(c.memory for c in best if c.memory.id not in given)
             stated = [m for m in others.items() if m[1].form is MemoryForm.STATEMENT]
             found |= dict(stated[:limit])
-        return list(found.values())
+        return Near(list(found.values()), alike)
 
     async def _originals(
         self, scope: Scope, found: Mapping[str, SemanticMemory]

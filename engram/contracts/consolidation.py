@@ -18,7 +18,7 @@ from engram.contracts.messages import (
 )
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.digests import ConsolidationEffect
-from engram.domain.plan import ConsolidationPlan, Statement
+from engram.domain.plan import Action, ConsolidationPlan, Statement
 from engram.domain.rules import DigestPolicy
 
 # --- what passes between the consolidation workflow and the activities of its digest stage
@@ -209,15 +209,51 @@ class Failure(Message):
 
 
 _NOT_SUMMED: Final = frozenset(
-    {"dry_run", "actions", "models", "remaining", "failures", "workflow_id", "run_id"}
+    {"dry_run", "actions", "changes", "models", "remaining", "failures", "workflow_id", "run_id"}
 )
+MOST_PLANNED: Final = 200
+"""Changes that a dry run quotes."""
+_LONGEST_QUOTED: Final = 200
+
+
+class PlannedChange(Message):
+    """What a dry run would do to one memory.
+
+    Attributes:
+        action: As plans name it: store_note, update_note and so on.
+        reason: Why, as a code.
+        memory_id: Which memory; None where a proposal would come to nothing.
+        content: The words of what would be new, or why it is done, cut where they are long.
+    """
+
+    action: str
+    reason: str
+    memory_id: str | None = None
+    content: str = ""
+
+
+def planned(plan: ConsolidationPlan) -> tuple[PlannedChange, ...]:
+    """The first actions of a plan, to be shown."""
+    return tuple(_shown(action) for action in plan.actions[:MOST_PLANNED])
+
+
+def _shown(action: Action) -> PlannedChange:
+    new = getattr(action, "memory", None)
+    changed = getattr(action, "memory_id", None) or getattr(action, "first_id", None)
+    return PlannedChange(
+        action=action.action,
+        reason=str(action.reason),
+        memory_id=changed if new is None else new.id,
+        content=(action.why if new is None else new.content)[:_LONGEST_QUOTED],
+    )
 
 
 class ConsolidationReport(Message):
     """What consolidation did, summed over what the report covers.
 
     Attributes:
-        dry_run: Whether nothing was done; ``episodes`` are then those a pass would read.
+        dry_run: Whether nothing was written: the numbers are what a pass would come to.
+        changes: Of a dry run, the first changes, one by one; ``actions`` counts all of them.
         passes: Passes over the due episodes.
         episodes: Episodes extracted and marked.
         extractions: Model calls that extracted.
@@ -254,6 +290,7 @@ class ConsolidationReport(Message):
     """
 
     dry_run: bool = False
+    changes: tuple[PlannedChange, ...] = ()
     passes: int = 0
     episodes: int = 0
     extractions: int = 0
@@ -301,7 +338,13 @@ class ConsolidationReport(Message):
         summed["actions"] = dict(Counter(self.actions) + Counter(other.actions))
         # A broken model fails pass after pass: the last few failures say it all.
         return other.model_copy(
-            update={**summed, "models": models, "failures": (*self.failures, *other.failures)[-5:]}
+            update={
+                **summed,
+                "dry_run": self.dry_run or other.dry_run,
+                "models": models,
+                "changes": (*self.changes, *other.changes)[:MOST_PLANNED],
+                "failures": (*self.failures, *other.failures)[-5:],
+            }
         )
 
 
@@ -310,6 +353,7 @@ class ConsolidationState(ScopedMessage):
 
     Attributes:
         population: Whether it reads test turns, or all others.
+        dry_run: Whether it only says what it would do.
         requests: What was asked and is not served yet.
         extractions: Extractions since the last linking pass.
         unlinked: Memories that were stored or confirmed since the last linking pass.
@@ -325,6 +369,7 @@ class ConsolidationState(ScopedMessage):
 
     policy: ConsolidationPolicy
     population: Population = Population.REAL
+    dry_run: bool = False
     requests: tuple[ConsolidationRequest, ...] = ()
     extractions: int = 0
     unlinked: tuple[str, ...] = ()

@@ -114,14 +114,27 @@ class Confidence(StoredValue):
         days = max((now - self.last_confirmed).total_seconds(), 0.0) / 86_400
         return math.exp(-days / decay_days)
 
-    def explain(self, now: datetime, weights: ConfidenceWeights | None = None) -> str:
-        """The score in one sentence with its parts."""
-        episodes = self.supporting_episodes
+    def explain(
+        self,
+        now: datetime,
+        weights: ConfidenceWeights | None = None,
+        *,
+        recalled_at: datetime | None = None,
+    ) -> str:
+        """The effective score in one sentence with its parts.
+
+        Args:
+            now: The present.
+            weights: Of the four parts.
+            recalled_at: When the memory was last recalled; see :func:`effective_confidence`.
+        """
+        episodes, counted = self.supporting_episodes, refreshed(self, recalled_at)
+        recalled = "" if counted is self else f"recalled {_ago(now, counted.last_confirmed)}, "
         return (
-            f"{self.score(now, weights):.2f}: {self.method} "
+            f"{counted.score(now, weights):.2f}: {self.method} "
             f"({EXTRACTION_BASE[self.method]:.2f} base), "
             f"{episodes} supporting episode{'s' if episodes != 1 else ''}, "
-            f"last confirmed {_ago(now, self.last_confirmed)}, "
+            f"last confirmed {_ago(now, self.last_confirmed)}, {recalled}"
             + (
                 f"{self.contradictions} contradiction{'s' if self.contradictions != 1 else ''}"
                 if self.contradictions

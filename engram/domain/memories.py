@@ -93,11 +93,13 @@ class Vitals(StoredValue):
         energy_at: When ``energy`` was last written.
         peak_energy: The highest energy it ever had.
         tier: Under the energy policy; None for the one its type begins in.
-        promotion_attempts: How often it was promoted, or was to be.
+        promotion_attempts: How often it was promoted, or refused for good: what tells no
+            habit is refused once, and then not looked at again.
         last_decay: When a pass last reviewed it.
         last_promotion: When it was last promoted.
         promoted_from: The memory it was made from by promotion.
-        instance_id: The process that last noted a recall of it.
+        instance_id: The program that it was brought in from; None for what was made here, whose
+            provenance names the run.
         flushes: The last batch of recalls that each process has noted here.
         together: What else was recalled with it.
     """

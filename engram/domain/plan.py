@@ -201,10 +201,12 @@ class Survival(StoredValue):
     Attributes:
         operation: Names the pass, so that a repeat of it counts once.
         pruned: Whether the pass found it not worth keeping.
+        step: What that adds to its selectivity, or takes from it.
     """
 
     operation: str
     pruned: bool = False
+    step: float = Field(default=0.1, ge=0, le=1)
 
 
 class UpdateNote(_Action):

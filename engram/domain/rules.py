@@ -206,7 +206,9 @@ class PromotionRules(_Rules):
     passes: int = Field(default=2, ge=0, le=MOST_PASSES)
     """Linking passes it must have survived for that; more are not counted than can be asked for."""
     confidence: float = Field(default=0.7, ge=0, le=1)
-    """Composite confidence it must have for that."""
+    """Effective confidence it must have for that."""
+    selectivity_step: float = Field(default=0.1, ge=0, le=1)
+    """What surviving a linking pass adds to selectivity, and being pruned takes from it."""
 
 
 class EdgeRules(_Rules):
@@ -226,6 +228,11 @@ class EdgeRules(_Rules):
     """Common recalls from which two memories are linked."""
     similarity: float = Field(default=0.7, ge=0, le=1)
     """Cosine similarity from which new knowledge reinforces old."""
+    follow_from: float = Field(default=0.2, ge=0, le=1)
+    """Confidence below which recall does not follow a link: weaker ones mostly lead astray."""
+    rounds: int = Field(default=8, ge=0, le=100)
+    """Rounds in the manner of PageRank that settle what links are worth to recall; 0: none, each
+    link counts once."""
 
 
 class LifecycleSettings(_Rules):
@@ -366,6 +373,9 @@ class RankingFactors(_Rules):
     """Factor at importance 0; 1 from 0.5 on."""
     cold: float = Field(default=0.9, gt=0, le=1)
     """Factor of what is kept cold, where placement is switched on."""
+    elsewhere: float = Field(default=0.5, gt=0, le=1)
+    """Factor for a habit of other circumstances than recall's `context`; in proportion to the words
+    that they share."""
     outdated: float = Field(default=0.7, gt=0, le=1)
     """Factor for a turn all of whose conclusions were replaced."""
     negated: float = Field(default=0.7, gt=0, le=1)

@@ -32,6 +32,10 @@ LONGEST_LIFE = timedelta(days=36_525)
 """How far ahead an expiry may lie: a hundred years."""
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Turn(BaseModel):
     """One utterance of a conversation, as the application knows it.
 
@@ -65,9 +69,10 @@ class Turn(BaseModel):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     tags: tuple[str, ...] = ()
     importance: float | None = None
-    expires_at: datetime | None = None
-    expires_in: timedelta | None = None
-    summary: str | None = None
+    # What is not given is not sent: most turns have none of these.
+    expires_at: datetime | None = Field(default=None, exclude_if=_is_none)
+    expires_in: timedelta | None = Field(default=None, exclude_if=_is_none)
+    summary: str | None = Field(default=None, exclude_if=_is_none)
 
 
 class TurnLike(Protocol):

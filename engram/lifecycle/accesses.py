@@ -76,7 +76,6 @@ def accessed(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> AnyM
             "energy": energy,
             "energy_at": energy_at,
             "peak_energy": peak,
-            "instance_id": recalls.instance_id,
             "flushes": _with_batch(vitals.flushes, recalls),
             "together": _counted(vitals.together, recalls.together),
         }
@@ -131,8 +130,9 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
     for one in memory.vitals.together:
         if one.memory_id in seen_now and one.count >= rules.edges.coactivations:
             sure = min(one.count / _SURE, 1.0)
-            observed = Observed.at(recalls.at)
-            after = linked(after, one.memory_id, LinkKind.COACTIVATED, sure, observed) or after
+            kind, observed = LinkKind.COACTIVATED, Observed.at(recalls.at)
+            more = linked(after, one.memory_id, kind, sure, observed, rules=rules.edges)
+            after = more or after
     return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
 

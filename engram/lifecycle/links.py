@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from engram.domain.identity import normalise
-from engram.domain.memories import DerivedMemory, Link, LinkKind
+from engram.domain.memories import DerivedMemory, Link, LinkKind, MemoryStatus, SemanticMemory
 from engram.domain.rules import EdgeRules
-from engram.lifecycle.policies import days_between
+from engram.domain.slots import ends_something, timeline_key
+from engram.lifecycle.policies import days_between, is_disputed
 
 # --- links weaken at read time unless they are found again
 
 # What happened stays so: these say how a memory came about.
 _LASTING_KINDS = frozenset({LinkKind.PROMOTED_TO, LinkKind.CRYSTALLIZED_INTO, LinkKind.BELONGS_TO})
+_DENIAL = re.compile(r"\b(?:no|not|never|no longer|nothing|nobody|without)\b|n't\b", re.I)
 
 
 def edge_confidence(link: Link, now: datetime, rules: EdgeRules | None = None) -> float:
@@ -47,9 +50,30 @@ def reinforced(link: Link, seen: datetime, rules: EdgeRules | None = None) -> Li
     return link.model_copy(update={"confidence": surer, "last_seen": seen})
 
 
-def reinforces(similarity: float, rules: EdgeRules | None = None) -> bool:
-    """Whether new knowledge is so like old that it strengthens it (from 0.7)."""
-    return similarity >= (rules or EdgeRules()).similarity
+def reinforces(
+    first: SemanticMemory, second: SemanticMemory, similarity: float, rules: EdgeRules
+) -> bool:
+    """Whether the newer of two pieces of knowledge is so like the older that it strengthens it.
+
+    Likeness alone does not tell support from the opposite: what is told of somebody else,
+    what says that something is (no longer) so, and another value of one slot support nothing.
+
+    Args:
+        first: One of them.
+        second: The other.
+        similarity: Cosine similarity of their texts, -1 to 1.
+        rules: From where on they are alike.
+    """
+    if similarity < rules.similarity or first.is_test is not second.is_test:
+        return False
+    if any(m.status is not MemoryStatus.ACTIVE or is_disputed(m) for m in (first, second)):
+        return False
+    ours, theirs = first.slot, second.slot
+    if ours is None or theirs is None:
+        return _DENIAL.search(first.content) is None and _DENIAL.search(second.content) is None
+    if ours.subject != theirs.subject or ends_something(ours) or ends_something(theirs):
+        return False
+    return timeline_key(ours) != timeline_key(theirs)
 
 
 # --- links between memories: resolving what a model refers to, and adding an edge
@@ -121,12 +145,14 @@ def linked(
     observed: Observed,
     *,
     past_the_bound: bool = False,
+    rules: EdgeRules | None = None,
 ) -> DerivedMemory | None:
     """``memory`` with an edge to the target; None if nothing changes.
 
     Observing an edge again adds none: it grows surer, and the time is stamped. At one
     moment it is observed once, so that a retry changes nothing. A memory has at most
-    ``MAX_LINKS`` edges; ``past_the_bound`` adds this one all the same.
+    ``MAX_LINKS`` edges; ``past_the_bound`` adds this one all the same. ``rules`` say how much
+    surer an edge grows.
     """
     if target_id == memory.id:
         return None
@@ -142,7 +168,7 @@ def linked(
             last_seen=observed.last,
         )
         return memory.model_copy(update={"links": (*memory.links, edge)})
-    seen = reinforced(same, observed.last)
+    seen = reinforced(same, observed.last, rules)
     stronger = seen.model_copy(
         update={
             "confidence": max(seen.confidence, confidence),

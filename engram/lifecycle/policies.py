@@ -75,10 +75,23 @@ class DecayPolicy(Protocol):
 
 
 def told_at(memory: AnyMemory) -> datetime:
-    """When a memory was last told: stored here, or confirmed later (an import counts when made)."""
+    """When a memory was last told: stored here, or confirmed later (an import counts when made).
+
+    That a promise ended was told of it, too.
+    """
     if isinstance(memory, Episode):
         return memory.created_at
-    return max(memory.created_at, memory.confidence.last_confirmed)
+    told = max(memory.created_at, memory.confidence.last_confirmed)
+    if isinstance(memory, SemanticMemory) and memory.resolved_at is not None:
+        return max(told, memory.resolved_at)
+    return told
+
+
+def is_open_promise(memory: AnyMemory) -> bool:
+    """Whether it is a commitment that nothing has resolved: time alone never takes it."""
+    if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
+        return False
+    return memory.resolution is None
 
 
 def touched_at(memory: AnyMemory) -> datetime:
@@ -130,6 +143,8 @@ class Retention:
 
     def leaves_at(self, memory: AnyMemory) -> datetime | None:
         """See :meth:`DecayPolicy.leaves_at`."""
+        if is_open_promise(memory):
+            return None
         return _below(
             touched_at(memory),
             self._at_first(memory),
@@ -227,6 +242,8 @@ class Energy:
 
     def leaves_at(self, memory: AnyMemory) -> datetime | None:
         """See :meth:`DecayPolicy.leaves_at`."""
+        if is_open_promise(memory):
+            return None
         energy, at = self.written(memory)
         return _below(at, energy, self.rules.expire_below, 1 / (24 * self.decay(memory)))
 

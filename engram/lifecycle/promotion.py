@@ -24,7 +24,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle.links import Observed, linked
-from engram.lifecycle.policies import is_disputed, policy_class, tier_of
+from engram.lifecycle.policies import is_disputed, policy_class, tier_of, trust
 
 # Words that say that somebody does so as a rule, not once.
 _HABIT: Final = re.compile(
@@ -38,7 +38,7 @@ _HABIT: Final = re.compile(
 )
 _TRIGGER: Final = re.compile(
     r"\b(?:when(?:ever)?|if|before|after|while|during|every|each time|at|on|in the|for)\b"
-    r"\s+[^,.;]+",
+    r"\s+(?P<then>[^,.;]+)",
     re.IGNORECASE,
 )
 
@@ -81,11 +81,11 @@ def promotable(
 
     Args:
         memory: As it is stored.
-        now: For the composite confidence.
+        now: For the effective confidence.
         rules: The thresholds.
         forced: Only what would make no sense at all stands in the way.
     """
-    wanted, score = rules.promotion, memory.confidence.score(now, rules.weights)
+    wanted, score = rules.promotion, trust(memory, now, rules)
     state = {
         f"active (is {memory.status})": memory.status is MemoryStatus.ACTIVE,
         f"a statement (is a {memory.form})": memory.form is MemoryForm.STATEMENT,
@@ -181,6 +181,12 @@ def trigger_context(memory: SemanticMemory) -> str:
     if memory.slot is not None and memory.slot.object:
         return memory.slot.object
     return ", ".join(memory.entities) or memory.content
+
+
+def circumstances_of(habit: ProceduralMemory) -> str | None:
+    """The circumstances that a habit is bound to; None for one that is so at all times."""
+    found = _TRIGGER.match(habit.trigger_context)
+    return None if found is None else found["then"]
 
 
 def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemory | None:

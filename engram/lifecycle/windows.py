@@ -20,6 +20,7 @@ from engram.lifecycle.policies import (
     Energy,
     expires_at,
     is_disputed,
+    is_open_promise,
     is_supported,
     later,
     placement_value,
@@ -86,8 +87,7 @@ def commitment_over(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     if memory.resolution is None or memory.resolved_at is None:
         return None
     # Told again, or confirmed, after it ended: counted from then.
-    since = max(memory.resolved_at, told_at(memory))
-    return _from(later(since, days=ground.rules.expiry.commitment_days))
+    return _from(later(told_at(memory), days=ground.rules.expiry.commitment_days))
 
 
 def old_and_unused(memory: AnyMemory, ground: PolicyContext) -> Window | None:
@@ -107,6 +107,8 @@ def old_and_unused(memory: AnyMemory, ground: PolicyContext) -> Window | None:
 def debris(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Old, never recalled, and with an effective confidence below the floor."""
     if isinstance(memory, Episode) or memory.access_count or memory.last_accessed_at is not None:
+        return None
+    if is_open_promise(memory):
         return None
     rules, weights = ground.rules.expiry, ground.rules.weights
     told = memory.confidence.last_confirmed

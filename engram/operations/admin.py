@@ -405,7 +405,8 @@ class InspectionHandlers:
         there = await self._repository.get(scope, [*sources, *(link.target_id for link in links)])
         explanations = [worth.explain(), book.policy.explain(memory, now)]
         if isinstance(memory, DerivedMemory):
-            explanations.append(memory.confidence.explain(now, rules.weights))
+            recalled = memory.last_accessed_at
+            explanations.append(memory.confidence.explain(now, rules.weights, recalled_at=recalled))
         return Inspection(
             memory=memory,
             states={

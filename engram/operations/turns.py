@@ -21,12 +21,10 @@ from engram.contracts.session import (
 )
 from engram.domain.access import Access
 from engram.domain.buffer import RememberedTurn, Signal
-from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
 from engram.language.guarding import PersonalDataGuard
-from engram.lifecycle.due import of_population
 from engram.operations.registry import (
     Answered,
     Http,
@@ -43,7 +41,7 @@ from engram.operations.session_writer import (
     TurnIntake,
     split_call,
 )
-from engram.ports import MemoryRepository, Missing
+from engram.ports import MemoryRepository
 from engram.settings import Settings
 
 if TYPE_CHECKING:
@@ -96,10 +94,10 @@ class WorkingMemory(AboutSession):
 
 
 class Consolidate(Question):
-    """Which turns are consolidated; ``dry_run``: only counted."""
+    """Which turns are consolidated; ``dry_run``: only tried."""
 
     test_only: bool = Field(default=False, description="Test turns only, instead of others.")
-    dry_run: bool = Field(default=False, description="Only say how many turns wait.")
+    dry_run: bool = Field(default=False, description="Write nothing; say what would change.")
 
     @property
     def population(self) -> Population:
@@ -308,19 +306,13 @@ class ConsolidationHandlers:
 
     Args:
         gateway: Reaches the workflows.
-        repository: Where waiting turns are counted.
     """
 
-    def __init__(self, gateway: WorkflowGateway, repository: MemoryRepository) -> None:
+    def __init__(self, gateway: WorkflowGateway) -> None:
         self._gateway = gateway
-        self._repository = repository
 
     @handles(CONSOLIDATE)
     async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
-        """Run consolidation now and wait for it, or say what it would read."""
-        if asked.dry_run:
-            waiting = (of_population(asked.population), Missing("consolidated_at"))
-            episodes = await self._repository.count(scope, MemoryType.EPISODIC, waiting)
-            return ConsolidationReport(dry_run=True, episodes=episodes)
+        """Run consolidation now and wait for it, or say what it would do."""
         request = ConsolidationRequest(reason="asked for", population=asked.population)
-        return await self._gateway.consolidate(scope, request)
+        return await self._gateway.consolidate(scope, request, dry_run=asked.dry_run)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from engram.domain.confidence import ConfidenceWeights
+from engram.domain.confidence import ConfidenceWeights, effective_confidence
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.query import analyse
@@ -142,7 +142,8 @@ class Recaller:
         """The answers among the candidates, looked at from the best down until there are enough."""
         scored = score(pool.found, question.analysis, self._settings.recall_weights)
         moment = question.visibility.moment
-        passing = weighted(scored, moment, self._rules, self._settings.recall_factors)
+        factors, context = self._settings.recall_factors, question.request.context
+        passing = weighted(scored, moment, self._rules, factors, context)
         if question.request.follow_links:
             passing = await follow(
                 self._repository,
@@ -193,7 +194,7 @@ class Recaller:
         least = question.request.min_confidence
         if least is None or isinstance(memory, Episode):
             return True
-        return memory.confidence.score(question.visibility.moment, self._weights) >= least
+        return self._confidence(question, memory) >= least
 
     def _passes_all(self, question: PreparedQuery, memory: AnyMemory) -> bool:
         """Everything, for a memory that no search has brought up."""
@@ -204,16 +205,21 @@ class Recaller:
             and self._passes(question, memory)
         )
 
+    def _confidence(self, question: PreparedQuery, memory: DerivedMemory) -> float:
+        seen = question.visibility
+        return effective_confidence(
+            memory.confidence, seen.moment, self._weights, recalled_at=seen.recalled(memory)
+        )
+
     async def _present(self, question: PreparedQuery, chosen: Sequence[Ranked]) -> list[RecallHit]:
         sources: dict[str, tuple[Episode, ...]] = {}
         if question.request.include_sources:
             sources = await sources_of(self._repository, question, [one.memory for one in chosen])
-        moment = question.visibility.moment
         return [
             RecallHit(
                 memory=one.memory,
                 score=min(max(one.score, 0.0), 1.0),
-                confidence=one.memory.confidence.score(moment, self._weights)
+                confidence=self._confidence(question, one.memory)
                 if isinstance(one.memory, DerivedMemory)
                 else None,
                 sources=sources.get(one.memory.id, ()),

@@ -65,6 +65,11 @@ class Visibility:
         """The moment one looks from."""
         return self.as_of or self.now
 
+    def recalled(self, memory: Memory) -> datetime | None:
+        """When ``memory`` was last recalled, as far as that was known then."""
+        at = memory.last_accessed_at
+        return at if at is not None and at <= self.moment else None
+
     def counts(self, memory: Memory) -> bool:
         """Whether ``memory`` counts."""
         return (
@@ -237,6 +242,7 @@ class RecallFilters(TypedDict, total=False):
         metadata: Only memories whose metadata has all of these, up to 16: keys at its top, with
             texts of up to 128 characters, numbers, booleans or null.
         include_stale: Bring also what was not used for long, and leaves soon; True if absent.
+        context: Circumstances, in words; habits bound to others come further behind.
     """
 
     session_id: str | None
@@ -247,6 +253,7 @@ class RecallFilters(TypedDict, total=False):
     roles: Iterable[str] | str | None
     metadata: Mapping[str, Plain] | None
     include_stale: bool
+    context: str | None
 
 
 class RecallRequest(BaseModel):
@@ -274,6 +281,7 @@ class RecallRequest(BaseModel):
     roles: RoleNames = None
     metadata: Pairs = None
     include_stale: bool = True
+    context: str | None = None
 
     @classmethod
     def of(
@@ -304,8 +312,10 @@ class RecallRequest(BaseModel):
             InvalidQuery: naming the argument and what is allowed.
             InvalidScope: the session id has a form that is refused.
         """
-        _check_query(query, settings.max_turn_bytes)
+        _check_text(query, settings.max_turn_bytes)
         _check_limit(options.get("limit", 1), settings.recall_max_limit)
+        if options.get("context") is not None:
+            _check_text(options["context"], settings.max_turn_bytes, "context")
         if options.get("session_id") is not None:
             check_identifier(options["session_id"], "session id")
         given = {
@@ -342,7 +352,9 @@ class RecallRequest(BaseModel):
         Raises:
             InvalidQuery: saying which of these, and what is allowed.
         """
-        _check_query(self.query, settings.max_turn_bytes)
+        _check_text(self.query, settings.max_turn_bytes)
+        if self.context is not None:
+            _check_text(self.context, settings.max_turn_bytes, "context")
         _check_limit(self.limit, settings.recall_max_limit)
 
     def visibility(self, now: datetime) -> Visibility:
@@ -400,19 +412,19 @@ def _refused(error: ValidationError) -> EngramError:
     return InvalidQuery(f"{what} is not usable.")
 
 
-def _check_query(query: object, max_bytes: int) -> None:
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidQuery("The query is empty.", allowed="text with a visible character")
+def _check_text(text: object, max_bytes: int, what: str = "query") -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidQuery(f"The {what} is empty.", allowed="text with a visible character")
     try:
-        size = len(query.encode())
+        size = len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidQuery(
-            "The query holds a lone surrogate, so it is not valid Unicode.",
+            f"The {what} holds a lone surrogate, so it is not valid Unicode.",
             allowed="text that can be encoded as UTF-8",
         ) from error
     if size > max_bytes:
         raise InvalidQuery(
-            f"The query has {size} bytes.",
+            f"The {what} has {size} bytes.",
             allowed=f"up to {max_bytes} bytes of UTF-8",
             details={"size": size, "limit": max_bytes},
         )

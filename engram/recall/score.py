@@ -15,12 +15,14 @@ from engram.domain.memories import (
     Episode,
     LifecycleState,
     MemoryType,
+    ProceduralMemory,
     SemanticMemory,
 )
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import Analysis, holds_cue
-from engram.language.text import BARE_WORDS
+from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
+from engram.lifecycle.promotion import circumstances_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
 from engram.recall.search import FoundMemory, PreparedQuery
@@ -143,13 +145,37 @@ _NEUTRAL_IMPORTANCE = 0.5
 
 
 def weighted(
-    found: Sequence[Ranked], now: datetime, rules: LifecycleRules, factors: RankingFactors
+    found: Sequence[Ranked],
+    now: datetime,
+    rules: LifecycleRules,
+    factors: RankingFactors,
+    context: str | None = None,
 ) -> list[Ranked]:
-    """The candidates with their scores weighted, best first."""
+    """The candidates with their scores weighted, best first; habits by the circumstances, too."""
     if not found:
         return []
     policy = policy_for(rules, found[0].memory.namespace)
-    return by_score([_weighted(one, now, policy, rules, factors) for one in found])
+    weighed = [_weighted(one, now, policy, rules, factors) for one in found]
+    if context is not None:
+        here = _bare_stems(context)
+        weighed = [_placed(one, here, factors.elsewhere) for one in weighed]
+    return by_score(weighed)
+
+
+def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
+    """A habit by how much of its circumstances is here; anything else as it is."""
+    memory = one.memory
+    bound = circumstances_of(memory) if isinstance(memory, ProceduralMemory) else None
+    wanted = frozenset() if bound is None else _bare_stems(bound)
+    if not wanted or wanted <= here:
+        return one
+    return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
+
+
+@lru_cache(maxsize=4096)
+def _bare_stems(text: str) -> frozenset[str]:
+    words = BARE_WORDS.findall(text.casefold())
+    return frozenset(stem(word) for word in words if word not in SMALL_WORDS)
 
 
 def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
@@ -208,7 +234,9 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
     """Score parts, the way there, filters passed, and provenance of one answer."""
     memory = one.memory
     confidence = (
-        memory.confidence.explain(question.visibility.moment, weights)
+        memory.confidence.explain(
+            question.visibility.moment, weights, recalled_at=question.visibility.recalled(memory)
+        )
         if isinstance(memory, DerivedMemory)
         else None
     )

@@ -48,18 +48,14 @@ from engram.recall.search import PreparedQuery
 #
 # Activation spreads from the best answers along their links. A step passes on a
 # share of what it starts from, times how sure the link still is at the moment one
-# looks from, less with every step; links under the bound are not followed.
-# A memory that several answers lead to collects from each. ``ROUNDS`` rounds in the
-# manner of personalised PageRank (Page et al. 1998) then settle how much each is worth.
+# looks from, less with every step; links under the bound of the settings are not followed.
+# A memory that several answers lead to collects from each. Rounds in the manner of
+# personalised PageRank (Page et al. 1998) then settle how much each is worth.
 
 HOPS = 2
 # What one step is worth, at full confidence of the link.
 STEP = 0.5
-# Weaker edges lead astray more often than not.
-WEAKEST = 0.2
 MOST_NEIGHBOURS = 100
-# Rounds of refinement.
-ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ async def follow(
     edges, paths = await _walk(repository, question, seeds, memories, passes, rules)
     if not edges:
         return list(found)
-    for memory_id, hint in _hints(seeds, edges).items():
+    for memory_id, hint in _hints(seeds, edges, rules.rounds).items():
         steps = paths.get(memory_id)
         if steps is None or hint <= 0.0:
             continue
@@ -142,14 +138,15 @@ def _edges(question: PreparedQuery, memory: AnyMemory | None, rules: EdgeRules) 
         _Edge(memory.id, link.target_id, link.kind.value, confidence)
         for link in memory.links
         if _known(question, link)
-        and (confidence := edge_confidence(link, moment, rules)) >= WEAKEST
+        and (confidence := edge_confidence(link, moment, rules)) >= rules.follow_from
     ]
 
 
-def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge]) -> dict[str, float]:
+def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
     """How strongly the links of all others speak for each memory they lead to, 0 to 1."""
     hints: dict[str, float] = {}
-    for _ in range(ROUNDS):
+    # Fewer would not reach what is the most steps away.
+    for _ in range(max(rounds, HOPS)):
         rest = dict.fromkeys((edge.target for edge in edges), 1.0)
         for edge in edges:
             # What was asked for stays the source of everything.

@@ -193,9 +193,18 @@ class WorkflowGateway:
         found = await self._query(workflow_id, names.UNLINKED_QUERY, tuple[str, ...])
         return frozenset(found or ())
 
-    async def consolidate(self, scope: Scope, request: ConsolidationRequest) -> ConsolidationReport:
-        """Run a pass that begins after this call, and wait for its report."""
-        variant = variant_of(request.population, dry_run=False)
+    async def consolidate(
+        self, scope: Scope, request: ConsolidationRequest, *, dry_run: bool = False
+    ) -> ConsolidationReport:
+        """Run a pass that begins after this call, and wait for its report.
+
+        Args:
+            scope: Whose turns.
+            request: Which of them, and why.
+            dry_run: Write nothing; say what the pass would do.
+        """
+        variant = variant_of(request.population, dry_run=dry_run)
+        state = self._consolidation(scope, request).model_copy(update={"dry_run": dry_run})
         return await update_with_start(
             self._client,
             names.CONSOLIDATE_UPDATE,
@@ -204,7 +213,7 @@ class WorkflowGateway:
             workflow=names.CONSOLIDATION_WORKFLOW,
             task_queue=self._settings.store_queue,
             workflow_id=self._of_store(names.consolidation_workflow_id(scope, variant)),
-            state=self._consolidation(scope, request),
+            state=state,
             described_by=attributes("consolidation", user=scope.tenant),
             summary=f"consolidation{variant} of {scope.tenant}",
             patience=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,23 +10,30 @@ from typing import Any, Final, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from engram.domain.confidence import SEED_IMPORTED, Confidence, ExtractionMethod
-from engram.domain.identity import content_hash, derived_id, episode_id, with_test_namespace
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.keep import Circumstances
+from engram.consolidation.known import KnownMemories
+from engram.consolidation.reconcile import reconcile
+from engram.domain.confidence import SEED_IMPORTED
+from engram.domain.identity import content_hash, episode_id, with_test_namespace
 from engram.domain.memories import (
-    AnyMemory,
     Category,
     DerivedMemory,
     Episode,
+    Evidence,
     Memory,
+    MemoryForm,
     MemoryType,
-    SemanticMemory,
+    Provenance,
     Tier,
     Vitals,
 )
 from engram.domain.personal_data import PersonalKind
+from engram.domain.plan import Action, ConsolidationPlan, Statement, StoreEpisode, StoreNote
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_timestamp, check_turn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
+from engram.language.statements.third_person import as_statement
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId
 
@@ -35,6 +43,35 @@ MIGRATED_ENERGY: Final = 10.0
 MIGRATED_ACCESSES: Final = 1
 
 M = TypeVar("M", bound=Memory)
+
+
+def life_before(
+    known_at: datetime,
+    now: datetime,
+    *,
+    last_accessed_at: datetime | None = None,
+    instance_id: str | None = None,
+) -> dict[str, Any]:
+    """The fields of a memory that had a life before it came here.
+
+    Args:
+        known_at: When it became known.
+        now: When it is imported; its energy counts from here.
+        last_accessed_at: When it was last recalled; unknown: when it became known.
+        instance_id: Where it comes from.
+    """
+    vitals = Vitals(
+        energy=MIGRATED_ENERGY,
+        energy_at=now,
+        peak_energy=MIGRATED_ENERGY,
+        tier=Tier.LONG_TERM,
+        instance_id=instance_id,
+    )
+    return {
+        "vitals": vitals,
+        "access_count": MIGRATED_ACCESSES,
+        "last_accessed_at": last_accessed_at or known_at,
+    }
 
 
 def migrated(
@@ -54,18 +91,9 @@ def migrated(
         last_accessed_at: When it was last recalled; unknown: when it became known.
         instance_id: Where it comes from.
     """
-    vitals = Vitals(
-        energy=MIGRATED_ENERGY,
-        energy_at=now,
-        peak_energy=MIGRATED_ENERGY,
-        tier=Tier.LONG_TERM,
-        instance_id=instance_id,
+    changes = life_before(
+        memory.known_at, now, last_accessed_at=last_accessed_at, instance_id=instance_id
     )
-    changes: dict[str, object] = {
-        "vitals": vitals,
-        "access_count": MIGRATED_ACCESSES,
-        "last_accessed_at": last_accessed_at or memory.known_at,
-    }
     if isinstance(memory, DerivedMemory):
         seeded = memory.confidence.model_copy(update={"seed": SEED_IMPORTED})
         changes["confidence"] = seeded
@@ -87,6 +115,7 @@ class ImportedMemory(BaseModel):
         last_accessed_at: When it was last used; when unknown, ``timestamp``.
         expires_at: From when on it no longer answers; it has to lie ahead.
         summary: It in a sentence.
+        instance_id: The program, or the part of it, that it was in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -106,6 +135,7 @@ class ImportedMemory(BaseModel):
     last_accessed_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     summary: str | None = None
+    instance_id: str | None = Field(default=None, max_length=256)
     is_test: bool = False
 
 
@@ -156,29 +186,64 @@ class Importer:
     ) -> ImportReport:
         """Store those that are not there; all are checked before the first is written.
 
+        A conclusion is reconciled with what is known like one that was drawn here: it
+        replaces what it is newer than, or comes as history of what is newer than it.
+
         Raises:
             InvalidTurn: one of them cannot be kept.
             InvalidScope: a session id has a form that is refused.
+            StorageUnavailable: what was written was not there when it was read back.
         """
         for item in items:
             self._check(item, now)
         items = [item.model_copy(update=self.guard.masked(scope.namespace, item)) for item in items]
-        made: dict[str, AnyMemory] = {}
+        turns: dict[str, tuple[Episode, ImportedMemory]] = {}
         for item in items:
-            for memory in _memories(scope, item, now, self.guard.marks(scope.namespace, item)):
-                made.setdefault(memory.id, memory)
-        there = await self.repository.get(scope, made, fresh=True)
-        new = [memory for memory in made.values() if memory.id not in there]
-        forgotten: frozenset[str] = frozenset()
-        if new:
-            vectors = await self.embedder.embed_documents([m.indexed_text for m in new])
-            written = [m.model_copy(update={"write_id": self.new_write_id()}) for m in new]
-            pairs = zip(written, vectors, strict=True)
-            batch = [NewMemory(m, vector) for m, vector in pairs]
-            forgotten = await self.repository.insert(scope, batch)
-        stored = [memory for memory in new if memory.id not in forgotten]
-        turns = sum(memory.type is MemoryType.EPISODIC for memory in stored)
-        return ImportReport(episodes=turns, conclusions=len(stored) - turns, known=len(there))
+            episode = _episode(scope, item, now, self.guard.marks(scope.namespace, item))
+            turns.setdefault(episode.id, (episode, item))
+        there = await self.repository.get(scope, turns, [MemoryType.EPISODIC], fresh=True)
+        new = [turn for key, turn in turns.items() if key not in there]
+        forgotten = await self._insert(
+            scope, [_with_past(episode, item, now) for episode, item in new]
+        )
+        concluding = {key: turn for key, turn in turns.items() if turn[1].conclusion}
+        stored = await self._conclude(scope, concluding, now)
+        return ImportReport(
+            episodes=len(new) - len(forgotten),
+            conclusions=stored,
+            known=len(there) + max(len(concluding) - stored - len(forgotten & {*concluding}), 0),
+        )
+
+    async def _insert(self, scope: Scope, episodes: Sequence[Episode]) -> frozenset[str]:
+        """Store turns; those of them that were forgotten are not, and are returned."""
+        if not episodes:
+            return frozenset()
+        vectors = await self.embedder.embed_documents([e.indexed_text for e in episodes])
+        written = [e.model_copy(update={"write_id": self.new_write_id()}) for e in episodes]
+        pairs = zip(written, vectors, strict=True)
+        return await self.repository.insert(scope, [NewMemory(e, vector) for e, vector in pairs])
+
+    async def _conclude(
+        self, scope: Scope, turns: Mapping[str, tuple[Episode, ImportedMemory]], now: datetime
+    ) -> int:
+        """Store what these turns conclude, then retire what that replaces; how many are new."""
+        if not turns:
+            return 0
+        statements = [_statement(key, item) for key, (_, item) in turns.items()]
+        episodes = {key: episode for key, (episode, _) in turns.items()}
+        known = await KnownMemories(self.repository, self.embedder).about(
+            scope, statements, sides=frozenset(item.is_test for _, item in turns.values())
+        )
+        at = Circumstances(scope=scope, now=now, episodes=episodes, provenance=Provenance())
+        # Compares each with each: not while others wait.
+        plan = await asyncio.to_thread(reconcile, statements, known, at)
+        plan = ConsolidationPlan(actions=tuple(_with_its_past(a, turns, now) for a in plan.actions))
+        writer = PlanWriter(self.repository, self.embedder, self.new_write_id)
+        written = await writer.write(scope, plan)
+        if plan.retirements():
+            await writer.retire(scope, plan)
+        told = {m.id for m in plan.new_memories() if m.form is MemoryForm.STATEMENT}
+        return len(told.intersection(written.stored))
 
     def _check(self, item: ImportedMemory, now: datetime) -> None:
         check_identifier(item.session_id, "session id")
@@ -199,28 +264,25 @@ class Importer:
             check_timestamp(item.last_accessed_at, now=now, what="time of the last access")
 
 
-def _memories(
+def _episode(
     scope: Scope, item: ImportedMemory, now: datetime, kinds: tuple[PersonalKind, ...]
-) -> list[AnyMemory]:
+) -> Episode:
     said = f"{content_hash(item.content)}@{item.timestamp.isoformat()}"
     name = item.message_id or with_test_namespace(said, is_test=item.is_test)
     own: dict[str, Any] = {} if item.importance is None else {"importance": item.importance}
-    common: dict[str, Any] = {
-        "namespace": scope.namespace,
-        "user_id": scope.user_id,
-        "content": item.content,
-        "known_at": item.timestamp,
-        "created_at": now,
-        "session_id": item.session_id,
-        "tags": item.tags,
-        "metadata": item.metadata,
-        "summary": item.summary,
-        "expires_at": item.expires_at,
-        "is_test": item.is_test,
+    return Episode(
+        namespace=scope.namespace,
+        user_id=scope.user_id,
+        content=item.content,
+        known_at=item.timestamp,
+        created_at=now,
+        session_id=item.session_id,
+        tags=item.tags,
+        metadata=item.metadata,
+        summary=item.summary,
+        expires_at=item.expires_at,
+        is_test=item.is_test,
         **own,
-    }
-    episode = Episode(
-        **common,
         id=episode_id(scope, item.session_id, name),
         role=item.role,
         speaker=item.speaker,
@@ -230,22 +292,39 @@ def _memories(
         consolidated_at=now if item.conclusion else None,
         personal_data=kinds,
     )
-    used = item.last_accessed_at
-    if not item.conclusion:
-        return [migrated(episode, now, last_accessed_at=used)]
-    identity = with_test_namespace(content_hash(item.content), is_test=item.is_test)
-    knowledge = SemanticMemory(
-        **common,
-        id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),
-        source_episode_ids=(episode.id,),
-        event_at=item.timestamp,
-        derived_at=now,
-        confidence=Confidence(
-            method=ExtractionMethod.EXTRACTED,
-            extraction=item.confidence,
-            last_confirmed=item.timestamp,
-        ),
-        identity=identity,
+
+
+def _statement(source: str, item: ImportedMemory) -> Statement:
+    """What an imported conclusion states: its own words are the evidence."""
+    read = as_statement(item.content)
+    own: dict[str, Any] = {} if item.importance is None else {"importance": item.importance}
+    # Not validated: what comes from elsewhere may be longer than what is concluded here.
+    return Statement.model_construct(
+        content=item.content,
         category=item.category,
+        **({} if read is None else read._asdict()),
+        evidence=(Evidence(episode_id=source, words=item.content),),
+        confidence=item.confidence,
+        episode_ids=(source,),
+        **own,
     )
-    return [migrated(one, now, last_accessed_at=used) for one in (episode, knowledge)]
+
+
+def _with_past(memory: M, item: ImportedMemory, now: datetime) -> M:
+    used, origin = item.last_accessed_at, item.instance_id
+    return migrated(memory, now, last_accessed_at=used, instance_id=origin)
+
+
+def _with_its_past(
+    action: Action, turns: Mapping[str, tuple[Episode, ImportedMemory]], now: datetime
+) -> Action:
+    """A new conclusion as one that had a life before; anything else as it is."""
+    if not isinstance(action, StoreNote | StoreEpisode):
+        return action
+    found = (turns[key] for key in action.memory.source_episode_ids if key in turns)
+    _, item = next(found, (None, None))
+    if item is None:
+        return action
+    memory = _with_past(action.memory, item, now)
+    memory = memory.model_copy(update={"metadata": item.metadata, "summary": item.summary})
+    return action.model_copy(update={"memory": memory})

@@ -30,6 +30,7 @@ from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVecto
 from engram.storage.points import yielding_to_event_loop
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
+from engram.transfer.memories import life_before
 from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vectors
 
 # --- storing a batch of imported turns: one read, one write and one look back, not one a turn
@@ -205,6 +206,8 @@ class TurnImporter:
             message_id=turn.message_id,
             sequence=turn.sequence,
             personal_data=self._guard.marks(request.scope.namespace, turn),
+            # What comes with its past has lived: it does not begin among what is a second old.
+            **life_before(turn.timestamp, request.now),
         )
 
     async def _beside_stored(

@@ -39,6 +39,7 @@ QUIET: dict[str, Any] = {
     "temporal_ui": False,
     "schedules": False,
     "personal_data_by_namespace": {"clinic": "mask"},
+    "lifecycle": {"energy_namespaces": ("games",)},
     # Being recalled changes scores; here nothing is noted while answers are compared.
     "access_flush_interval": timedelta(hours=1),
 }
@@ -286,6 +287,21 @@ async def test_old_turns_do_not_fade_at_once(memory: MemoryStore, tmp_path: Path
     assert [(c.rule, c.target) for c in of_old] == [(c.rule, c.target) for c in of_new]
     assert "archived" not in {change.target for change in of_old}
     assert (await memory.recall("trees"))[0].memory.known_at.year == 2016
+
+
+async def test_an_imported_archive_stays_in_an_energy_namespace(
+    home: tuple[MemoryStore, Path], tmp_path: Path
+) -> None:
+    """Where a turn that is said expires after hours, one that is imported has lived already."""
+    games = home[0].for_user("player", namespace="games")
+    file = tmp_path / "old.jsonl"
+    line = {"content": "I plant trees.", "timestamp": "2016-05-01T10:00:00Z"}
+    file.write_text(json.dumps(line) + "\n")
+    await games.import_file(file, consolidate=False)
+    (said,) = await everything(games)
+    for days, expired in ((0.2, 0), (180, 0), (200, 1)):
+        at = said.created_at + timedelta(days=days)
+        assert (await games.decay(dry_run=True, at=at)).count("energy") == expired
 
 
 async def test_an_export_that_was_cut_off_is_refused(memory: MemoryStore, tmp_path: Path) -> None:

@@ -54,19 +54,29 @@ class InProcessMemory:
     Args:
         repository: The store.
         model: Reads turns and links memories; the rules when absent.
+        settings: That are other than the default.
     """
 
-    def __init__(self, repository: MemoryRepository, model: Model | None = None) -> None:
-        self.settings = worker_settings(extraction_batch_turns=4)
+    def __init__(
+        self, repository: MemoryRepository, model: Model | None = None, **settings: Any
+    ) -> None:
+        self.settings = worker_settings(extraction_batch_turns=4, **settings)
         self.repository = repository
         self.turns = turn_store(repository, self.settings)
         embedder, model = make_embedder("wordllama"), model or RulesModel()
         self.recaller = Recaller(
             repository, embedder, self.settings.confidence_weights, self.settings, covers
         )
-        self.storing = ConsolidationStoreActivitiesImpl(repository, embedder, lambda: uuid4().hex)
+        lives = self.settings.lifecycle
+        self.storing = ConsolidationStoreActivitiesImpl(
+            repository, embedder, lambda: uuid4().hex, lives.edges
+        )
         self.thinking = ConsolidationModelActivitiesImpl(
-            repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+            repository,
+            embedder,
+            ExtractionAgent(model),
+            LinkingAgent(model, lives.promotion.selectivity_step),
+            lives.edges,
         )
         self.policy = ConsolidationPolicy.fixed_by(self.settings)
         self._numbers = count()
@@ -168,6 +178,8 @@ class InProcessMemory:
         )
         found = await _run(self.thinking.link, question)
         await _run(self.storing.write_plan, PlanInput(plan=found.plan, **common))
+        if found.plan.retirements():
+            await _run(self.storing.retire, PlanInput(plan=found.plan, **common))
 
 
 async def _run(activity: Any, question: Any) -> Any:

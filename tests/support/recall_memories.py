@@ -13,6 +13,7 @@ from engram.domain.memories import (
     Episode,
     MemoryType,
     NegationFact,
+    ProceduralMemory,
     SemanticMemory,
 )
 from engram.domain.scope import Scope
@@ -82,6 +83,12 @@ def _derived(kind: str, text: str, at: float, scope: Scope, more: dict[str, Any]
 def semantic(text: str, at: float = 0, *, scope: Scope = ADA, **more: Any) -> SemanticMemory:
     """A piece of knowledge, known from that day."""
     return SemanticMemory(**_derived("semantic", text, at, scope, more))
+
+
+def procedural(text: str, trigger: str, at: float = 0, **more: Any) -> ProceduralMemory:
+    """A habit, known from that day."""
+    fields = _derived("procedural", text, at, ADA, more)
+    return ProceduralMemory(**fields, trigger_context=trigger)
 
 
 def negation(

@@ -33,6 +33,7 @@ from engram.storage.updates import update_memories
 from engram.workflows.consolidation import ConsolidationWorkflow
 from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
+from tests.support.remembering import everything, remembering, said
 from tests.support.stores import worker_settings
 
 
@@ -369,3 +370,25 @@ async def _server_with_short_histories() -> WorkflowEnvironment:
             *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"),
         ],
     )
+
+
+async def test_a_dry_run_says_what_would_change_and_writes_nothing(
+    temporal_client: Client,
+) -> None:
+    """What would be stored and replaced, word for word; afterwards all is as it was and due."""
+    async with remembering(temporal_client) as (memory, repository):
+        await memory.encode([said("I live in Porto.", 0)], session_id="s1")
+        await memory.consolidate()
+        await memory.encode([said("I live in Lisbon.", 9)], session_id="s1")
+        before = await everything(repository, memory.scope)
+        tried = await memory.consolidate(dry_run=True)
+        assert await everything(repository, memory.scope) == before
+        assert (tried.dry_run, tried.episodes, tried.stored, tried.superseded) == (True, 1, 1, 1)
+        shown = {change.action: change for change in tried.changes}
+        assert shown["store_note"].content == "The user lives in Lisbon."
+        (porto,) = (m for m in before.values() if m.content == "The user lives in Porto.")
+        assert shown["update_note"].memory_id == porto.id
+        done = await memory.consolidate()
+        assert (done.dry_run, done.changes) == (False, ())
+        assert (done.actions, done.superseded) == (tried.actions, 1)
+        await memory.end_session("s1")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from engram.domain.memories import Category
 from engram.language.statements.predicates import RuleStatement
@@ -214,3 +215,60 @@ def _verb_pattern() -> re.Pattern[str]:
     often = ("never", "always", "usually", "often", "no longer")
     adverbs = alternatives((*vocabulary().adverbs, *often))
     return re.compile(rf"(\s+(?:(?:{adverbs})\s+)*)([a-z][\w'-]*)", re.I)
+
+
+# --- and back: what a sentence in the third person states
+
+
+class SentenceParts(NamedTuple):
+    """A sentence in the third person, as subject, predicate and object."""
+
+    subject: str | None
+    predicate: str
+    object: str
+    holds: bool = True
+
+
+def as_statement(text: str) -> SentenceParts | None:
+    """What a sentence like "The user lives in Porto." states; the inverse of :func:`sentence`.
+
+    Args:
+        text: One sentence. Without a subject ("Lives in Porto") it is about the user.
+
+    Returns:
+        None where it is not one sentence with one of the known predicates.
+    """
+    plain = " ".join(text[: 2 * _LONGEST_RETOLD].split()).rstrip(".!")
+    found = _sentence_pattern().fullmatch(plain)
+    if found is None or len(plain) > _LONGEST_RETOLD or re.search(r"[.!?;](?:\s|$)", plain):
+        return None
+    if found["favourite"]:
+        predicate = _FAVOURITE + found["favourite"].lower()
+    elif found["predicate"]:
+        predicate = found["predicate"].lower()
+    elif found["being"]:
+        predicate = f"is {found['being'].lower()}"
+    else:
+        predicate = "is called"
+    holds = not (found["ended"] or found["being"] or found["over"])
+    return SentenceParts(
+        found["who"] or found["owner"], predicate, found["it"] or found["of"], holds
+    )
+
+
+@cache
+def _sentence_pattern() -> re.Pattern[str]:
+    known = tuple(predicates())
+    being = tuple(one.removeprefix("is ") for one in known if one.startswith("is "))
+    somebody = (
+        r"(?:(?:[Tt]he )?[Uu]ser|(?!(?:He|She|It|They|This|That|Who|What|There|The|A|An)\b)"
+        r"[A-Z][\w.&-]*(?: [A-Z][\w.&-]*){0,3})"
+    )
+    return re.compile(
+        rf"(?:(?P<who>{somebody}) )?(?i:(?P<ended>no longer )?"
+        rf"(?P<predicate>{alternatives(known)})|is no longer (?P<being>{alternatives(being)}))"
+        rf" (?P<it>.+)"
+        rf"|(?:(?P<owner>{somebody})'s )?"
+        rf"(?i:favou?rite (?P<favourite>[\w ]{{1,40}}?)|(?:full )?name)"
+        rf" (?i:is (?P<over>no longer )?)(?P<of>.+)"
+    )

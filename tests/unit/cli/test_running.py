@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from engram.cli.running import given_url, moment, over_http, settings_from
-from engram.errors import InvalidQuery, InvalidSettings
+from engram.cli.running import MemoryOptions, given_url, moment, over_http, settings_from
+from engram.contracts.consolidation import ConsolidationReport
+from engram.errors import InvalidQuery, InvalidSettings, StorageUnavailable
 
 
 @pytest.mark.parametrize(
@@ -57,3 +62,50 @@ def test_a_moment_is_read_or_refused() -> None:
     assert moment(None, InvalidQuery) is None
     with pytest.raises(InvalidQuery, match="ISO 8601"):
         moment("yesterday", InvalidQuery)
+
+
+class SlowMemory:
+    """A memory in which one turn after another is read while somebody looks."""
+
+    def __init__(self) -> None:
+        self.waiting = 4
+        self.done = asyncio.Event()
+
+    async def status(self, *, test_only: bool = False) -> Any:
+        """How it stands; each look finds one fewer, and one cannot be answered."""
+        self.waiting -= not test_only
+        if self.waiting == 2 and not test_only:
+            raise StorageUnavailable("Not now.")
+        if self.waiting == 0:
+            self.done.set()
+        return SimpleNamespace(waiting=self.waiting)
+
+    async def consolidate(self) -> ConsolidationReport:
+        """Ends when nothing waits."""
+        await self.done.wait()
+        return ConsolidationReport(episodes=4)
+
+
+def test_what_takes_long_says_how_far_it_is_in_a_pipe_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers go to standard error while the answer is waited for, whatever a look comes to."""
+    memory = SlowMemory()
+
+    @asynccontextmanager
+    async def memory_of(options: MemoryOptions, user: str) -> AsyncIterator[SlowMemory]:
+        yield memory
+
+    monkeypatch.setattr(MemoryOptions, "memory_of", memory_of)
+    monkeypatch.setattr("engram.cli.running._LOOK_EVERY", 0.001)
+    monkeypatch.setattr("engram.cli.output.SAY_SO", 0.0)
+    found = MemoryOptions(user="ada").ask(
+        lambda asked: asked.consolidate(),
+        doing="Consolidating",
+        left=lambda real, _: real.waiting,
+    )
+    assert found.episodes == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "Consolidating: 2 of 3",
+        "Consolidating: 3 of 3",
+    ]

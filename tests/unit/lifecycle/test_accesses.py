@@ -119,7 +119,7 @@ async def test_recalls_are_counted_and_stamped(repository: MemoryRepository) -> 
     last = T0 + timedelta(minutes=2)
     assert (after.access_count, after.last_accessed_at) == (3, last)
     assert after.vitals is not None
-    assert (after.vitals.instance_id, after.vitals.energy_at) == ("one", last)
+    assert (after.vitals.instance_id, after.vitals.energy_at) == (None, last)
     assert after.vitals.energy == pytest.approx(4, abs=0.05)
     assert after.review_at == review_at(after, RULES)
     assert after.revision == 1

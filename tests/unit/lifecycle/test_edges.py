@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engram.domain.memories import Link, LinkKind
 from engram.domain.rules import EdgeRules
+from engram.domain.slots import slot_of
 from engram.lifecycle.links import Observed, edge_confidence, linked, reinforced, reinforces
 from tests.support.lifecycle_memories import T0, day, semantic
 
@@ -63,6 +66,22 @@ def test_links_of_memories_grow_when_found_again() -> None:
 
 
 def test_what_is_alike_reinforces() -> None:
-    """From a similarity of 0.7 on."""
-    assert reinforces(0.7)
-    assert not reinforces(0.69)
+    """From the setting's similarity on; the opposite, another's, and what is gone never does."""
+    tea = semantic("The user likes tea.", slot=slot_of("user", "likes", "tea"))
+    green = semantic("The user likes green tea.", slot=slot_of("user", "likes", "green tea"))
+    rules = EdgeRules()
+    assert reinforces(tea, green, 0.7, rules)
+    assert not reinforces(tea, green, 0.69, rules)
+    others: list[dict[str, Any]] = [
+        {"slot": slot_of("user", "dislikes", "tea")},
+        {"slot": slot_of("ada", "likes", "green tea")},
+        {"slot": slot_of("user", "likes", "green tea", holds=False)},
+        {"slot": None, "content": "The user does not like green tea."},
+        {"status": "superseded"},
+        {"disputed_with": ("x",)},
+        {"is_test": True},
+    ]
+    for changes in others:
+        other = semantic("The user likes green tea.", **{"slot": green.slot, **changes})
+        assert not reinforces(tea, other, 0.99, rules), changes
+    assert reinforces(tea, semantic("The user likes green tea."), 0.9, rules)

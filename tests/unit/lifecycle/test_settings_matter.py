@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from engram.consolidation.amendments import survived
 from engram.domain.memories import AnyMemory, Link, Resolution, Together
+from engram.domain.plan import Survival
 from engram.domain.rules import LifecycleRules, LifecycleSettings
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import Rulebook, end_session, settle
@@ -40,6 +42,7 @@ KINDS: dict[str, AnyMemory] = {
 }
 EDGE = Link(target_id="x", confidence=0.5, first_seen=T0, last_seen=T0)
 DEBRIS = semantic(confidence={"method": "inferred", "contradictions": 9}, importance=1.0)
+DRINKS = semantic("The user drinks tea.")
 COLD = semantic(placement="cold")
 
 
@@ -68,6 +71,11 @@ def linked_after_two(under: LifecycleRules) -> object:
 def ended(under: LifecycleRules) -> object:
     """What a session's end does to a fresh turn."""
     return [step.rule for step in end_session(episode(), T0, under).transitions]
+
+
+def counted(under: LifecycleRules) -> object:
+    """What surviving a linking pass adds."""
+    return survived(semantic(), Survival(operation="p", step=under.promotion.selectivity_step))
 
 
 CASES: list[tuple[str, object, Probe, dict[str, Any]]] = [
@@ -138,8 +146,18 @@ CASES: list[tuple[str, object, Probe, dict[str, Any]]] = [
     ("edges.per_window", 0.1, lambda r: edge_confidence(EDGE, day(70), r.edges), {}),
     ("edges.floor", 0.3, lambda r: edge_confidence(EDGE, day(9000), r.edges), {}),
     ("edges.coactivations", 2, linked_after_two, {}),
-    ("edges.similarity", 0.5, lambda r: reinforces(0.6, r.edges), {}),
+    (
+        "edges.similarity",
+        0.5,
+        lambda r: reinforces(semantic(), semantic("The user drinks tea."), 0.6, r.edges),
+        {},
+    ),
+    ("promotion.selectivity_step", 0.3, counted, {}),
 ]
+
+
+OF_RECALL = {"edges.follow_from", "edges.rounds"}
+"""What these change is shown where links are followed, in ``tests/unit/recall/test_stages.py``."""
 
 
 def with_setting(name: str, value: object, others: dict[str, Any]) -> LifecycleRules:
@@ -169,7 +187,7 @@ def test_every_setting_is_tried() -> None:
         inner = field.annotation
         nested = isinstance(inner, type) and issubclass(inner, BaseModel)
         names |= {f"{group}.{n}" for n in inner.model_fields} if nested else {group}  # type: ignore[union-attr]  # a model class
-    assert names == {name for name, *_ in CASES}
+    assert names == {name for name, *_ in CASES} | OF_RECALL
 
 
 def test_rules_come_from_the_settings() -> None:

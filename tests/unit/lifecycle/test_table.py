@@ -347,10 +347,20 @@ def test_what_was_replaced_is_erased_only_by_the_setting() -> None:
 
 
 def test_open_commitments_and_confirmed_speculation_stay() -> None:
-    """An open commitment has no end of its own; a second turn saves speculation."""
-    assert after(semantic(category="commitment"), day(100)).status is MemoryStatus.ACTIVE
+    """An open commitment has no end, and is never stale; a second turn saves speculation."""
+    weak = {"method": "inferred", "contradictions": 9}
+    for under in (RULES, ENERGY, rules(expiry={"demote_below": 0.9})):
+        kept = after(semantic(category="commitment", confidence=weak), day(9000), under)
+        assert (kept.status, kept.lifecycle) == (MemoryStatus.ACTIVE, None)
     twice = semantic(confidence={"extraction": 0.2, "supporting_episodes": 2})
     assert after(twice, day(31)).status is MemoryStatus.ACTIVE
+
+
+def test_a_promise_that_is_kept_after_years_leaves_ninety_days_later() -> None:
+    """Its fading counts from when it ended, not from when it was made."""
+    kept = decisions.resolve(semantic(category="commitment"), Resolution.FULFILLED, day(2000))
+    assert after(kept.memory, day(2089)).status is MemoryStatus.ACTIVE
+    assert after(kept.memory, day(2091)).status is MemoryStatus.ARCHIVED
 
 
 @pytest.mark.parametrize(

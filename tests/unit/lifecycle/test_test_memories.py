@@ -109,8 +109,8 @@ async def test_links_join_no_test_to_what_is_real(knowledge: Consolidated) -> No
     plan = ConsolidationPlan(actions=(across,))
     assert (await knowledge.writer().write(SCOPE, plan)).links == 0
     near = KnownMemories(knowledge.repository, knowledge.embedder)
-    assert await near.near(SCOPE, [one], limit=5) == []
-    assert await near.near(SCOPE, [other], limit=5) == []
+    assert (await near.near(SCOPE, [one], limit=5)).memories == []
+    assert (await near.near(SCOPE, [other], limit=5)).memories == []
 
 
 def test_one_statement_of_both_becomes_two() -> None:

@@ -16,9 +16,16 @@ from engram.domain.memories import (
     SemanticMemory,
     Vitals,
 )
+from engram.embedding.embedder import make_embedder
+from engram.language.negation_scope import covers
 from engram.lifecycle.audit import Ailment, Problem
+from engram.lifecycle.policies import trust
+from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
 from engram.operations.registry import AboutMemory, ActOn
+from engram.recall.pipeline import Recaller
+from engram.recall.request import RecallRequest
+from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
 
@@ -218,3 +225,30 @@ async def test_health_finds_decay_that_is_too_eager(
     kept = [turn(ADA, f"kept {n}", ago(3)) for n in range(20)]
     await handled.keep(*gone, *kept)
     assert (Ailment.EAGER_DECAY in await ailments(handled)) == eager
+
+
+async def test_a_recalled_memory_has_one_confidence(handled: HandledStore) -> None:
+    """Answers, their bound and explanation, inspection and promotion all count the recall."""
+    told = knowledge(
+        ADA, "The user always drinks tea", ago(300), access_count=1, last_accessed_at=ago(1)
+    )
+    told = told.model_copy(update={"selectivity": 1.0, "consolidation_passes": 9})
+    await handled.keep(told)
+    rules, embedder = handled.settings.lifecycle_rules, make_embedder("wordllama")
+    sure = trust(told, NOW, rules)
+    assert sure > told.confidence.score(NOW) + 0.05
+    recaller = Recaller(handled.store, embedder, rules.weights, handled.settings, covers)
+    asked = RecallRequest.of(
+        "tea", settings=handled.settings, min_confidence=sure - 0.01, explain=True
+    )
+    (hit,) = await recaller.recall(ADA, asked, NOW)
+    assert hit.confidence == sure
+    assert hit.explanation is not None
+    shown = (await handled.ask(ops.INSPECT, AboutMemory(memory_id=told.id))).explanations
+    assert hit.explanation.confidence == shown[-1]
+    assert shown[-1].startswith(f"{sure:.2f}: ")
+    assert "last confirmed 10 months ago, recalled 1 day ago" in shown[-1]
+    wanting = rules.model_copy(
+        update={"promotion": rules.promotion.model_copy(update={"confidence": sure - 0.01})}
+    )
+    assert promotable(told, NOW, wanting).missing == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,8 @@ from engram.domain.memories import (
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
 from engram.operations import lifecycle as ops
 from engram.operations import trials
-from engram.operations.registry import Acted, ActOn, Operation
+from engram.operations.memories import VERIFY
+from engram.operations.registry import AboutMemory, Acted, ActOn, Operation
 from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago
@@ -164,6 +166,7 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
             conclusion=True,
             category=Category.PREFERENCE,
             last_accessed_at=ago(20),
+            instance_id="elsewhere",
         ),
     )
     report = await handled.ask(trials.IMPORT, trials.Import(memories=items))
@@ -174,6 +177,7 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
     assert known.vitals is not None
     assert (known.vitals.tier, known.vitals.energy) == (Tier.LONG_TERM, 10.0)
     assert (known.access_count, known.last_accessed_at) == (1, ago(20))
+    assert known.vitals.instance_id == "elsewhere"
     assert known.confidence.seed == SEED_IMPORTED
     said = (await handled.store.scroll(ADA, MemoryType.EPISODIC)).memories[0]
     assert isinstance(said, Episode)
@@ -193,3 +197,41 @@ async def test_an_import_is_checked_before_anything_is_stored(handled: HandledSt
     with pytest.raises(InvalidTurn):
         await handled.ask(trials.IMPORT, trials.Import(memories=items))
     assert await handled.store.count(ADA, MemoryType.EPISODIC) == 0
+
+
+def imported(content: str, days: float, **more: Any) -> ImportedMemory:
+    """Knowledge of another program."""
+    return ImportedMemory(content=content, timestamp=ago(days), conclusion=True, **more)
+
+
+async def known_of(handled: HandledStore) -> dict[str, SemanticMemory]:
+    """What is known of Ada, by its words."""
+    page = await handled.store.scroll(ADA, MemoryType.SEMANTIC)
+    return {m.content: m for m in page.memories if isinstance(m, SemanticMemory)}
+
+
+async def test_migrated_knowledge_can_be_verified(handled: HandledStore) -> None:
+    """Its own words are kept as evidence, also where they are long."""
+    long = "Notes on the garden. " * 300
+    items = (imported("The user lives in Porto.", 900), imported(long, 800))
+    await handled.ask(trials.IMPORT, trials.Import(memories=items))
+    for memory in (await known_of(handled)).values():
+        found = await handled.ask(VERIFY, AboutMemory(memory_id=memory.id))
+        assert (found.ok, len(found.evidence)) == (True, 1)
+
+
+async def test_migrated_knowledge_is_replaced_and_replaces(handled: HandledStore) -> None:
+    """The newest of what was imported holds, whatever comes first; the others are history."""
+    first = (imported("Lives in Lisbon", 100), imported("The user lives in Faro.", 900))
+    await handled.ask(trials.IMPORT, trials.Import(memories=first))
+    second = (imported("User lives in Porto", 500), imported("The user likes tea", 500))
+    report = await handled.ask(trials.IMPORT, trials.Import(memories=second))
+    assert (report.episodes, report.conclusions) == (2, 2)
+    known = await known_of(handled)
+    standing = {words for words, one in known.items() if one.status is MemoryStatus.ACTIVE}
+    assert standing == {"Lives in Lisbon", "The user likes tea"}
+    history = known["The user lives in Faro."], known["User lives in Porto"]
+    assert [one.superseded_by for one in history] == [history[1].id, known["Lives in Lisbon"].id]
+    again = await handled.ask(trials.IMPORT, trials.Import(memories=(*second, *first)))
+    assert (again.episodes, again.conclusions, again.known) == (0, 0, 8)
+    assert await known_of(handled) == known

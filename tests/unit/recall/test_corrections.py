@@ -48,6 +48,26 @@ async def wrong_about(memory: InProcessMemory, one: Correction, scope: Scope) ->
     return wrong
 
 
+async def test_what_was_said_once_stands_a_little_behind_what_is_confirmed(
+    repository: EdgeRepository,
+) -> None:
+    """A fresh conclusion, a pattern fact and a negation are candidates, and the setting counts."""
+    memory = InProcessMemory(repository)
+    ada = memory.somebody()
+    told = ["I live in Porto. My email is ada@example.org.", "I don't use Mongo any more."]
+    ids = await memory.hear(ada, told, at=day(1), session="s1")
+    await memory.conclude(ada, ids, day(1))
+    derived = [MemoryType.SEMANTIC, MemoryType.FACTUAL, MemoryType.NEGATION]
+    asked = "Where does Ada live, what is her email, does she use Mongo?"
+    hits = await memory.recall(ada, asked, NOW, memory_types=derived, explain=True)
+    assert {hit.memory.type for hit in hits} == {*derived}
+    wanted = memory.settings.recall_factors.candidate
+    for hit in hits:
+        assert hit.explanation is not None
+        (part,) = (one for one in hit.explanation.parts if one.name == "lifecycle")
+        assert part.raw == wanted < 1.0
+
+
 @pytest.mark.long
 async def test_the_new_value_stands_above_the_old_one_in_every_correction(
     repository: EdgeRepository,

@@ -18,6 +18,7 @@ from tests.support.recall_memories import (
     day,
     episode,
     negation,
+    procedural,
     semantic,
 )
 
@@ -272,6 +273,20 @@ async def test_an_empty_memory_has_no_answers(memories: Memories) -> None:
     assert len(await memories.ask("?!")) > 0
 
 
+async def test_habits_answer_by_the_circumstances_that_are_told(memories: Memories) -> None:
+    """Working late, the habit of working late comes first; at breakfast, that of breakfast."""
+    late = procedural("The user always drinks tea when working late", "when working late", 1)
+    early = procedural("The user always drinks tea at breakfast", "at breakfast", 1)
+    await memories.keep(late, early)
+    asked = "What tea does the user drink?"
+    for context, first in (("I am working late", late), ("breakfast on holiday", early)):
+        hits = await memories.ask(asked, context=context, explain=True)
+        assert hits[0].memory.id == first.id
+        explanation = hits[1].explanation
+        assert explanation is not None
+        assert "context" in {part.name for part in explanation.parts}
+
+
 BAD: list[dict[str, object]] = [
     {"query": ""},
     {"query": " \n"},
@@ -289,6 +304,9 @@ BAD: list[dict[str, object]] = [
     {"memory_types": []},
     {"tags": []},
     {"tags": "a"},
+    {"context": " "},
+    {"context": 7},
+    {"context": "x" * (SETTINGS.max_turn_bytes + 1)},
 ]
 
 

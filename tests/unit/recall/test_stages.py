@@ -151,6 +151,25 @@ async def test_two_steps_away_is_found_and_weak_links_are_not(memories: Memories
     assert unlinked is None or not unlinked.links
 
 
+async def test_which_links_are_followed_and_how_often_they_count_is_set(
+    memories: Memories,
+) -> None:
+    """The bound and the rounds are settings; without rounds each link counts once."""
+    first, second = semantic("Rows are kept", 1), semantic("PostgreSQL is relational", 1)
+    circle = _link(first.id, 0.3, NOW), _link(second.id, 0.3, NOW)
+    first = first.model_copy(update={"links": (circle[1],)})
+    second = second.model_copy(update={"links": (circle[0],)})
+    near = semantic("The shop runs on PostgreSQL", 1, links=circle)
+    await memories.keep(near, first, second)
+    led = [Ranked(near, 0.9)]
+    assert len(await _led_to(memories, led, EdgeRules(follow_from=0.31))) == 1
+    often = {one.memory.id: one.score for one in await _led_to(memories, led)}
+    once = {one.memory.id: one.score for one in await _led_to(memories, led, EdgeRules(rounds=0))}
+    step = 0.9 * 0.3 * 0.5
+    assert once[first.id] == pytest.approx(1 - (1 - step) * (1 - step * 0.15))
+    assert often[first.id] > once[first.id]
+
+
 async def test_a_link_weakens_until_it_is_found_again(memories: Memories) -> None:
     """Spreading goes by how sure a link is now: faded under 0.2 it is not followed."""
     lately = day(400 - 30 - 4 * 30)  # Past the grace period, four windows of 0.05 each.
@@ -192,7 +211,9 @@ def _link(target: str, confidence: float, at: datetime, kind: LinkKind = LinkKin
     return Link(target_id=target, kind=kind, confidence=confidence, first_seen=at, last_seen=at)
 
 
-async def _led_to(memories: Memories, seeds: list[Ranked]) -> list[Ranked]:
+async def _led_to(
+    memories: Memories, seeds: list[Ranked], rules: EdgeRules | None = None
+) -> list[Ranked]:
     """What links lead to from these answers."""
     request = RecallRequest.of("shop", settings=SETTINGS, follow_links=True)
     question = PreparedQuery(
@@ -202,7 +223,7 @@ async def _led_to(memories: Memories, seeds: list[Ranked]) -> list[Ranked]:
         visibility=request.visibility(NOW),
         analysis=analyse("shop", NOW),
     )
-    return await follow(memories.repository, question, seeds, lambda _: True, EdgeRules())
+    return await follow(memories.repository, question, seeds, lambda _: True, rules or EdgeRules())
 
 
 async def test_a_summary_stands_for_its_notes(memories: Memories) -> None:

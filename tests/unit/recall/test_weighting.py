@@ -10,7 +10,7 @@ from engram.domain.rules import LifecycleRules, PlacementRules, RankingFactors
 from engram.lifecycle.policies import trust
 from engram.recall.results import ExplainedLink, Ranked, part_of
 from engram.recall.score import lifecycle_weight, weighted
-from tests.support.recall_memories import NOW, day, episode, semantic
+from tests.support.recall_memories import NOW, day, episode, procedural, semantic
 
 RULES = LifecycleRules()
 # Nothing that a memory is changes its score, but for what a test sets.
@@ -210,3 +210,18 @@ def test_a_turn_fades_as_its_namespace_has_it() -> None:
     plain = after(turn, by).score
     assert after(turn, by, rules=elsewhere).score == plain
     assert after(turn, by, rules=energetic).score != pytest.approx(plain)
+
+
+def test_a_habit_of_other_circumstances_comes_further_behind() -> None:
+    """In proportion to the words shared; what is bound to none, or is no habit, stays."""
+    when = {"when working late": 1.0, "while working at home": 0.75, "at breakfast": 0.5}
+    for trigger, factor in {**when, "tea": 1.0}.items():
+        habit = procedural("The user drinks tea", trigger)
+        (one,) = weighted(
+            [Ranked(habit, 0.5)], NOW, RULES, factors(elsewhere=0.5), "I work late tonight"
+        )
+        assert one.score == pytest.approx(0.5 * factor)
+        assert [part.name for part in one.parts] == (["context"] if factor < 1 else [])
+        assert weighted([Ranked(habit, 0.5)], NOW, RULES, factors()) == [Ranked(habit, 0.5)]
+    turn = semantic("tea at breakfast")
+    assert weighted([Ranked(turn, 0.5)], NOW, RULES, factors(), "late") == [Ranked(turn, 0.5)]
