@@ -37,12 +37,14 @@ from engram.activities.consolidation import (
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
+from engram.activities.reviews import DisputeActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
+from engram.consolidation.disputes import DisputeSettler
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
@@ -56,6 +58,7 @@ from engram.ports import Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
 from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
+from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import check_masked
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
@@ -67,6 +70,7 @@ from engram.workflows.removal import (
     ForgettingWorkflow,
     HistoryErasureWorkflow,
 )
+from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
 
 # --- the one sandbox that workers, tests and replays run workflows in
@@ -208,6 +212,7 @@ WORKFLOWS = (
     PromotionWorkflow,
     MaintenanceWorkflow,
     ImportWorkflow,
+    DisputeReviewWorkflow,
 )
 # As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
 # and they as late that their workflow was terminated.
@@ -246,10 +251,12 @@ async def running_workers(
         turns = TurnStore(
             repository, embedder, Extractor(settings), new_write_id, most, aside, guard
         )
+        reviews = ReviewGateway(client, settings)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
-            *_of_removal(client, repository, new_write_id, keys),
+            *_of_disputes(repository, settings, reviews, new_write_id),
+            *_of_removal(client, repository, reviews, new_write_id, keys),
             ImportActivitiesImpl(
                 TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
                 MemoryRestorer(repository, embedder, new_write_id, most, guard),
@@ -305,14 +312,28 @@ def _of_memories(
     ]
 
 
+def _of_disputes(
+    repository: MaintenanceRepository,
+    settings: Settings,
+    reviews: ReviewGateway,
+    new_write_id: Callable[[], str],
+) -> list[Callable[..., Any]]:
+    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
+    settling = DisputeActivitiesImpl(settler, reviews.open)
+    return [settling.open_reviews, settling.look_at_dispute, settling.settle_dispute]
+
+
 def _of_removal(
     client: Client,
     repository: MaintenanceRepository,
+    reviews: ReviewGateway,
     new_write_id: Callable[[], str],
     keys: KeyStore | None,
 ) -> list[Callable[..., Any]]:
     erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
-    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
+    forgetting = ForgettingActivitiesImpl(
+        client, Forgetter(repository, new_write_id), reviews.changed
+    )
     return [
         erasing.raise_fence,
         erasing.erase_workflows,

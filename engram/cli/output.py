@@ -184,6 +184,7 @@ def memory_text(memory: AnyMemory) -> Text:
         Episode,
         MemoryStatus,
     )
+    from engram.lifecycle.policies import is_disputed, is_refuted  # noqa: PLC0415 - same
 
     if isinstance(memory, Episode):
         return Text(harmless(f"{one_line(memory.speaker or memory.role)}: {memory.content}"))
@@ -191,6 +192,8 @@ def memory_text(memory: AnyMemory) -> Text:
     if memory.status is not MemoryStatus.ACTIVE:
         text.append(f"  ({memory.status}", style="dim")
         text.append(f" until {memory.valid_to:%Y-%m-%d})" if memory.valid_to else ")", style="dim")
+    if is_disputed(memory):
+        text.append("  (refuted)" if is_refuted(memory) else "  (disputed)", style="yellow")
     return text
 
 

@@ -9,6 +9,7 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.agents.reranking import make_reranker
+from engram.consolidation.disputes import DisputeSettler
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import MemoryClosed
@@ -27,6 +28,7 @@ from engram.operations.memories import (
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Answer, Asked, Handlers, Operation
 from engram.operations.removal import ForgettingHandlers
+from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
 from engram.operations.turns import ConsolidationHandlers, TurnHandlers
@@ -38,6 +40,7 @@ from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
 from engram.temporal.importing import ImportGateway
 from engram.temporal.passes import PassRunner
+from engram.temporal.reviews import ReviewGateway
 
 # --- the engine of a process that holds its own connections to Temporal and the store
 
@@ -139,6 +142,7 @@ def direct_engine(
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
     gateway, passes = WorkflowGateway(client, settings), PassRunner(client, settings)
+    reviews = ReviewGateway(client, settings)
     rules, links = settings.lifecycle_rules, RunLinks(ui_url, settings.temporal_namespace)
     reranker = make_reranker(settings.reranker) if settings.reranker else None
     accesses = AccessLog(
@@ -165,7 +169,8 @@ def direct_engine(
         DigestHandlers(repository),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
-        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
+        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
+        ReviewHandlers(reviews, repository, DisputeSettler(repository, rules, new_id)),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         TrialHandlers(
             repository,

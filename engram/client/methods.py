@@ -13,6 +13,7 @@ from engram.consolidation.verify import Verification
 from engram.contracts.lifecycle import DecayReport, PromotionReport
 from engram.contracts.messages import UserUsage
 from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
+from engram.contracts.reviews import ReviewOutcome
 from engram.domain.memories import (
     AnyMemory,
     MemoryStatus,
@@ -84,6 +85,7 @@ from engram.operations.removal import (
     Compact,
     EraseUser,
 )
+from engram.operations.reviews import REVIEW, REVIEWS, Review, ReviewAnswer
 from engram.operations.trials import (
     IMPORT,
     TEST_BOOST,
@@ -415,6 +417,8 @@ class LifecycleMethods(StoreMethods):
     ) -> Acted:
         """Note that the user says it is so: it counts for more, and comes back if it had left.
 
+        What contradicted it is refuted with that: it leaves the answers, and stays readable.
+
         Args:
             memory_id: Of a memory of this user.
             dry_run: Write nothing; say what would change.
@@ -433,7 +437,10 @@ class LifecycleMethods(StoreMethods):
     async def dispute(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """Note that the user says it is not so: it counts for less, and stays readable.
+        """Note that the user says it is not so: it leaves the answers, and stays readable.
+
+        What it contradicted is in dispute no more. :meth:`confirm` takes it back; until a
+        review of it ends, :meth:`reviews` lists it.
 
         Args:
             memory_id: Of a memory of this user.
@@ -449,6 +456,39 @@ class LifecycleMethods(StoreMethods):
                 ``test_only``, no test memory.
         """
         return await self._act("dispute", memory_id, dry_run, test_only)
+
+    async def reviews(self) -> Sequence[Review]:
+        """Disputes that wait for a person to say what holds, the longest first.
+
+        A new one is listed a moment after it began.
+
+        Returns:
+            Each with its memories, what can be answered, and until when it waits.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        return await self._call(REVIEWS, Question())
+
+    async def review(self, review_id: str, *, keep: str) -> ReviewOutcome:
+        """Say what holds of memories that contradict each other; it is written on both ends.
+
+        Args:
+            review_id: As :meth:`reviews` gives it.
+            keep: Id of the memory that holds; ``newest``; ``both``, if they hold side by side;
+                or ``none``. The others are refuted: they leave the answers, and stay readable.
+
+        Returns:
+            How the review ended; ``settled`` if something else had settled it before.
+
+        Raises:
+            ReviewNotFound: no such review waits.
+            InvalidInput: ``keep`` is no answer to it.
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        with typed_refusals():
+            asked = ReviewAnswer(review_id=review_id, keep=keep)
+        return await self._call(REVIEW, asked)
 
     async def protect(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
@@ -853,6 +893,8 @@ class WaitingMethods(WaitingStore):
     usage = waiting(UsageMethods.usage)
     confirm = waiting(LifecycleMethods.confirm)
     dispute = waiting(LifecycleMethods.dispute)
+    reviews = waiting(LifecycleMethods.reviews)
+    review = waiting(LifecycleMethods.review)
     protect = waiting(LifecycleMethods.protect)
     unprotect = waiting(LifecycleMethods.unprotect)
     demote = waiting(LifecycleMethods.demote)

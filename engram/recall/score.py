@@ -20,7 +20,14 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import Analysis, holds_cue
 from engram.language.text import BARE_WORDS
-from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
+from engram.lifecycle.policies import (
+    DecayPolicy,
+    dispute_of,
+    is_cold,
+    is_disputed,
+    policy_for,
+    trust,
+)
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
 from engram.recall.search import FoundMemory, PreparedQuery
 
@@ -217,6 +224,7 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
         linked_from=one.links[-1].source_id if one.links else None,
         links=one.links,
         confidence=confidence,
+        dispute=dispute_of(memory),
         provenance=memory.provenance,
     )
 

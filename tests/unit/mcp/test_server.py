@@ -16,11 +16,11 @@ from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.digests import EntityKind, Line
+from engram.domain.digests import EntityKind
 from engram.domain.memories import Evidence, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
-from engram.operations.digests import PROFILE, AboutSomebody, Profile
+from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import VERIFY
 from engram.operations.registry import AboutMemory, Acted
@@ -152,7 +152,7 @@ async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
             name=asked.name or "Ada",
             aliases=("Countess",),
             kind=EntityKind.PERSON,
-            lines=(Line(text="Lives in Porto.", memory_ids=("m1", "m2")),),
+            lines=(ProfileLine(text="Lives in Porto.", memory_ids=("m1", "m2")),),
             merges=(),
             omitted=(),
             updated_at=datetime(2026, 5, 20, tzinfo=UTC),
