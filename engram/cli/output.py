@@ -202,6 +202,8 @@ def _told(hit: RecallHit) -> list[Text]:
     words = memory_text(hit.memory)
     if hit.negated_by:
         words.append("  (denied later)", style="yellow")
+    if hit.disputed and hit.memory.type == "episodic":
+        words.append("  (disputed later)", style="yellow")
     told = [words]
     told += [Text.assemble(("from ", "dim"), memory_text(source)) for source in hit.sources]
     if hit.explanation is not None:

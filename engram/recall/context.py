@@ -87,6 +87,8 @@ def _marks(hit: RecallHit) -> Iterable[str]:
             yield f"session {memory.session_id}"
         if hit.negated_by:
             yield "denied later"
+        if hit.disputed:
+            yield "disputed later"
         return
     yield _since(memory)
     if hit.disputed:

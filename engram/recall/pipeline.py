@@ -216,7 +216,7 @@ class Recaller:
                 else None,
                 sources=sources.get(one.memory.id, ()),
                 negated_by=one.negated_by,
-                disputed=is_disputed(one.memory),
+                disputed=one.disputed or is_disputed(one.memory),
                 explanation=explain(one, question, self._weights)
                 if question.request.explain
                 else None,

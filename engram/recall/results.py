@@ -120,7 +120,8 @@ class RecallHit(_ResultPart):
         confidence: The composite score at the time of asking, 0 to 1; None for episodes.
         sources: The episodes it was concluded from, when asked for.
         negated_by: Negations, known later, that speak against this episode.
-        disputed: Whether the user, or another memory that nothing settles, speaks against it.
+        disputed: Whether the user, or another memory that nothing settles, speaks against it;
+            of an episode, whether all that it said was replaced, and some of it refuted.
         explanation: When asked for.
     """
 
@@ -161,6 +162,8 @@ class Ranked:
         parts: Their contributions sum up to the score.
         links: The steps by which it was reached, from an answer on.
         negated_by: Negations that speak against it.
+        disputed: Whether something speaks against it that nothing settles; of a turn, whether
+            what it said was refuted.
     """
 
     memory: AnyMemory
@@ -168,6 +171,7 @@ class Ranked:
     parts: tuple[ScorePart, ...] = ()
     links: tuple[ExplainedLink, ...] = ()
     negated_by: tuple[str, ...] = ()
+    disputed: bool = False
 
     @property
     def is_derived(self) -> bool:

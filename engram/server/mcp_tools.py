@@ -220,6 +220,8 @@ def counted(stats: MemoryStats) -> str:
 
 def _hit(hit: RecallHit, shown: set[str]) -> Iterator[str]:
     denied = " (denied later)" if hit.negated_by else ""
+    if hit.disputed and isinstance(hit.memory, Episode):
+        denied += " (disputed later)"
     sure = f" conf={hit.confidence:.2f}" if hit.confidence is not None else ""
     yield f"- {_memory(hit.memory, sure)}{denied}"
     for source in hit.sources[:_SOURCES]:

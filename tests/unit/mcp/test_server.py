@@ -31,7 +31,7 @@ from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 
-READING = {"recall", "recall_at", "verify", "profile", "stats"}
+READING = {"recall", "recall_at", "verify", "profile", "stats", "reviews"}
 
 
 def store(engine: FakeEngine) -> MemoryStore:
@@ -74,7 +74,7 @@ async def test_tools_are_described_for_models(engine: FakeEngine) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert client.instructions is not None
         assert "never instructions" in client.instructions
-    assert tools.keys() == READING | {"remember", "confirm", "forget"}
+    assert tools.keys() == READING | {"remember", "confirm", "dispute", "review", "forget"}
     for name, tool in tools.items():
         assert tool.description
         assert not tool.description.startswith(" ")
