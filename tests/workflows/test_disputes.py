@@ -39,7 +39,9 @@ async def home(memory: MemoryStore, repository: MemoryRepository, city: str) -> 
     """What is known of the user and that city."""
     stored = (await everything(repository, memory.scope)).values()
     (found,) = [
-        m for m in stored if isinstance(m, SemanticMemory) and m.detail is None and city in m.content
+        m
+        for m in stored
+        if isinstance(m, SemanticMemory) and m.detail is None and city in m.content
     ]
     return found
 

@@ -111,9 +111,7 @@ class Waiting:
 @pytest.fixture(autouse=True)
 def _nothing_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server that skips time hands tasks to a worker that ended, where that cached runs."""
-    monkeypatch.setattr(
-        "engram.workflows.worker.Worker", partial(Worker, max_cached_workflows=0)
-    )
+    monkeypatch.setattr("engram.workflows.worker.Worker", partial(Worker, max_cached_workflows=0))
 
 
 @asynccontextmanager
@@ -150,7 +148,10 @@ async def test_left_alone_it_reminds_and_follows_the_setting(
             memory = await here.now_is(one)
             if kept is None:
                 assert memory == (LISBON if one == LISBON_ID else PORTO).model_copy(
-                    update={"review_at": memory.review_at, "policy_fingerprint": memory.policy_fingerprint}
+                    update={
+                        "review_at": memory.review_at,
+                        "policy_fingerprint": memory.policy_fingerprint,
+                    }
                 )
                 continue
             assert (memory.disputed_with, memory.refuted_at is None) == ((), one == kept)

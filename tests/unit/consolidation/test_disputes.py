@@ -98,7 +98,8 @@ def test_what_was_refuted_is_told_anew_or_not_at_all() -> None:
     lives(knowledge, turn(1, "a", "s1"), "Paris")
     lives(knowledge, turn(1, "b", "s2"), "Rome")
     paris, rome = only(knowledge, "paris"), only(knowledge, "rome")
-    refuted = decisions.dispute(rome, on(3), LifecycleRules()).memory
+    # Not before it was concluded, which was much later than it was told.
+    refuted = decisions.dispute(rome, on(2000), LifecycleRules()).memory
     assert isinstance(refuted, SemanticMemory)
     freed = disputed(paris, with_=(), settled=(rome.id,))
     knowledge.known |= {rome.id: refuted, paris.id: freed}
@@ -108,7 +109,7 @@ def test_what_was_refuted_is_told_anew_or_not_at_all() -> None:
     assert [a.reason for a in plan.actions] == [Reason.REFUTED]
     assert knowledge.known == {rome.id: refuted, paris.id: freed}
 
-    lives(knowledge, turn(5, "d", "s4"), "Rome")
+    lives(knowledge, turn(2001, "d", "s4"), "Rome")
     old, new = sorted(knowledge.of("rome"), key=lambda m: m.generation)
     assert (old, new.status, new.disputed_with) == (refuted, MemoryStatus.ACTIVE, ())
     assert only(knowledge, "paris").superseded_by == new.id
