@@ -251,12 +251,11 @@ async def running_workers(
         turns = TurnStore(
             repository, embedder, Extractor(settings), new_write_id, most, aside, guard
         )
-        reviews = ReviewGateway(client, settings)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id),
-            *_of_disputes(repository, settings, reviews, new_write_id),
-            *_of_removal(client, repository, reviews, new_write_id, keys),
+            *_of_disputes(client, repository, settings, new_write_id),
+            *_of_removal(client, repository, settings, new_write_id, keys),
             ImportActivitiesImpl(
                 TurnImporter(repository, embedder, preparer, new_write_id, most, guard),
                 MemoryRestorer(repository, embedder, new_write_id, most, guard),
@@ -313,26 +312,26 @@ def _of_memories(
 
 
 def _of_disputes(
+    client: Client,
     repository: MaintenanceRepository,
     settings: Settings,
-    reviews: ReviewGateway,
     new_write_id: Callable[[], str],
 ) -> list[Callable[..., Any]]:
     settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
-    settling = DisputeActivitiesImpl(settler, reviews.open)
+    settling = DisputeActivitiesImpl(settler, ReviewGateway(client, settings).open)
     return [settling.open_reviews, settling.look_at_dispute, settling.settle_dispute]
 
 
 def _of_removal(
     client: Client,
     repository: MaintenanceRepository,
-    reviews: ReviewGateway,
+    settings: Settings,
     new_write_id: Callable[[], str],
     keys: KeyStore | None,
 ) -> list[Callable[..., Any]]:
     erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys)
     forgetting = ForgettingActivitiesImpl(
-        client, Forgetter(repository, new_write_id), reviews.changed
+        client, Forgetter(repository, new_write_id), ReviewGateway(client, settings).changed
     )
     return [
         erasing.raise_fence,

@@ -145,20 +145,12 @@ def direct_engine(
     reviews = ReviewGateway(client, settings)
     rules, links = settings.lifecycle_rules, RunLinks(ui_url, settings.temporal_namespace)
     reranker = make_reranker(settings.reranker) if settings.reranker else None
-    accesses = AccessLog(
-        repository,
-        rules,
-        instance_id=new_id(),
-        new_write_id=new_id,
-        interval=settings.access_flush_interval,
-        most=settings.access_flush_memories,
-    )
     recaller = Recaller(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     turns = TurnHandlers(gateway, repository, settings, embedder.identity)
-    recalls = RecallHandlers(recaller, clock, accesses, links)
+    recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
         turns,
         recalls,
@@ -191,3 +183,14 @@ def direct_engine(
         ),
     )
     return DirectEngine(gateway, repository, handlers, turns, recalls, links)
+
+
+def _access_log(repository: MemoryRepository, settings: Settings) -> AccessLog:
+    return AccessLog(
+        repository,
+        settings.lifecycle_rules,
+        instance_id=new_id(),
+        new_write_id=new_id,
+        interval=settings.access_flush_interval,
+        most=settings.access_flush_memories,
+    )

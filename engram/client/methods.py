@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from engram.client.engine import StoreMethods, WaitingStore, waiting
+from engram.client.engine import StoreMethods
 from engram.consolidation.verify import Verification
 from engram.contracts.lifecycle import DecayReport, PromotionReport
 from engram.contracts.messages import UserUsage
@@ -870,48 +870,3 @@ class OperatingMethods(StoreMethods):
 
 def _of(test_only: bool) -> OfPopulation:
     return OfPopulation(test_only=test_only)
-
-
-# --- the same methods for programs without ``await``
-
-
-class WaitingMethods(WaitingStore):
-    """Each method of the groups above, returning when its work is done."""
-
-    verify = waiting(KnowledgeMethods.verify)
-    count = waiting(KnowledgeMethods.count)
-    resolve = waiting(CommitmentMethods.resolve)
-    profile = waiting(DigestMethods.profile)
-    profiles = waiting(DigestMethods.profiles)
-    topics = waiting(DigestMethods.topics)
-    boxes = waiting(DigestMethods.boxes)
-    guidelines = waiting(DigestMethods.guidelines)
-    forget = waiting(ForgettingMethods.forget)
-    erase = waiting(ForgettingMethods.erase)
-    erased = waiting(ForgettingMethods.erased)
-    compact = waiting(ForgettingMethods.compact)
-    usage = waiting(UsageMethods.usage)
-    confirm = waiting(LifecycleMethods.confirm)
-    dispute = waiting(LifecycleMethods.dispute)
-    reviews = waiting(LifecycleMethods.reviews)
-    review = waiting(LifecycleMethods.review)
-    protect = waiting(LifecycleMethods.protect)
-    unprotect = waiting(LifecycleMethods.unprotect)
-    demote = waiting(LifecycleMethods.demote)
-    force_promote = waiting(LifecycleMethods.force_promote)
-    decay = waiting(LifecycleMethods.decay)
-    promote = waiting(LifecycleMethods.promote)
-    briefing = waiting(LifecycleMethods.briefing)
-    status = waiting(OperatingMethods.status)
-    energy = waiting(OperatingMethods.energy)
-    promotions = waiting(OperatingMethods.promotions)
-    health = waiting(OperatingMethods.health)
-    inspect = waiting(OperatingMethods.inspect)
-    validate = waiting(OperatingMethods.validate)
-    repair = waiting(OperatingMethods.repair)
-    create_test = waiting(OperatingMethods.create_test)
-    boost_test = waiting(OperatingMethods.boost_test)
-    list_tests = waiting(OperatingMethods.list_tests)
-    delete_tests = waiting(OperatingMethods.delete_tests)
-    play_scenario = waiting(OperatingMethods.play_scenario)
-    import_memories = waiting(OperatingMethods.import_memories)

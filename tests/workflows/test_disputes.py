@@ -152,7 +152,7 @@ async def test_what_is_settled_is_not_disputed_again_by_what_was_said_before(
     temporal_client: Client,
 ) -> None:
     """Nor by reading on; told again later, it holds again, and nothing is marked."""
-    async with torn(temporal_client) as (memory, repository, lisbon, porto):
+    async with torn(temporal_client) as (memory, _, lisbon, porto):
         await memory.confirm(lisbon)
         await memory.encode(said("I live in Porto.", -3), session_id="s0")
         await memory.encode(said("I like tea.", 1), session_id="s3")

@@ -1,4 +1,4 @@
-"""A review waits for a person: reminds, follows the setting in the end, and outlives what changes."""
+"""A review waits for a person, reminds, follows the setting in the end, and outlives changes."""
 
 from __future__ import annotations
 
