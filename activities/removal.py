@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -158,11 +158,18 @@ class ForgettingActivitiesImpl(ForgettingActivities):
     Args:
         client: Reaches a session that still holds the turn in mind.
         forgetter: Plans and deletes.
+        reviews_changed: Has reviews look whether there is anything left to wait for.
     """
 
-    def __init__(self, client: Client, forgetter: Forgetter) -> None:
+    def __init__(
+        self,
+        client: Client,
+        forgetter: Forgetter,
+        reviews_changed: Callable[[Scope, Iterable[tuple[str, ...]]], Awaitable[None]],
+    ) -> None:
         self._client = client
         self._forgetter = forgetter
+        self._reviews_changed = reviews_changed
 
     @activity.defn(name=names.PLAN_FORGETTING_ACTIVITY)
     async def plan_forgetting(self, asked: PlanForgettingInput) -> ForgetPlan:
@@ -176,6 +183,7 @@ class ForgettingActivitiesImpl(ForgettingActivities):
         async with heartbeating():
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
+            await self._reviews_changed(asked.scope, asked.plan.disputes)
         return Message()
 
     @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)

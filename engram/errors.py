@@ -130,6 +130,12 @@ class MemoryNotFound(EngramError, LookupError):
     code = "memory_not_found"
 
 
+class ReviewNotFound(EngramError, LookupError):
+    """No review with that id of this user waits for an answer."""
+
+    code = "review_not_found"
+
+
 class UserErased(EngramError):
     """Everything of the user was erased after this work began: none of it is written any more."""
 

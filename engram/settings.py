@@ -25,6 +25,7 @@ from engram.domain.rules import (
     LifecycleSettings,
     RankingFactors,
     RankingWeights,
+    ReviewRules,
 )
 from engram.errors import InvalidSettings
 
@@ -208,6 +209,7 @@ class Settings(BaseSettings):
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
     """Similar memories that are offered for linking with each new one."""
     confidence_weights: ConfidenceWeights = ConfidenceWeights()
+    reviews: ReviewRules = ReviewRules()
     digests: DigestPolicy = DigestPolicy()
 
     # --- fading and hardening

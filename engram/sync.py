@@ -13,9 +13,8 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from engram.client.connect import connect
-from engram.client.engine import TaskBoundContext, waiting
+from engram.client.engine import TaskBoundContext, WaitingStore, waiting
 from engram.client.memory import MemoryStore
-from engram.client.methods import WaitingMethods
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
 from engram.embedded.open import open as open_embedded
@@ -88,7 +87,7 @@ class LoopThread:
 # --- a memory store for programs without ``await``: scripts and notebooks
 
 
-class SyncMemoryStore(WaitingMethods):
+class SyncMemoryStore(WaitingStore):
     """:class:`engram.MemoryStore` without ``await``: the same methods, each of which waits.
 
     Get one from :func:`engram.open_sync` or :func:`engram.connect_sync`; it is
@@ -159,6 +158,43 @@ class SyncMemoryStore(WaitingMethods):
     consolidate = waiting(MemoryStore.consolidate)
     end_session = waiting(MemoryStore.end_session)
     working_memory = waiting(MemoryStore.working_memory)
+    verify = waiting(MemoryStore.verify)
+    count = waiting(MemoryStore.count)
+    resolve = waiting(MemoryStore.resolve)
+    profile = waiting(MemoryStore.profile)
+    profiles = waiting(MemoryStore.profiles)
+    topics = waiting(MemoryStore.topics)
+    boxes = waiting(MemoryStore.boxes)
+    guidelines = waiting(MemoryStore.guidelines)
+    forget = waiting(MemoryStore.forget)
+    erase = waiting(MemoryStore.erase)
+    erased = waiting(MemoryStore.erased)
+    compact = waiting(MemoryStore.compact)
+    usage = waiting(MemoryStore.usage)
+    confirm = waiting(MemoryStore.confirm)
+    dispute = waiting(MemoryStore.dispute)
+    reviews = waiting(MemoryStore.reviews)
+    review = waiting(MemoryStore.review)
+    protect = waiting(MemoryStore.protect)
+    unprotect = waiting(MemoryStore.unprotect)
+    demote = waiting(MemoryStore.demote)
+    force_promote = waiting(MemoryStore.force_promote)
+    decay = waiting(MemoryStore.decay)
+    promote = waiting(MemoryStore.promote)
+    briefing = waiting(MemoryStore.briefing)
+    status = waiting(MemoryStore.status)
+    energy = waiting(MemoryStore.energy)
+    promotions = waiting(MemoryStore.promotions)
+    health = waiting(MemoryStore.health)
+    inspect = waiting(MemoryStore.inspect)
+    validate = waiting(MemoryStore.validate)
+    repair = waiting(MemoryStore.repair)
+    create_test = waiting(MemoryStore.create_test)
+    boost_test = waiting(MemoryStore.boost_test)
+    list_tests = waiting(MemoryStore.list_tests)
+    delete_tests = waiting(MemoryStore.delete_tests)
+    play_scenario = waiting(MemoryStore.play_scenario)
+    import_memories = waiting(MemoryStore.import_memories)
     audit = waiting(MemoryStore.audit)
 
     def export_lines(self, *, include_test: bool = False) -> Iterator[str]:

@@ -501,7 +501,27 @@ class ConsolidationPass:
         )
         self._to_link(plan)
         self._touched(self.state.undigested.after_plan(plan))
+        await self._open_reviews(plan)
         return written
+
+    async def _open_reviews(self, plan: ConsolidationPlan) -> None:
+        """Let a person settle what the plan leaves in dispute, which stays marked meanwhile."""
+        pairs, rules = plan.disputes(), self.state.policy.reviews
+        # Runs that began before there were reviews have none among their numbers.
+        if not pairs or rules is None or not rules.enabled:
+            return
+        if self.state.population is not Population.REAL:
+            return
+        try:
+            opened = await self._calls.open_reviews(pairs, rules)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            failure = failure_of(error)
+            workflow.logger.warning("no review waits for %d disputes: %s", len(pairs), failure.code)
+            self._count(ConsolidationReport(failures=(failure,)))
+        else:
+            self._count(ConsolidationReport(reviews=opened.opened))
 
     def _to_link(self, plan: ConsolidationPlan) -> None:
         new = [
@@ -549,6 +569,7 @@ class ConsolidationPass:
         written = await self._calls.write(found.plan)
         retired = await self._calls.retire(found.plan)
         self._touched(self.state.undigested.after_plan(found.plan))
+        await self._open_reviews(found.plan)
         self._count(
             ConsolidationReport(
                 links=written.links,

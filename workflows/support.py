@@ -15,6 +15,7 @@ from engram.contracts import names
 from engram.contracts.activities import (
     ConsolidationModelActivities,
     ConsolidationStoreActivities,
+    DisputeActivities,
     SessionActivities,
 )
 from engram.contracts.consolidation import (
@@ -36,8 +37,10 @@ from engram.contracts.consolidation import (
 )
 from engram.contracts.lifecycle import PassState, WalkInput
 from engram.contracts.messages import Message, Population
+from engram.contracts.reviews import OpenReviewsInput, OpenReviewsOutput
 from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
 from engram.domain.plan import ConsolidationPlan
+from engram.domain.rules import ReviewRules
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
@@ -386,6 +389,16 @@ class ActivityCalls:
                 plan=ConsolidationPlan(actions=retirements),
             ),
             f"retire {len(retirements)} replaced memories",
+        )
+
+    async def open_reviews(
+        self, pairs: tuple[tuple[str, str], ...], rules: ReviewRules
+    ) -> OpenReviewsOutput:
+        """Have a person settle what nothing else does."""
+        return await self._store(
+            DisputeActivities.open_reviews,
+            OpenReviewsInput(scope=self.scope, pairs=pairs, rules=rules),
+            f"open reviews of {len(pairs)} disputes",
         )
 
     async def mark_consolidated(self, batch: EpisodeBatch) -> MarkConsolidatedOutput:

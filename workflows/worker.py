@@ -37,12 +37,14 @@ from engram.activities.consolidation import (
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitiesImpl
+from engram.activities.reviews import DisputeActivitiesImpl
 from engram.activities.runtime import AuditInterceptor, ClockInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
+from engram.consolidation.disputes import DisputeSettler
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
@@ -58,6 +60,7 @@ from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.temporal.encryption import refused_payload
 from engram.temporal.gateway import WorkflowGateway
+from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import check_masked
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
@@ -69,6 +72,7 @@ from engram.workflows.removal import (
     ForgettingWorkflow,
     HistoryErasureWorkflow,
 )
+from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
 
 # --- the one sandbox that workers, tests and replays run workflows in
@@ -210,6 +214,7 @@ WORKFLOWS = (
     PromotionWorkflow,
     MaintenanceWorkflow,
     ImportWorkflow,
+    DisputeReviewWorkflow,
 )
 # As often as activities heartbeat: else the service hears of them every 0.8 of their timeout,
 # and they as late that their workflow was terminated.
@@ -256,7 +261,8 @@ async def running_workers(
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id, lives.edges),
-            *_of_removal(client, repository, new_write_id, keys, trail),
+            *_of_disputes(client, repository, settings, new_write_id),
+            *_of_removal(client, repository, settings, new_write_id, keys, trail),
             ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
@@ -326,15 +332,29 @@ def _of_memories(
     ]
 
 
+def _of_disputes(
+    client: Client,
+    repository: MaintenanceRepository,
+    settings: Settings,
+    new_write_id: Callable[[], str],
+) -> list[Callable[..., Any]]:
+    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
+    settling = DisputeActivitiesImpl(settler, ReviewGateway(client, settings).open)
+    return [settling.open_reviews, settling.look_at_dispute, settling.settle_dispute]
+
+
 def _of_removal(
     client: Client,
     repository: MaintenanceRepository,
+    settings: Settings,
     new_write_id: Callable[[], str],
     keys: KeyStore | None,
     trail: AuditTrail | None,
 ) -> list[Callable[..., Any]]:
     erasing = ErasureActivitiesImpl(client, repository, new_write_id, keys, trail)
-    forgetting = ForgettingActivitiesImpl(client, Forgetter(repository, new_write_id))
+    forgetting = ForgettingActivitiesImpl(
+        client, Forgetter(repository, new_write_id), ReviewGateway(client, settings).changed
+    )
     return [
         erasing.raise_fence,
         erasing.erase_workflows,

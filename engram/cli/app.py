@@ -25,7 +25,8 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Sessions": ("working-memory", "end-session"),
     "Look at memories": ("list", "show", "history", "verify", "inspect"),
     "Say what is right": (
-        *("confirm", "dispute", "protect", "unprotect", "demote", "resolve", "forget", "erase"),
+        *("confirm", "dispute", "reviews", "review", "protect", "unprotect", "demote"),
+        *("resolve", "forget", "erase"),
     ),
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (

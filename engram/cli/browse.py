@@ -315,7 +315,8 @@ def _print_profile(found: Profile) -> None:
     names = f", also {', '.join(found.aliases)}" if found.aliases else ""
     output.console.print(Text.assemble((found.name, "bold"), f" ({found.kind}){names}"))
     for line in found.lines:
-        output.console.print(Text(f"- {line.text}"))
+        doubt = ("  (disputed)", "yellow") if line.disputed else ""
+        output.console.print(Text.assemble(f"- {line.text}", doubt))
     for merge in found.merges:
         told = f"{merge.first} is {merge.second}: {merge.reason}"
         output.console.print(Text(told, style="dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engram.errors import EngramError, MemoryNotFound
+from engram.errors import EngramError, MemoryNotFound, ReviewNotFound
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -30,6 +30,6 @@ MEANINGS: Final = {
 
 def code_of(error: EngramError) -> int:
     """The exit code that a typed error ends a command with."""
-    if isinstance(error, MemoryNotFound):
+    if isinstance(error, MemoryNotFound | ReviewNotFound):
         return NOT_FOUND
     return TRY_AGAIN if error.retryable else FAILED

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
     from engram.consolidation.verify import Verification
     from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
+    from engram.contracts.reviews import ReviewOutcome
     from engram.operations.registry import Acted
+    from engram.operations.reviews import Review
     from engram.recall.context import Briefed
 
 # --- commands about single memories: check one, forget one, erase all
@@ -151,7 +153,7 @@ _ACTS: dict[str, tuple[_Act, str]] = {
     ),
     "dispute": (
         lambda memory: memory.dispute,
-        "Say that a conclusion is wrong; it counts for less, and stays readable.",
+        "Say that a conclusion is wrong; it leaves the answers, and stays readable.",
     ),
     "protect": (
         lambda memory: memory.protect,
@@ -201,6 +203,51 @@ def _print_act(acted: Acted, *, dry_run: bool) -> None:
         output.console.print("No state changed.", style="dim")
     if dry_run:
         output.console.print("This was a dry run: nothing was written.", style="dim")
+
+
+@commands.command()
+def reviews(options: MemoryOptions) -> None:
+    """List disputes that wait for somebody to say what holds.
+
+    Example: engram reviews -u ada
+    """
+    options.answer(lambda memory: memory.reviews(), _print_reviews)
+
+
+@commands.command()
+def review(
+    review_id: Annotated[str, typer.Argument(help="As `engram reviews` shows it.")],
+    options: MemoryOptions,
+    keep: Annotated[
+        str, typer.Option("--keep", "-k", help="Id of what holds; or newest, both, none.")
+    ],
+) -> None:
+    """Say what holds of memories that contradict each other.
+
+    Example: engram review 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --keep newest
+    """
+    options.answer(
+        lambda memory: memory.review(review_id, keep=keep), _print_outcome, doing="Writing"
+    )
+
+
+def _print_reviews(found: Sequence[Review]) -> None:
+    if not found:
+        output.console.print("Nothing is in dispute.", style="dim")
+    for one in found:
+        told = (
+            f"{one.review_id}  until {one.deadline:%Y-%m-%d %H:%M}, then {one.default}; "
+            f"{one.reminders} reminders"
+        )
+        output.console.print(Text(told, style="bold"))
+        output.print_memories(one.memories, ids=True)
+
+
+def _print_outcome(outcome: ReviewOutcome) -> None:
+    kept = f"kept {', '.join(outcome.kept)}" if outcome.kept else "nothing kept"
+    output.console.print(Text(f"{outcome.ended.value}: {kept}"))
+    for one in outcome.refuted:
+        output.console.print(Text(f"refuted: {one}"))
 
 
 @commands.command()

@@ -186,6 +186,7 @@ def memory_text(memory: AnyMemory) -> Text:
         Episode,
         MemoryStatus,
     )
+    from engram.lifecycle.policies import is_disputed, is_refuted  # noqa: PLC0415 - same
 
     if isinstance(memory, Episode):
         return Text(harmless(f"{one_line(memory.speaker or memory.role)}: {memory.content}"))
@@ -193,6 +194,8 @@ def memory_text(memory: AnyMemory) -> Text:
     if memory.status is not MemoryStatus.ACTIVE:
         text.append(f"  ({memory.status}", style="dim")
         text.append(f" until {memory.valid_to:%Y-%m-%d})" if memory.valid_to else ")", style="dim")
+    if is_disputed(memory):
+        text.append("  (refuted)" if is_refuted(memory) else "  (disputed)", style="yellow")
     return text
 
 
@@ -201,6 +204,8 @@ def _told(hit: RecallHit) -> list[Text]:
     words = memory_text(hit.memory)
     if hit.negated_by:
         words.append("  (denied later)", style="yellow")
+    if hit.disputed and hit.memory.type == "episodic":
+        words.append("  (disputed later)", style="yellow")
     told = [words]
     told += [Text.assemble(("from ", "dim"), memory_text(source)) for source in hit.sources]
     if hit.explanation is not None:

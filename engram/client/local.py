@@ -10,6 +10,7 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.agents.reranking import make_reranker
+from engram.consolidation.disputes import DisputeSettler
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import EngramError, MemoryClosed
@@ -30,6 +31,7 @@ from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Answer, Asked, Handlers, Operation
 from engram.operations.removal import ForgettingHandlers
+from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
 from engram.operations.turns import ConsolidationHandlers, TurnHandlers
@@ -41,6 +43,7 @@ from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
 from engram.temporal.importing import ImportGateway
 from engram.temporal.passes import PassRunner
+from engram.temporal.reviews import ReviewGateway
 
 if TYPE_CHECKING:
     from engram.storage.trail import AuditTrail
@@ -154,23 +157,16 @@ def direct_engine(
 ) -> DirectEngine:
     """The engine of a process that is connected to Temporal and to a store."""
     gateway, passes = WorkflowGateway(client, settings), PassRunner(client, settings)
+    reviews = ReviewGateway(client, settings)
     rules, links = settings.lifecycle_rules, RunLinks(ui_url, settings.temporal_namespace)
     reranker = make_reranker(settings.reranker) if settings.reranker else None
-    accesses = AccessLog(
-        repository,
-        rules,
-        instance_id=new_id(),
-        new_write_id=new_id,
-        interval=settings.access_flush_interval,
-        most=settings.access_flush_memories,
-    )
     recaller = Recaller(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
     turns = TurnHandlers(gateway, repository, settings, embedder.identity)
-    recalls = RecallHandlers(recaller, clock, accesses, links)
+    recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
         turns,
         recalls,
@@ -182,7 +178,8 @@ def direct_engine(
         DigestHandlers(repository),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
-        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id),
+        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
+        ReviewHandlers(reviews, repository, DisputeSettler(repository, rules, new_id)),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         AuditHandlers(trail),
         TrialHandlers(
@@ -199,3 +196,14 @@ def direct_engine(
     )
     auditor = None if trail is None else Auditor(handlers, trail, new_id)
     return DirectEngine(gateway, repository, handlers, turns, recalls, links, auditor)
+
+
+def _access_log(repository: MemoryRepository, settings: Settings) -> AccessLog:
+    return AccessLog(
+        repository,
+        settings.lifecycle_rules,
+        instance_id=new_id(),
+        new_write_id=new_id,
+        interval=settings.access_flush_interval,
+        most=settings.access_flush_memories,
+    )

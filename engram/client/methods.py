@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from engram.client.engine import StoreMethods, WaitingStore, waiting
+from engram.client.engine import StoreMethods
 from engram.consolidation.verify import Verification
 from engram.contracts.lifecycle import DecayReport, PromotionReport
 from engram.contracts.messages import UserUsage
 from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
+from engram.contracts.reviews import ReviewOutcome
 from engram.domain.memories import (
     AnyMemory,
     MemoryForm,
@@ -85,6 +86,7 @@ from engram.operations.removal import (
     Compact,
     EraseUser,
 )
+from engram.operations.reviews import REVIEW, REVIEWS, Review, ReviewAnswer
 from engram.operations.trials import (
     IMPORT,
     TEST_BOOST,
@@ -426,6 +428,8 @@ class LifecycleMethods(StoreMethods):
     ) -> Acted:
         """Note that the user says it is so: it counts for more, and comes back if it had left.
 
+        What contradicted it is refuted with that: it leaves the answers, and stays readable.
+
         Args:
             memory_id: Of a memory of this user.
             dry_run: Write nothing; say what would change.
@@ -444,7 +448,10 @@ class LifecycleMethods(StoreMethods):
     async def dispute(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
     ) -> Acted:
-        """Note that the user says it is not so: it counts for less, and stays readable.
+        """Note that the user says it is not so: it leaves the answers, and stays readable.
+
+        What it contradicted is in dispute no more. :meth:`confirm` takes it back; until a
+        review of it ends, :meth:`reviews` lists it.
 
         Args:
             memory_id: Of a memory of this user.
@@ -460,6 +467,39 @@ class LifecycleMethods(StoreMethods):
                 ``test_only``, no test memory.
         """
         return await self._act("dispute", memory_id, dry_run, test_only)
+
+    async def reviews(self) -> Sequence[Review]:
+        """Disputes that wait for a person to say what holds, the longest first.
+
+        A new one is listed a moment after it began.
+
+        Returns:
+            Each with its memories, what can be answered, and until when it waits.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        return await self._call(REVIEWS, Question())
+
+    async def review(self, review_id: str, *, keep: str) -> ReviewOutcome:
+        """Say what holds of memories that contradict each other; it is written on both ends.
+
+        Args:
+            review_id: As :meth:`reviews` gives it.
+            keep: Id of the memory that holds; ``newest``; ``both``, if they hold side by side;
+                or ``none``. The others are refuted: they leave the answers, and stay readable.
+
+        Returns:
+            How the review ended; ``settled`` if something else had settled it before.
+
+        Raises:
+            ReviewNotFound: no such review waits.
+            InvalidInput: ``keep`` is no answer to it.
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+        with typed_refusals():
+            asked = ReviewAnswer(review_id=review_id, keep=keep)
+        return await self._call(REVIEW, asked)
 
     async def protect(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
@@ -841,46 +881,3 @@ class OperatingMethods(StoreMethods):
 
 def _of(test_only: bool) -> OfPopulation:
     return OfPopulation(test_only=test_only)
-
-
-# --- the same methods for programs without ``await``
-
-
-class WaitingMethods(WaitingStore):
-    """Each method of the groups above, returning when its work is done."""
-
-    verify = waiting(KnowledgeMethods.verify)
-    count = waiting(KnowledgeMethods.count)
-    resolve = waiting(CommitmentMethods.resolve)
-    profile = waiting(DigestMethods.profile)
-    profiles = waiting(DigestMethods.profiles)
-    topics = waiting(DigestMethods.topics)
-    boxes = waiting(DigestMethods.boxes)
-    guidelines = waiting(DigestMethods.guidelines)
-    forget = waiting(ForgettingMethods.forget)
-    erase = waiting(ForgettingMethods.erase)
-    erased = waiting(ForgettingMethods.erased)
-    compact = waiting(ForgettingMethods.compact)
-    usage = waiting(UsageMethods.usage)
-    confirm = waiting(LifecycleMethods.confirm)
-    dispute = waiting(LifecycleMethods.dispute)
-    protect = waiting(LifecycleMethods.protect)
-    unprotect = waiting(LifecycleMethods.unprotect)
-    demote = waiting(LifecycleMethods.demote)
-    force_promote = waiting(LifecycleMethods.force_promote)
-    decay = waiting(LifecycleMethods.decay)
-    promote = waiting(LifecycleMethods.promote)
-    briefing = waiting(LifecycleMethods.briefing)
-    status = waiting(OperatingMethods.status)
-    energy = waiting(OperatingMethods.energy)
-    promotions = waiting(OperatingMethods.promotions)
-    health = waiting(OperatingMethods.health)
-    inspect = waiting(OperatingMethods.inspect)
-    validate = waiting(OperatingMethods.validate)
-    repair = waiting(OperatingMethods.repair)
-    create_test = waiting(OperatingMethods.create_test)
-    boost_test = waiting(OperatingMethods.boost_test)
-    list_tests = waiting(OperatingMethods.list_tests)
-    delete_tests = waiting(OperatingMethods.delete_tests)
-    play_scenario = waiting(OperatingMethods.play_scenario)
-    import_memories = waiting(OperatingMethods.import_memories)

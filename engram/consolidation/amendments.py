@@ -22,7 +22,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.rules import MOST_PASSES
-from engram.lifecycle.decisions import told_again
+from engram.lifecycle.decisions import taken_back, told_again
 
 # --- which episodes say so: bounded, and yet each counts once
 #
@@ -243,8 +243,9 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
 
     Re-reading the same episode corroborates nothing. ``known_at`` never moves
     later, because the memory was known since its first source; an earlier source
-    that arrives late (an import) moves it earlier. What time had taken comes back. It
-    becomes as important, and as lasting, as that episode.
+    that arrives late (an import) moves it earlier. What time had taken comes back; so does
+    what was refuted, where it is told after that. It becomes as important, and as lasting,
+    as that episode.
     """
     fresh = {e.id: e for e in episodes if not has_source(memory, e.id)}
     if not fresh:
@@ -257,6 +258,15 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
             "last_confirmed": max(memory.confidence.last_confirmed, *times),
         }
     )
+    refuted_at = memory.refuted_at
+    if refuted_at is not None and max(times) > refuted_at:
+        memory = taken_back(memory)
+        confidence = confidence.model_copy(
+            update={
+                "verification": memory.confidence.verification,
+                "contradictions": memory.confidence.contradictions,
+            }
+        )
     # By the end that it had: what comes back after it has none any more.
     joined = with_traits(memory, tuple(fresh.values()))
     more = told_again(joined).model_copy(
@@ -333,9 +343,11 @@ def disputed(
     """``memory`` in dispute with these, and no longer with those that are settled.
 
     Each dispute counts as one contradiction while it lasts. What the user
-    confirmed stays confirmed; it counts for less all the same.
+    confirmed stays confirmed; it counts for less all the same. What a person said
+    holds beside it is not disputed again.
     """
-    new = tuple(one for one in dict.fromkeys(with_) if one not in memory.disputed_with)
+    known = {*memory.disputed_with, *memory.settled_with}
+    new = tuple(one for one in dict.fromkeys(with_) if one not in known)
     gone = tuple(one for one in memory.disputed_with if one in settled)
     if not (new or gone):
         return memory
@@ -344,7 +356,7 @@ def disputed(
     verification = before.verification
     if left and verification is not Verification.USER_CONFIRMED:
         verification = Verification.DISPUTED
-    elif not left and verification is Verification.DISPUTED:
+    elif not left and verification is Verification.DISPUTED and memory.refuted_at is None:
         found = bool(memory.evidence)
         verification = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
     confidence = before.model_copy(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from engram.consolidation.amendments import retold
+from engram.consolidation.amendments import disputed, retold
+from engram.consolidation.disputes import disputes_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
@@ -145,27 +146,31 @@ def without_references(
         gone: Ids that are forgotten.
         heirs: For each of them, the memory that stays and had replaced it, if any.
     """
+    before = memory
+    if isinstance(memory, SemanticMemory):
+        memory = disputed(memory, with_=(), settled=gone)
     changes: dict[str, object] = {
         "links": tuple(link for link in memory.links if link.target_id not in gone),
         "supersedes": tuple(one for one in memory.supersedes if one not in gone),
     }
     if isinstance(memory, SemanticMemory):
-        changes["disputed_with"] = tuple(m for m in memory.disputed_with if m not in gone)
+        changes["settled_with"] = tuple(m for m in memory.settled_with if m not in gone)
         if memory.duplicate_of in gone:
             changes["duplicate_of"] = None
     if memory.superseded_by in gone:
         heir = heirs.get(memory.superseded_by or "")
         changes["superseded_by"] = heir
-        # What only said the same as a forgotten memory does not come back in its place.
+        # What only said the same as a forgotten memory does not come back in its place; nor
+        # does what was refuted.
         said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
-        if heir is None and not said_the_same:
+        if heir is None and not said_the_same and memory.refuted_at is None:
             changes |= {
                 "status": MemoryStatus.ACTIVE,
                 "valid_to": None,
                 "superseded_known_at": None,
             }
     after = memory.model_copy(update=changes)
-    return after if after != memory else None
+    return after if after != before else None
 
 
 def heirs_of(gone: Iterable[DerivedMemory]) -> dict[str, str | None]:
@@ -189,7 +194,7 @@ def referred_to(gone: Iterable[DerivedMemory]) -> frozenset[str]:
         found.update(memory.related_ids, memory.supersedes)
         found.update(one for one in (memory.superseded_by,) if one is not None)
         if isinstance(memory, SemanticMemory):
-            found.update(memory.disputed_with)
+            found.update(memory.disputed_with, memory.settled_with)
             found.update(one for one in (memory.duplicate_of,) if one is not None)
     return frozenset(found)
 
@@ -568,6 +573,7 @@ class _Doomed:
             composed=tuple(sorted(self.composed - self.memories.keys())),
             boxed=tuple(sorted(self.boxed - self.memories.keys())),
             ended=tuple(sorted(self.ended)),
+            disputes=tuple(sorted({one for m in derived for one in disputes_of(m)})),
         )
 
     @property

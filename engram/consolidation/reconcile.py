@@ -176,6 +176,11 @@ class _PlanBuilder:
         if read is not None or self._has_taken(identity, telling):
             self._repeat(read, telling, statement)
             return
+        refuted = next((m for m in alike if _is_refuted_after(m, telling)), None)
+        if refuted is not None:
+            why = f"told before it was refuted: {statement.content}"[:500]
+            self._discard(Reason.REFUTED, why, refuted)
+            return
         if alike and _is_echo(statement):
             why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
             self._discard(Reason.ECHO, why, alike[0])
@@ -286,7 +291,9 @@ class _PlanBuilder:
         )
 
     def _settle(self, key: tuple[str, ...], told: Sequence[TimelineEntry]) -> None:
-        known = {m.id: m for m in self.known.values() if m.slot and timeline_key(m.slot) == key}
+        # What was refuted has no place in the timeline: told again, it begins anew.
+        of_this = (m for m in self.known.values() if m.refuted_at is None)
+        known = {m.id: m for m in of_this if m.slot and timeline_key(m.slot) == key}
         after = history(known, told, self._begun)
         contents = {memory.id: memory.content for memory in after}
         for memory in after:
@@ -335,6 +342,10 @@ class _PlanBuilder:
 
     def _all(self) -> Iterable[SemanticMemory]:
         return (*self.known.values(), *self.new.values())
+
+
+def _is_refuted_after(memory: SemanticMemory, telling: Telling) -> bool:
+    return memory.refuted_at is not None and telling.known_at <= memory.refuted_at
 
 
 def _slot(statement: Statement) -> Slot | None:

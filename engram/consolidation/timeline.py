@@ -378,7 +378,11 @@ def _placed(
     leaving = sources_only_of(gone, told)
     sources = tuple(e for e in dict.fromkeys((*before, *fresh)) if e not in leaving)
     changes |= {"tellings": told, "source_episode_ids": sources}
-    rivals = tuple(ids[id(rival)] for rival in stretch.disputed_with)
+    rivals = tuple(
+        rival
+        for rival in (ids[id(one)] for one in stretch.disputed_with)
+        if rival not in memory.settled_with
+    )
     if known:
         changes["disputed_with"] = (*foreign.disputed_with, *rivals)
         return memory.model_copy(update=changes)

@@ -46,6 +46,13 @@ from engram.contracts.removal import (
     StoreRound,
     WorkflowRound,
 )
+from engram.contracts.reviews import (
+    DisputeFound,
+    LookAtDisputeInput,
+    OpenReviewsInput,
+    OpenReviewsOutput,
+    SettleDisputeInput,
+)
 from engram.contracts.session import RequestConsolidationInput, StoreTurnsInput, StoreTurnsOutput
 from engram.domain.plan import ConsolidationPlan
 
@@ -185,6 +192,25 @@ class ForgettingActivities:
     @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)
     async def look_again(self, asked: LookAgainInput) -> ForgetPlan:
         """Return what was written of the forgotten meanwhile."""
+        raise NotImplementedError
+
+
+class DisputeActivities:
+    """Opening reviews, looking how disputes stand, and settling them; on the store queue."""
+
+    @activity.defn(name=names.OPEN_REVIEWS_ACTIVITY)
+    async def open_reviews(self, asked: OpenReviewsInput) -> OpenReviewsOutput:
+        """Let a review wait for each pair that is in dispute."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.LOOK_AT_DISPUTE_ACTIVITY)
+    async def look_at_dispute(self, asked: LookAtDisputeInput) -> DisputeFound:
+        """Return how things stand between the memories of a review."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.SETTLE_DISPUTE_ACTIVITY)
+    async def settle_dispute(self, asked: SettleDisputeInput) -> Message:
+        """Let some memories stand, and refute others."""
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ from engram.contracts.messages import (
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.digests import ConsolidationEffect
 from engram.domain.plan import Action, ConsolidationPlan, Statement
-from engram.domain.rules import DigestPolicy
+from engram.domain.rules import DigestPolicy, ReviewRules
 
 # --- what passes between the consolidation workflow and the activities of its digest stage
 
@@ -170,6 +170,7 @@ class ConsolidationPolicy(Message):
     store_timeout: timedelta
     model_queue: str
     digests: DigestPolicy | None = None
+    reviews: ReviewRules | None = None
 
     @classmethod
     def fixed_by(cls, settings: object) -> ConsolidationPolicy:
@@ -261,6 +262,7 @@ class ConsolidationReport(Message):
         stored: New memories.
         corroborated: Memories that gained a source.
         superseded: Memories that stopped holding.
+        reviews: Disputes for which a review waits since.
         linking_passes: Linking passes.
         links: Links made.
         refused_links: Links for which a memory at one end had no room: they are at neither.
@@ -298,6 +300,7 @@ class ConsolidationReport(Message):
     stored: int = 0
     corroborated: int = 0
     superseded: int = 0
+    reviews: int = 0
     linking_passes: int = 0
     links: int = 0
     refused_links: int = 0

@@ -19,6 +19,7 @@ DECAY_WORKFLOW: Final = "engram.decay"
 PROMOTION_WORKFLOW: Final = "engram.promotion"
 MAINTENANCE_WORKFLOW: Final = "engram.maintenance"
 IMPORT_WORKFLOW: Final = "engram.import"
+REVIEW_WORKFLOW: Final = "engram.review"
 
 SESSION_ENDED_SIGNAL: Final = "session_ended"
 
@@ -36,6 +37,11 @@ BEGIN_IMPORT_UPDATE: Final = "begin"
 IMPORT_BATCH_UPDATE: Final = "store_batch"
 FINISH_IMPORT_UPDATE: Final = "finish"
 IMPORT_PROGRESS_QUERY: Final = "import_progress"
+
+ANSWER_REVIEW_UPDATE: Final = "answer"
+KEEP_SIGNAL: Final = "keep"
+LOOK_SIGNAL: Final = "look"
+REVIEW_QUERY: Final = "review"
 
 STORE_TURNS_ACTIVITY: Final = "engram.store_turns"
 REQUEST_CONSOLIDATION_ACTIVITY: Final = "engram.request_consolidation"
@@ -60,6 +66,9 @@ PROMOTE_ACTIVITY: Final = "engram.promote_memories"
 PROMOTE_SESSION_ACTIVITY: Final = "engram.promote_ended_session"
 FIND_DUE_USERS_ACTIVITY: Final = "engram.find_due_users"
 STORE_BATCH_ACTIVITY: Final = "engram.store_imported_batch"
+OPEN_REVIEWS_ACTIVITY: Final = "engram.open_reviews"
+LOOK_AT_DISPUTE_ACTIVITY: Final = "engram.look_at_dispute"
+SETTLE_DISPUTE_ACTIVITY: Final = "engram.settle_dispute"
 
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
@@ -67,6 +76,9 @@ STAGE_ATTRIBUTE: Final = "EngramStage"
 
 SPENT_MEMO: Final = "EngramModels"
 """Of a consolidation: what it asked of models so far, over all of its runs."""
+
+REVIEW_MEMO: Final = "EngramReview"
+"""Of a review: what it is about, and until when it waits."""
 
 
 DEFAULT_STORE: Final = "engram"
@@ -101,7 +113,7 @@ def store_of(workflow_id: str) -> str:
 
 
 OF_ONE_USER: Final = frozenset(
-    {"session", "import", "forgetting", "consolidation", "consolidation-test"}
+    {"session", "import", "forgetting", "consolidation", "consolidation-test", "review"}
 )
 """Kinds of workflows, by how their ids begin, whose payloads hold words of one user. Passes
 are begun by those over all users, and hold ids and numbers; an erasure, and what deletes
@@ -180,6 +192,11 @@ def promotion_workflow_id(scope: Scope, variant: str = "") -> str:
 def import_workflow_id(scope: Scope, import_id: str) -> str:
     """One running import per user and source."""
     return f"import/{scope.tenant}/{import_id}"
+
+
+def review_workflow_id(scope: Scope, review_id: str) -> str:
+    """One running review per dispute."""
+    return f"review/{scope.tenant}/{review_id}"
 
 
 def maintenance_workflow_id(kind: str, variant: str = "") -> str:

@@ -205,6 +205,7 @@ class ForgetPlan(Message):
         drawn: By the id of a conclusion among them: turns that say other things as well,
             from which it is not to be drawn again.
         again: Whether it was found by looking again, when the forgotten turns were gone.
+        disputes: What reviews are about that have nothing to wait for any more.
     """
 
     memory_id: str
@@ -220,6 +221,7 @@ class ForgetPlan(Message):
     buried: tuple[str, ...] = ()
     drawn: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     again: bool = False
+    disputes: tuple[tuple[str, ...], ...] = ()
 
     def plus(self, other: ForgetPlan) -> ForgetPlan:
         """Both together, of one memory that is forgotten."""
@@ -227,7 +229,7 @@ class ForgetPlan(Message):
         gone = {kind: (*self.gone.get(kind, ()), *other.gone.get(kind, ())) for kind in kinds}
         rest = {
             name: tuple(sorted({*getattr(self, name), *getattr(other, name)}))
-            for name in ("composed", "boxed", "ended")
+            for name in ("composed", "boxed", "ended", "disputes")
         }
         return self.model_copy(
             update={"gone": {kind: tuple(dict.fromkeys(ids)) for kind, ids in gone.items()}, **rest}

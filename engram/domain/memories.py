@@ -430,6 +430,7 @@ class DerivedMemory(Memory):
         source_episode_ids: The first and the latest episodes that say so.
         folded_sources: Fingerprints of the sources between those, see
             :mod:`engram.consolidation.amendments`; the confidence counts them all.
+        refuted_at: When it was settled that it is not so: by the user, or by a review.
     """
 
     source_episode_ids: tuple[str, ...] = Field(min_length=1)
@@ -443,6 +444,7 @@ class DerivedMemory(Memory):
     valid_to: datetime | None = None
     superseded_by: str | None = None
     supersedes: tuple[str, ...] = ()
+    refuted_at: datetime | None = None
     links: tuple[Link, ...] = ()
 
     @property
@@ -474,6 +476,7 @@ class SemanticMemory(DerivedMemory):
             order in which they became known.
         evidence: Quotations from the sources; none where it was inferred.
         disputed_with: The memories it contradicts, where nothing settles which holds.
+        settled_with: Memories it contradicts in words, of which a person said that both hold.
         detail: What a profile, topic, box or guideline carries beside its words.
         duplicate_of: The memory that says the same, and now has the sources of this one.
         resolution: How a commitment ended; None while it is open.
@@ -487,6 +490,7 @@ class SemanticMemory(DerivedMemory):
     category: Category = Category.FACT
     evidence: tuple[Evidence, ...] = ()
     disputed_with: tuple[str, ...] = ()
+    settled_with: tuple[str, ...] = ()
     duplicate_of: str | None = None
     resolution: Resolution | None = None
     resolved_at: datetime | None = None

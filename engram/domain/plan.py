@@ -111,6 +111,7 @@ class Reason(StrEnum):
     NO_SOURCE = "no_source"
     READ_BEFORE = "read_before"
     ECHO = "echo"
+    REFUTED = "refuted"
     NOT_SHOWN = "not_shown"
     NOT_ELIGIBLE = "not_eligible"
     TOO_MANY = "too_many"
@@ -298,6 +299,12 @@ class ConsolidationPlan(StoredValue):
     """The actions of one batch, in the order in which they were decided."""
 
     actions: tuple[Action, ...] = ()
+
+    def disputes(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that contradict each other since, with nothing to settle which holds."""
+        told = [(u.memory_id, u.dispute_with) for u in self.amendments()]
+        told += [(memory.id, memory.disputed_with) for memory in self.new_memories()]
+        return tuple(sorted({(min(a, b), max(a, b)) for a, others in told for b in others}))
 
     def new_memories(self) -> tuple[SemanticMemory, ...]:
         """Every memory the plan stores."""

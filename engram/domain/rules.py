@@ -36,6 +36,25 @@ class HealthRules(_Rules):
     """Share of young memories that may have left."""
 
 
+# --- how long a dispute waits for a person, and what then
+
+ReviewDefault = Literal["keep_newest", "keep_best_supported", "keep_both_disputed"]
+
+
+class ReviewRules(_Rules):
+    """What becomes of two values that nothing settles."""
+
+    enabled: bool = True
+    """Whether a workflow waits for a person to settle them. Off: they stay in dispute."""
+    wait_days: float = Field(default=4.0, gt=0, le=3650)
+    """Days after which nobody is waited for any more."""
+    remind_days: float = Field(default=1.0, gt=0, le=3650)
+    """Days between reminders; there are at most 100 of them."""
+    default: ReviewDefault = "keep_newest"
+    """What then holds: the value that is newest, the one that most turns say, or both, marked as
+    disputed."""
+
+
 # --- the numbers that fading goes by, as one value that decisions take
 
 TierName = Literal["working", "short_term", "long_term"]

@@ -32,6 +32,7 @@ from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle.policies import (
     DecayPolicy,
+    is_refuted,
     policy_class,
     policy_for,
     tier_of,
@@ -296,8 +297,13 @@ def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str,
 
 
 def _new_status(memory: AnyMemory, status: MemoryStatus, now: datetime) -> dict[str, Any]:
-    left = {"status": status, "archived_at": None, "expired_at": None}
+    left: dict[str, Any] = {"status": status, "archived_at": None, "expired_at": None}
+    if is_refuted(memory):
+        left |= {"refuted_at": None, "superseded_by": None, "superseded_known_at": None}
     match status:
+        case MemoryStatus.SUPERSEDED:
+            known = max(memory.known_at, now)
+            return {**left, "refuted_at": now, "superseded_known_at": known}
         case MemoryStatus.ARCHIVED:
             return {**left, "archived_at": now, "lifecycle": LifecycleState.ARCHIVED}
         case MemoryStatus.EXPIRED:
@@ -340,16 +346,46 @@ class Changed:
 def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
     """The user says that it is so: it is validated, and comes back if it had left.
 
+    What it was in dispute with, and what was kept in its place, gives way to it: that the
+    others are refuted is written with them.
+
     Raises:
         InvalidInput: it is a turn, which was said whatever one thinks of it.
     """
     derived = _derived(memory, "confirmed")
     fired = rulebook(rules, memory.namespace).fire(memory, Event.CONFIRMED, now)
-    confidence = derived.confidence.model_copy(
+    before = derived.confidence
+    confidence = before.model_copy(
         update={
             "verification": Verification.USER_CONFIRMED,
-            "last_confirmed": max(derived.confidence.last_confirmed, now),
+            "last_confirmed": max(before.last_confirmed, now),
+            "contradictions": max(before.contradictions - _spoken_against(derived), 0),
         }
+    )
+    beaten = rivals_of(memory)
+    changes: dict[str, Any] = {"confidence": confidence}
+    if beaten:
+        changes["supersedes"] = tuple(dict.fromkeys((*derived.supersedes, *beaten)))
+    if isinstance(memory, SemanticMemory):
+        changes["disputed_with"] = ()
+    return _changed(fired.memory or memory, changes, fired.transitions)
+
+
+def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
+    """The user says that it is not so: refuted, it leaves the answers, and stays readable.
+
+    Its disputes end with that, on its side: what it contradicted stands.
+
+    Raises:
+        InvalidInput: it is a turn, which was said whatever one thinks of it.
+    """
+    derived = _derived(memory, "disputed")
+    fired = rulebook(rules, memory.namespace).fire(memory, Event.DISPUTED, now)
+    before = derived.confidence
+    # The user counts once, in place of whatever spoke against it until now.
+    against = before.contradictions - _spoken_against(derived) + 1
+    confidence = before.model_copy(
+        update={"verification": Verification.DISPUTED, "contradictions": max(against, 1)}
     )
     changes: dict[str, Any] = {"confidence": confidence}
     if isinstance(memory, SemanticMemory):
@@ -357,16 +393,36 @@ def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
     return _changed(fired.memory or memory, changes, fired.transitions)
 
 
-def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
-    """The user says that it is not so: it counts for less, and stays readable.
+def rivals_of(memory: AnyMemory) -> tuple[str, ...]:
+    """What gives way if ``memory`` is confirmed: what it contradicts, and what was kept for it."""
+    if not isinstance(memory, DerivedMemory):
+        return ()
+    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
+    kept = memory.superseded_by if is_refuted(memory) else None
+    return (*disputed_with, *((kept,) if kept is not None else ()))
 
-    Raises:
-        InvalidInput: it is a turn, which was said whatever one thinks of it.
-    """
-    derived = _derived(memory, "disputed")
-    fired = rulebook(rules, memory.namespace).fire(memory, Event.DISPUTED, now)
-    confidence = derived.confidence.model_copy(update={"verification": Verification.DISPUTED})
-    return _changed(fired.memory or memory, {"confidence": confidence}, fired.transitions)
+
+def taken_back(memory: D) -> D:
+    """``memory`` as if it had never been refuted; the same if it was not."""
+    if not is_refuted(memory):  # type: ignore[arg-type]  # every derived memory is an AnyMemory
+        return memory
+    quoted = memory.evidence if isinstance(memory, SemanticMemory) else ()
+    before = memory.confidence
+    confidence = before.model_copy(
+        update={
+            "verification": Verification.EVIDENCE_FOUND if quoted else Verification.UNCHECKED,
+            "contradictions": max(before.contradictions - _spoken_against(memory), 0),
+        }
+    )
+    back = _new_status(memory, MemoryStatus.ACTIVE, memory.known_at)  # type: ignore[arg-type]  # same
+    return memory.model_copy(update={**back, "confidence": confidence})
+
+
+def _spoken_against(memory: DerivedMemory) -> int:
+    """How many of its contradictions end with its disputes, that of the user included."""
+    if isinstance(memory, SemanticMemory) and memory.disputed_with:
+        return len(memory.disputed_with)
+    return int(memory.confidence.verification is Verification.DISPUTED)
 
 
 def protect(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:

@@ -13,6 +13,7 @@ from engram.domain.confidence import GAP_CLOSED, Verification, effective_confide
 from engram.domain.memories import (
     AnyMemory,
     Category,
+    DerivedMemory,
     Episode,
     MemoryStatus,
     MemoryType,
@@ -413,6 +414,23 @@ def verification_of(memory: AnyMemory) -> VerificationState:
 def is_disputed(memory: AnyMemory) -> bool:
     """Whether the user, or another memory that nothing settles, speaks against it."""
     return verification_of(memory) is VerificationState.DISPUTED
+
+
+def is_refuted(memory: AnyMemory) -> bool:
+    """Whether it was settled that it is not so."""
+    return isinstance(memory, DerivedMemory) and memory.refuted_at is not None
+
+
+def dispute_of(memory: AnyMemory) -> str | None:
+    """What speaks against a memory, in one sentence without its words; None if nothing does."""
+    if isinstance(memory, DerivedMemory) and memory.refuted_at is not None:
+        kept = memory.superseded_by
+        instead = "" if kept is None else f", and {kept} was kept"
+        return f"refuted on {memory.refuted_at:%Y-%m-%d}{instead}"
+    if isinstance(memory, SemanticMemory) and memory.disputed_with:
+        rivals = ", ".join(memory.disputed_with)
+        return f"disputed: it contradicts {rivals}, and nothing settles which holds"
+    return "disputed by the user" if is_disputed(memory) else None
 
 
 def is_correction(memory: AnyMemory) -> bool:

@@ -162,11 +162,12 @@ def _by_hand(
     target: str,
     condition: str,
     origin: str,
+    when: windows.WindowOf = windows.at_once,
     **more: object,
 ) -> TransitionRule:
     more.setdefault("statuses", _ALL)
     name = f"{event.value}_{target}"
-    return TransitionRule(name, event, aspect, sources, target, condition, origin, **more)  # type: ignore[arg-type]  # statuses and types only
+    return TransitionRule(name, event, aspect, sources, target, condition, origin, when, **more)  # type: ignore[arg-type]  # statuses and types only
 
 
 TABLE: Final[tuple[TransitionRule, ...]] = (
@@ -385,10 +386,11 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
     _by_hand(
         Event.CONFIRMED,
         Aspect.STATUS,
-        _LEFT_STATUSES,
+        (*_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
         MemoryStatus.ACTIVE.value,
-        "the user confirms what had left",
+        "the user confirms what had left; what was replaced only if it was refuted",
         "D6",
+        windows.can_return,
         types=_DERIVED_TYPES,
     ),
     _by_hand(
@@ -416,6 +418,15 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (_STATE.VALIDATED.value, _STATE.ACTIVE.value),
         _STATE.CANDIDATE.value,
         "the user disputes it",
+        "D6",
+        types=_DERIVED_TYPES,
+    ),
+    _by_hand(
+        Event.DISPUTED,
+        Aspect.STATUS,
+        (*_ACTIVE, *_LEFT_STATUSES),
+        MemoryStatus.SUPERSEDED.value,
+        "the user disputes it: refuted, it leaves the answers and stays readable",
         "D6",
         types=_DERIVED_TYPES,
     ),

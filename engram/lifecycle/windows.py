@@ -13,7 +13,15 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from engram.domain.confidence import Verification, is_speculative
-from engram.domain.memories import AnyMemory, Category, Episode, Fact, PolicyClass, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    Category,
+    Episode,
+    Fact,
+    MemoryStatus,
+    PolicyClass,
+    SemanticMemory,
+)
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle.policies import (
     DecayPolicy,
@@ -21,6 +29,7 @@ from engram.lifecycle.policies import (
     expires_at,
     is_disputed,
     is_open_promise,
+    is_refuted,
     is_supported,
     later,
     placement_value,
@@ -137,6 +146,12 @@ def kept_long_enough(memory: AnyMemory, ground: PolicyContext) -> Window | None:
 def at_once(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Always; the states in the table say the rest."""
     return Window(memory.created_at)
+
+
+def can_return(memory: AnyMemory, ground: PolicyContext) -> Window | None:
+    """Nothing took its place; or what did, did so because it was refuted."""
+    replaced = memory.status is MemoryStatus.SUPERSEDED and not is_refuted(memory)
+    return None if replaced else at_once(memory, ground)
 
 
 def supported(memory: AnyMemory, ground: PolicyContext) -> Window | None:

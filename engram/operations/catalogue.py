@@ -18,6 +18,7 @@ from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Operation, operations_of
 from engram.operations.removal import ForgettingHandlers
+from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
 from engram.operations.turns import ConsolidationHandlers, TurnHandlers
@@ -35,6 +36,7 @@ GROUPS: Final = (
     UsageHandlers,
     ForgettingHandlers,
     LifecycleHandlers,
+    ReviewHandlers,
     InspectionHandlers,
     AuditHandlers,
     TrialHandlers,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -20,14 +20,27 @@ from engram.domain.digests import (
     Tally,
     TopicDetail,
 )
-from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
+from engram.lifecycle.policies import is_disputed, is_refuted
 from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
 
 _MOST_DIGESTS = 1000
 _PAGE = 200
+
+
+class ProfileLine(Line):
+    """One line of a profile, the memories it rests on, and whether it is in dispute."""
+
+    disputed: bool = False
 
 
 class Profile(Answered):
@@ -49,7 +62,7 @@ class Profile(Answered):
     name: str
     aliases: tuple[str, ...]
     kind: EntityKind
-    lines: tuple[Line, ...]
+    lines: tuple[ProfileLine, ...]
     merges: tuple[Merge, ...]
     omitted: tuple[str, ...]
     updated_at: datetime
@@ -196,12 +209,17 @@ class DigestHandlers:
                 allowed="a name that only one of them bears",
                 hint="profiles() lists them with all their names.",
             )
-        return _profile(max(found, key=lambda m: (m.generation, m.id)))
+        newest = max(found, key=lambda m: (m.generation, m.id))
+        # What was known then was not in dispute because of what became known since.
+        known = {} if asked.as_of is not None else await self._behind(scope, [newest])
+        return _profile(newest, known)
 
     @handles(PROFILES)
     async def profiles(self, scope: Scope, _: Question) -> tuple[Profile, ...]:
         """Every profile, in order of names; the user's first."""
-        found = [_profile(m) for m in await self._read(scope, MemoryForm.PROFILE)]
+        stored = await self._read(scope, MemoryForm.PROFILE)
+        known = await self._behind(scope, stored)
+        found = [_profile(m, known) for m in stored]
         return tuple(sorted(found, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
 
     @handles(TOPICS)
@@ -254,6 +272,14 @@ class DigestHandlers:
             return exact
         return await self._read(scope, MemoryForm.PROFILE, [f"part:{name_key(name)}"], as_of)
 
+    async def _behind(
+        self, scope: Scope, profiles: Sequence[SemanticMemory]
+    ) -> Mapping[str, AnyMemory]:
+        """The memories that the lines of these profiles rest on."""
+        details = [m.detail for m in profiles if isinstance(m.detail, ProfileDetail)]
+        ids = {one for detail in details for line in detail.lines for one in line.memory_ids}
+        return await self._repository.get(scope, ids) if ids else {}
+
     async def _read(
         self,
         scope: Scope,
@@ -282,7 +308,16 @@ class DigestHandlers:
         return [memory for memory in found if not memory.is_test]
 
 
-def _profile(memory: SemanticMemory) -> Profile:
+def _shown(lines: Sequence[Line], known: Mapping[str, AnyMemory]) -> Iterator[ProfileLine]:
+    """The lines as things stand: without those that were refuted since it was composed."""
+    for line in lines:
+        behind = [known[one] for one in line.memory_ids if one in known]
+        if not behind or not all(is_refuted(memory) for memory in behind):
+            doubted = any(is_disputed(memory) for memory in behind)
+            yield ProfileLine(**dict(line), disputed=doubted)
+
+
+def _profile(memory: SemanticMemory, known: Mapping[str, AnyMemory]) -> Profile:
     detail = memory.detail
     assert isinstance(detail, ProfileDetail)  # noqa: S101 - for the type checker; only profiles come here
     return Profile(
@@ -290,7 +325,7 @@ def _profile(memory: SemanticMemory) -> Profile:
         name=detail.name,
         aliases=detail.aliases,
         kind=detail.kind,
-        lines=detail.lines,
+        lines=tuple(_shown(detail.lines, known)),
         merges=detail.merges,
         omitted=detail.omitted,
         updated_at=memory.known_at,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
+from engram.consolidation.disputes import DisputeSettler, disputes_of
 from engram.contracts.lifecycle import Change, DecayReport, PromotionReport
 from engram.contracts.messages import Population
 from engram.domain.access import Access
@@ -19,8 +20,9 @@ from engram.domain.turns import EARLIEST_TIMESTAMP
 from engram.errors import InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
+from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion import habits_of, promotable, promoted
-from engram.lifecycle.promotion_pass import HabitMaker
+from engram.lifecycle.promotion_pass import HabitMaker, follow_sources
 from engram.operations.registry import (
     Acted,
     ActOn,
@@ -37,6 +39,7 @@ from engram.storage.updates import NewWriteId, one_memory, update_memories
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
     from engram.temporal.passes import PassRunner
+    from engram.temporal.reviews import ReviewGateway
 
 MOST_BRIEFED: Final = 200
 _LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
@@ -84,11 +87,14 @@ class UserAction:
         operation: Says it.
         decide: What becomes of the memory.
         makes_habits: Whether of knowledge it makes a habit instead.
+        settles: Whether the memory holds, where that settles its disputes; None where it
+            says nothing of that.
     """
 
     operation: Operation[ActOn, Acted]
     decide: Callable[[AnyMemory, datetime, LifecycleRules], Changed]
     makes_habits: bool = False
+    settles: bool | None = None
 
 
 def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[ActOn, Acted]:
@@ -98,8 +104,16 @@ def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[Act
 ACTIONS: Final = {
     action.operation.name: action
     for action in (
-        UserAction(_said("confirm", "The user says that it is so."), decisions.confirm),
-        UserAction(_said("dispute", "The user says that it is not so."), decisions.dispute),
+        UserAction(
+            _said("confirm", "The user says that it is so; what contradicts it is refuted."),
+            decisions.confirm,
+            settles=True,
+        ),
+        UserAction(
+            _said("dispute", "The user says that it is not so: it leaves the answers."),
+            decisions.dispute,
+            settles=False,
+        ),
         UserAction(_said("protect", "No rule may take it away any more."), decisions.protect),
         UserAction(_said("unprotect", "Rules apply to it again."), decisions.unprotect),
         UserAction(
@@ -145,6 +159,7 @@ class LifecycleHandlers:
         rules: By which memories live.
         clock: The present.
         new_write_id: Makes a fresh value for each write.
+        reviews: Are told when a dispute ends or begins.
     """
 
     def __init__(
@@ -156,8 +171,11 @@ class LifecycleHandlers:
         rules: LifecycleRules,
         clock: Clock,
         new_write_id: NewWriteId,
+        reviews: ReviewGateway,
     ) -> None:
         self._repository = repository
+        self._reviews = reviews
+        self._settler = DisputeSettler(repository, rules, new_write_id)
         self._embedder = embedder
         self._passes = passes
         self._briefing = briefing
@@ -183,6 +201,8 @@ class LifecycleHandlers:
             changes = _changes(before, tried.transitions)
             return Acted(memory=tried.memory, changes=changes, dry_run=True)
         steps: dict[str, tuple[Transition, ...]] = {}
+        if action.settles is not None:
+            await self._settle_others(scope, before, action.settles, now)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             changed = action.decide(memory, now, self._rules)
@@ -200,7 +220,23 @@ class LifecycleHandlers:
             types=(before.type,),
         )
         memory = await one_memory(self._repository, scope, asked.memory_id)
+        if action.settles is not None:
+            await self._tell_reviews(scope, before, memory)
         return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
+
+    async def _settle_others(
+        self, scope: Scope, before: AnyMemory, holds: bool, now: datetime
+    ) -> None:
+        """What the user's word means for what it was in dispute with; its own end comes last."""
+        if holds:
+            await self._settler.refute(scope, decisions.rivals_of(before), before.id, now)
+        else:
+            await self._settler.free_others(scope, (before.id,))
+
+    async def _tell_reviews(self, scope: Scope, before: AnyMemory, after: AnyMemory) -> None:
+        await follow_sources(self._repository, scope, (after.id,), self._new_write_id)
+        opened = [(after.id,)] if is_refuted(after) and not after.is_test else []
+        await self._reviews.changed(scope, disputes_of(before), opened)
 
     @handles(DECAY)
     async def decay(self, scope: Scope, asked: RunDecay) -> DecayReport:

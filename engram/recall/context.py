@@ -90,8 +90,12 @@ def _marks(hit: RecallHit) -> Iterable[str]:
             yield f"session {memory.session_id}"
         if hit.negated_by:
             yield "denied later"
+        if hit.disputed:
+            yield "disputed later"
         return
     yield _since(memory)
+    if hit.disputed:
+        yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]
     if named:
         yield f"said in {named[0].session_id} on {named[0].timestamp:%Y-%m-%d}"
@@ -119,6 +123,7 @@ class Briefed(BaseModel):
         memory: What is known.
         score: Its durable score, 0 to 1: quality without recency.
         explanation: The score with its parts.
+        disputed: Whether another memory that nothing settles, or the user, speaks against it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -126,6 +131,7 @@ class Briefed(BaseModel):
     memory: AnyMemory
     score: float = Field(ge=0, le=1)
     explanation: str
+    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +175,9 @@ class Briefing:
             if words in chosen or self._denied(memory, negations):
                 continue
             told = quality(memory, now, self.rules).explain()
-            chosen[words] = Briefed(memory=memory, score=-score, explanation=told)
+            chosen[words] = Briefed(
+                memory=memory, score=-score, explanation=told, disputed=is_disputed(memory)
+            )
         return list(chosen.values())
 
     async def _latest(
@@ -202,7 +210,5 @@ class Briefing:
 
 
 def _tells(memory: AnyMemory) -> bool:
-    """Whether it is a statement that nobody disputes."""
-    if isinstance(memory, SemanticMemory) and memory.form not in ANSWERING_FORMS:
-        return False
-    return not is_disputed(memory)
+    """Whether it is a statement."""
+    return not isinstance(memory, SemanticMemory) or memory.form in ANSWERING_FORMS

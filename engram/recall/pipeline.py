@@ -14,6 +14,7 @@ from engram.domain.confidence import ConfidenceWeights, effective_confidence
 from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.query import analyse
+from engram.lifecycle.policies import is_disputed
 from engram.ports import MemoryRepository, Reranker
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
@@ -224,6 +225,7 @@ class Recaller:
                 else None,
                 sources=sources.get(one.memory.id, ()),
                 negated_by=one.negated_by,
+                disputed=one.disputed or is_disputed(one.memory),
                 explanation=explain(one, question, self._weights)
                 if question.request.explain
                 else None,

@@ -62,6 +62,7 @@ class RecallExplanation(_ResultPart):
         linked_from: The hit whose link led here, where one did.
         links: The whole way there, from an answer on.
         confidence: The composite confidence in one sentence; None for episodes.
+        dispute: What speaks against it, in one sentence; None where nothing does.
         provenance: The run that wrote the memory.
         run_url: Where the Temporal UI shows that run, when there is a UI.
     """
@@ -71,6 +72,7 @@ class RecallExplanation(_ResultPart):
     linked_from: str | None = None
     links: tuple[ExplainedLink, ...] = ()
     confidence: str | None = None
+    dispute: str | None = None
     provenance: Provenance = Provenance()
     run_url: str | None = None
 
@@ -86,6 +88,8 @@ class RecallExplanation(_ResultPart):
         lines.append(f"passed: {', '.join(self.filters)}")
         if self.confidence is not None:
             lines.append(f"confidence {self.confidence}")
+        if self.dispute is not None:
+            lines.append(self.dispute)
         origin = self.provenance
         if origin.workflow_id is not None:
             written = f"written by {origin.workflow_id}"
@@ -116,6 +120,8 @@ class RecallHit(_ResultPart):
         confidence: The composite score at the time of asking, 0 to 1; None for episodes.
         sources: The episodes it was concluded from, when asked for.
         negated_by: Negations, known later, that speak against this episode.
+        disputed: Whether the user, or another memory that nothing settles, speaks against it;
+            of an episode, whether all that it said was replaced, and some of it refuted.
         explanation: When asked for.
     """
 
@@ -124,6 +130,7 @@ class RecallHit(_ResultPart):
     confidence: float | None = Field(default=None, ge=0, le=1)
     sources: tuple[Episode, ...] = ()
     negated_by: tuple[str, ...] = ()
+    disputed: bool = False
     explanation: RecallExplanation | None = None
 
 
@@ -155,6 +162,8 @@ class Ranked:
         parts: Their contributions sum up to the score.
         links: The steps by which it was reached, from an answer on.
         negated_by: Negations that speak against it.
+        disputed: Whether something speaks against it that nothing settles; of a turn, whether
+            what it said was refuted.
     """
 
     memory: AnyMemory
@@ -162,6 +171,7 @@ class Ranked:
     parts: tuple[ScorePart, ...] = ()
     links: tuple[ExplainedLink, ...] = ()
     negated_by: tuple[str, ...] = ()
+    disputed: bool = False
 
     @property
     def is_derived(self) -> bool:

@@ -21,7 +21,14 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import Analysis, holds_cue
 from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
-from engram.lifecycle.policies import DecayPolicy, is_cold, is_disputed, policy_for, trust
+from engram.lifecycle.policies import (
+    DecayPolicy,
+    dispute_of,
+    is_cold,
+    is_disputed,
+    policy_for,
+    trust,
+)
 from engram.lifecycle.promotion import circumstances_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
@@ -246,6 +253,7 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
         linked_from=one.links[-1].source_id if one.links else None,
         links=one.links,
         confidence=confidence,
+        dispute=dispute_of(memory),
         provenance=memory.provenance,
     )
 

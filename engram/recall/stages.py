@@ -320,7 +320,8 @@ def _reordered(
     for one in found:
         if one.memory.id not in stale:
             continue
-        lowered = one.times(factor, "outdated")
+        refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
+        lowered = replace(one.times(factor, "outdated"), disputed=refuted)
         successor = standing.get(one.memory.id)
         if successor is not None and (successor.id in known or passes(successor)):
             # The turn answers, so what replaced it answers too, and first.

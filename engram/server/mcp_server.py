@@ -149,6 +149,8 @@ def create_server(
         (tools.dispute, _ADDS),
         (tools.resolve, _ADDS),
         (tools.end_session, _ADDS),
+        (tools.reviews, _READS),
+        (tools.review, _ADDS),
         (tools.forget, _DELETES),
         (tools.erase, _DELETES),
         (tools.profile, _READS),

@@ -16,6 +16,7 @@ from engram.client.engine import TaskBoundContext
 from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
+from engram.contracts.reviews import ReviewOutcome
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, SemanticMemory
@@ -28,12 +29,14 @@ from engram.errors import (
     MemoryClosed,
     OwnerUnavailable,
 )
+from engram.lifecycle.policies import is_disputed, is_refuted
 from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import RESOLVE, MemoryStats
 from engram.operations.registry import Acted
 from engram.operations.removal import ERASE, FORGET
+from engram.operations.reviews import REVIEW, Review
 from engram.operations.turns import ENCODE, END_SESSION, Receipt
 from engram.recall.results import RecallHit
 
@@ -174,9 +177,26 @@ def confirmed(done: Acted) -> str:
     return f"Confirmed: {block_line(_memory(done.memory))}"
 
 
-def disputed(done: Acted) -> str:
+def doubted(done: Acted) -> str:
     """What disputing a memory came to."""
-    return f"Disputed: {block_line(_memory(done.memory))}"
+    return f"Out of the answers, and kept as history: {block_line(_memory(done.memory))}"
+
+
+def waiting(found: Sequence[Review]) -> str:
+    """Disputes that wait for the user."""
+    if not found:
+        return "Nothing is in dispute."
+    lines: list[str] = []
+    for one in found:
+        lines.append(f"Review {one.review_id}, until {one.deadline:%Y-%m-%d}; which holds?")
+        lines += [f"- {_memory(memory)}" for memory in one.memories]
+    return context_block(lines)
+
+
+def settled(outcome: ReviewOutcome) -> str:
+    """What answering a review came to."""
+    kept = ", ".join(outcome.kept) or "none of them"
+    return f"The review ended ({outcome.ended}). What holds: {kept}."
 
 
 def resolved(memory: SemanticMemory) -> str:
@@ -202,7 +222,10 @@ def profiled(profile: Profile) -> str:
     names = f" (also {', '.join(profile.aliases)})" if profile.aliases else ""
     head = f"{profile.name}{names}, {profile.kind}, as of {profile.updated_at:%Y-%m-%d}"
     # One of the memories that a line rests on is enough to check or confirm it.
-    lines = (f"- {line.text} [{line.memory_ids[0]}]" for line in profile.lines)
+    lines = (
+        f"- {line.text}{' (disputed)' if line.disputed else ''} [{line.memory_ids[0]}]"
+        for line in profile.lines
+    )
     return context_block((head, *lines))
 
 
@@ -217,6 +240,8 @@ def counted(stats: MemoryStats) -> str:
 
 def _hit(hit: RecallHit, shown: set[str]) -> Iterator[str]:
     denied = " (denied later)" if hit.negated_by else ""
+    if hit.disputed and isinstance(hit.memory, Episode):
+        denied += " (disputed later)"
     sure = f" conf={hit.confidence:.2f}" if hit.confidence is not None else ""
     yield f"- {_memory(hit.memory, sure)}{denied}"
     for source in hit.sources[:_SOURCES]:
@@ -233,7 +258,8 @@ def _memory(memory: AnyMemory, more: str = "") -> str:
     words = f"{memory.event_at:%Y-%m-%d} {_cut(memory.content, _LONGEST_MEMORY)}"
     status = "" if memory.status is MemoryStatus.ACTIVE else f" {memory.status}"
     until = f" until {memory.valid_to:%Y-%m-%d}" if memory.valid_to else ""
-    return f"{words} [{memory.type} {memory.id}{more}{status}{until}]"
+    doubt = "" if not is_disputed(memory) else " refuted" if is_refuted(memory) else " disputed"
+    return f"{words} [{memory.type} {memory.id}{more}{status}{until}{doubt}]"
 
 
 def _episode(episode: Episode, longest: int) -> str:
@@ -417,8 +443,8 @@ class MemoryTools:
     async def confirm(self, memory_id: MemoryId) -> str:
         """Note that the user says a memory is right: it counts for more, and is kept longer.
 
-        Call it when the user agrees with something recalled. When the user says
-        that something is wrong, call remember with the user's words instead.
+        Call it when the user agrees with something recalled; what contradicts it leaves
+        the answers. When something has changed, call remember with the user's words instead.
         """
         done = await self._access.ask(
             lambda memory: memory.confirm(memory_id), needs=ACTIONS["confirm"].operation.access
@@ -426,15 +452,39 @@ class MemoryTools:
         return confirmed(done)
 
     async def dispute(self, memory_id: MemoryId) -> str:
-        """Note that the user says a memory is wrong: it counts for less, and stays readable.
+        """Note that the user says a memory is wrong: it leaves the answers, and stays as history.
 
-        Call it when the user says that something recalled is not so, without saying what
-        is. Where the user says what is so instead, call remember with the user's words.
+        Call it when the user says that something recalled was never so. When it was so
+        and has changed, call remember with the user's words instead.
         """
         done = await self._access.ask(
             lambda memory: memory.dispute(memory_id), needs=ACTIONS["dispute"].operation.access
         )
-        return disputed(done)
+        return doubted(done)
+
+    async def reviews(self) -> str:
+        """Memories that contradict each other, and wait for the user to say which holds.
+
+        Call it when recall marks something as disputed, and ask the user. They may also be
+        asked in passing: nobody else can answer.
+        """
+        return waiting(await self._access.ask(lambda memory: memory.reviews()))
+
+    async def review(
+        self,
+        review_id: Annotated[str, Field(description="As reviews shows it.")],
+        keep: Annotated[
+            str,
+            Field(
+                description="The id of the memory that the user says holds; or newest, both, none."
+            ),
+        ],
+    ) -> str:
+        """Settle which of two memories holds, with what the user answered; never on a guess."""
+        done = await self._access.ask(
+            lambda memory: memory.review(review_id, keep=keep), needs=REVIEW.access
+        )
+        return settled(done)
 
     async def resolve(
         self,

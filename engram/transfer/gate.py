@@ -248,6 +248,7 @@ def _named_memories(memory: AnyMemory) -> Iterator[str]:
     yield from memory.related_ids
     if isinstance(memory, SemanticMemory):
         yield from memory.disputed_with
+        yield from memory.settled_with
         yield from filter(None, (memory.duplicate_of,))
         yield from (one.episode_id for one in memory.evidence)
         yield from (key for telling in memory.tellings for key in telling.episode_ids)

@@ -22,11 +22,11 @@ READS = {
     *("working-memory", "recall", "list-memories", "get-memory", "history", "stats", "count"),
     *("verify", "profile", "profiles", "topics", "boxes", "guidelines", "usage", "briefing"),
     *("status", "energy", "promotions", "health", "inspect", "validate"),
-    *("export-header", "context"),
+    *("export-header", "context", "reviews"),
 }
 WRITES = {
     *("encode", "end-session", "resolve", "forget", "wait-until"),
-    *("confirm", "dispute", "protect", "unprotect", "demote"),
+    *("confirm", "dispute", "protect", "unprotect", "demote", "review"),
     *("import-begin", "import-turns", "import-finish"),
 }
 # Acts on everybody: no key opens it, whatever it may do to one user or one namespace.

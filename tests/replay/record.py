@@ -36,6 +36,7 @@ from engram.contracts.importing import (
 )
 from engram.contracts.lifecycle import PassKind
 from engram.contracts.messages import Population
+from engram.contracts.reviews import review_id_of
 from engram.contracts.session import (
     ConsolidationRequest,
     EncodeCall,
@@ -48,12 +49,13 @@ from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.lifecycle.accesses import Recalls, accessed
-from engram.ports import MemoryRepository
+from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.storage.updates import update_memories
 from engram.temporal.gateway import WorkflowGateway
 from engram.temporal.importing import ImportGateway
 from engram.temporal.passes import PassRunner
+from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import batch
 from engram.transfer.store import TurnImporter
 from engram.workflows.worker import running_workers
@@ -61,6 +63,7 @@ from tests.support.clock import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
 from tests.support.edge_stores import borrowed_store
+from tests.support.lifecycle_workers import knowledge
 from tests.support.stores import turn_store, worker_settings
 from tests.support.workers import time_skipping
 
@@ -83,6 +86,8 @@ class Stage:
         self.store = turn_store(repository, settings)
         self.repository = repository
         self.rules = settings.lifecycle_rules
+        self.settings = settings
+        self.reviews: list[str] = []
         self.said = 0
 
     def turn(self, text: str, days: int = 0) -> Turn:
@@ -297,6 +302,32 @@ async def forgetting(stage: Stage) -> None:
     await stage.gateway.forget(SCOPE, page.memories[0].id)
 
 
+async def reviews(stage: Stage) -> None:
+    """A dispute that nobody answers, one that a signal answers, and one that still waits."""
+    gateway = ReviewGateway(stage.client, stage.settings)
+    for number, told in enumerate(("tea", "music", "sport")):
+        one, other = [
+            knowledge(SCOPE, f"The user likes {what} {told}.", NOW) for what in ("loud", "quiet")
+        ]
+        pair = [
+            memory.model_copy(update={"disputed_with": (rival.id,)})
+            for memory, rival in ((one, other), (other, one))
+        ]
+        vectors = await make_embedder("wordllama").embed_documents([m.indexed_text for m in pair])
+        await stage.repository.insert(
+            SCOPE, [NewMemory(m, v) for m, v in zip(pair, vectors, strict=True)]
+        )
+        ids = (one.id, other.id)
+        await gateway.open(SCOPE, ids)
+        stage.reviews.append(names.review_workflow_id(SCOPE, review_id_of(ids)))
+        handle = stage.client.get_workflow_handle(stage.reviews[-1])
+        await stage.environment.sleep(timedelta(days=(5.0, 3.0, 2.5)[number]))
+        if number == 1:
+            await handle.signal(names.KEEP_SIGNAL, "neither of them")
+            await handle.signal(names.KEEP_SIGNAL, one.id)
+            await stage.environment.sleep(timedelta(hours=1))
+
+
 async def erasing(stage: Stage) -> None:
     """A user is erased while a session runs; histories go behind the receipt."""
     await stage.say("I live in Lisbon.", "I like tea.")
@@ -320,10 +351,11 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "importing": (importing, {"updates_per_run": 4}),
     "forgetting": (forgetting, {}),
     "erasing": (erasing, {}),
+    "reviews": (reviews, {}),
     "import_outage": (importing, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
-TIME_SKIPPING = frozenset({"model_outage"})
+TIME_SKIPPING = frozenset({"model_outage", "reviews"})
 MODELS: dict[str, RulesModel] = {
     "judgement": Deciding(using_replaces_having),
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
@@ -374,10 +406,12 @@ async def record(name: str, settings: Settings) -> list[Path]:
                 new_write_id=lambda: f"write-{next(counter)}",
             )
         )
-        await scenario(Stage(environment, settings, repository))
+        stage = Stage(environment, settings, repository)
+        await scenario(stage)
         ids: list[tuple[str, str | None]]
         if name in TIME_SKIPPING:  # That server cannot list; it ran nothing but this.
-            ids = [(names.consolidation_workflow_id(SCOPE), None)]
+            ran = stage.reviews or [names.consolidation_workflow_id(SCOPE)]
+            ids = [(workflow_id, None) for workflow_id in ran]
         else:
             ids = [(run.id, run.run_id) async for run in client.list_workflows()]
         return [await _write(client, name, *run) for run in ids]

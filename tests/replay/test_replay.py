@@ -76,6 +76,7 @@ def test_every_workflow_has_histories() -> None:
         names.PROMOTION_WORKFLOW,
         names.MAINTENANCE_WORKFLOW,
         names.IMPORT_WORKFLOW,
+        names.REVIEW_WORKFLOW,
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -79,12 +80,32 @@ class DirectPasses:
 
 
 @dataclass
+class ReviewsTold:
+    """Takes note of what reviews are told, in place of Temporal."""
+
+    settled: list[tuple[str, ...]] = field(default_factory=list)
+    opened: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def changed(
+        self,
+        scope: Scope,
+        settled: Iterable[tuple[str, ...]],
+        opened: Iterable[tuple[str, ...]] = (),
+    ) -> None:
+        """See :meth:`engram.temporal.reviews.ReviewGateway.changed`."""
+        assert scope == ADA
+        self.settled += settled
+        self.opened += opened
+
+
+@dataclass
 class HandledStore:
     """Ada's memories, and the operations' handlers over them."""
 
     store: EdgeRepository
     settings: Settings
     handlers: Handlers
+    reviews: ReviewsTold
 
     async def keep(self, *memories: AnyMemory, stamped: bool = True) -> None:
         """Store memories."""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from temporalio.activity import _Definition
 
-from engram.activities import consolidation, importing, lifecycle, removal, session
+from engram.activities import consolidation, importing, lifecycle, removal, reviews, session
 from engram.contracts import activities, names
 
-_IMPLEMENTING = (consolidation, importing, lifecycle, removal, session)
+_IMPLEMENTING = (consolidation, importing, lifecycle, removal, reviews, session)
 
 
 def _defined(kind: type) -> Iterator[tuple[str, _Definition]]:

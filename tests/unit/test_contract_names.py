@@ -21,10 +21,14 @@ def test_names_never_change() -> None:
         "PROMOTION_WORKFLOW": "engram.promotion",
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
+        "REVIEW_WORKFLOW": "engram.review",
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
         "AUDIT_KEY_OWNER": "audit",
-        "OF_ONE_USER": {"session", "import", "forgetting", "consolidation", "consolidation-test"},
+        "OF_ONE_USER": {
+            *("session", "import", "forgetting", "consolidation", "consolidation-test"),
+            "review",
+        },
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",
         "FORGET_TURNS_SIGNAL": "forget",
@@ -38,6 +42,10 @@ def test_names_never_change() -> None:
         "IMPORT_BATCH_UPDATE": "store_batch",
         "FINISH_IMPORT_UPDATE": "finish",
         "IMPORT_PROGRESS_QUERY": "import_progress",
+        "ANSWER_REVIEW_UPDATE": "answer",
+        "KEEP_SIGNAL": "keep",
+        "LOOK_SIGNAL": "look",
+        "REVIEW_QUERY": "review",
         "STORE_TURNS_ACTIVITY": "engram.store_turns",
         "REQUEST_CONSOLIDATION_ACTIVITY": "engram.request_consolidation",
         "SELECT_DUE_ACTIVITY": "engram.select_due_episodes",
@@ -61,10 +69,14 @@ def test_names_never_change() -> None:
         "PROMOTE_SESSION_ACTIVITY": "engram.promote_ended_session",
         "FIND_DUE_USERS_ACTIVITY": "engram.find_due_users",
         "STORE_BATCH_ACTIVITY": "engram.store_imported_batch",
+        "OPEN_REVIEWS_ACTIVITY": "engram.open_reviews",
+        "LOOK_AT_DISPUTE_ACTIVITY": "engram.look_at_dispute",
+        "SETTLE_DISPUTE_ACTIVITY": "engram.settle_dispute",
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
         "SPENT_MEMO": "EngramModels",
+        "REVIEW_MEMO": "EngramReview",
         "DEFAULT_STORE": "engram",
         "LONGEST_ID": 255,
     }
@@ -84,6 +96,7 @@ def test_workflow_ids_never_change() -> None:
     assert names.decay_workflow_id(scope, "-trial") == "decay-trial/default/ada"
     assert names.promotion_workflow_id(scope) == "promotion/default/ada"
     assert names.maintenance_workflow_id("decay") == "maintenance/decay"
+    assert names.review_workflow_id(scope, "r1") == "review/default/ada/r1"
     assert names.import_workflow_id(scope, "i1") == "import/default/ada/i1"
 
 

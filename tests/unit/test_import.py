@@ -20,7 +20,7 @@ ERRORS = {
     *("EmbeddingFailed", "TemporalUnavailable", "TemporalNotSetUp", "OwnerUnavailable"),
     *("DataFolderInUse", "DataFolderUnusable", "PortInUse", "EmbeddedPartMissing"),
     *("EmbeddedStartFailed", "KeyRefused", "AccessDenied", "TooManyRequests"),
-    "UserErased",
+    *("UserErased", "ReviewNotFound"),
 }
 
 

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from engram.cli import browse, output
 from engram.domain.buffer import RememberedTurn
-from engram.domain.digests import EntityKind, Line
+from engram.domain.digests import EntityKind
 from engram.domain.sanitize import harmless
 from engram.errors import InvalidInput
-from engram.operations.digests import Profile
+from engram.operations.digests import Profile, ProfileLine
 from tests.support.clock import NOW
 from tests.support.example_memories import episode, fact
 
@@ -34,7 +34,7 @@ def turn() -> RememberedTurn:
 
 def profile() -> Profile:
     """What is known about somebody of that name."""
-    line = Line.model_construct(text=EVIL, memory_ids=("m1",))
+    line = ProfileLine.model_construct(text=EVIL, memory_ids=("m1",))
     return Profile(
         memory_id="m1",
         name=EVIL,

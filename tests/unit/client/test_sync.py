@@ -43,7 +43,7 @@ def test_no_method_is_missing() -> None:
     """Each public method of MemoryStore is there, with its parameters and its documentation."""
     waiting, asynchronous = public(SyncMemoryStore), public(MemoryStore)
     missing = [f"{name} = waiting(...{name})" for name in asynchronous.keys() - waiting]
-    assert missing == [], "add these lines to WaitingMethods or SyncMemoryStore"
+    assert missing == [], "add these lines to SyncMemoryStore"
     assert waiting.keys() - asynchronous.keys() == {"opened"}
     for name, method in asynchronous.items():
         if inspect.isfunction(method):

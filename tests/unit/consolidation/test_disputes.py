@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT
+from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT, disputed
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     Category,
@@ -14,6 +14,8 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.plan import Discard, Reason, Statement, StoreEpisode
+from engram.domain.rules import LifecycleRules
+from engram.lifecycle import decisions
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 
@@ -88,6 +90,46 @@ def test_a_dispute_read_again_changes_nothing() -> None:
     for episode, city in turns:
         lives(knowledge, episode, city)
     assert knowledge.known == before
+
+
+def test_what_was_refuted_is_told_anew_or_not_at_all() -> None:
+    """A telling from before the user's word is left out; a later one begins to hold by itself."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, turn(1, "a", "s1"), "Paris")
+    lives(knowledge, turn(1, "b", "s2"), "Rome")
+    paris, rome = only(knowledge, "paris"), only(knowledge, "rome")
+    # Not before it was concluded, which was much later than it was told.
+    refuted = decisions.dispute(rome, on(2000), LifecycleRules()).memory
+    assert isinstance(refuted, SemanticMemory)
+    freed = disputed(paris, with_=(), settled=(rome.id,))
+    knowledge.known |= {rome.id: refuted, paris.id: freed}
+
+    before = turn(2, "c", "s3")
+    plan = knowledge.hear(before, stated(before, "lives in", "Rome"))
+    assert [a.reason for a in plan.actions] == [Reason.REFUTED]
+    assert knowledge.known == {rome.id: refuted, paris.id: freed}
+
+    lives(knowledge, turn(2001, "d", "s4"), "Rome")
+    old, new = sorted(knowledge.of("rome"), key=lambda m: m.generation)
+    assert (old, new.status, new.disputed_with) == (refuted, MemoryStatus.ACTIVE, ())
+    assert only(knowledge, "paris").superseded_by == new.id
+
+
+def test_what_holds_side_by_side_is_not_disputed_again() -> None:
+    """A person said that both do; another telling of the slot changes nothing about that."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, turn(1, "a", "s1"), "Paris")
+    lives(knowledge, turn(1, "b", "s2"), "Rome")
+    paris, rome = only(knowledge, "paris"), only(knowledge, "rome")
+    for one, other in ((paris, rome), (rome, paris)):
+        settled = disputed(one, with_=(), settled=(other.id,))
+        beside = settled.model_copy(update={"settled_with": (other.id,)})
+        knowledge.known[one.id] = beside
+        assert disputed(beside, with_=(other.id,)) == beside
+    lives(knowledge, turn(0, "c", "s3"), "Oslo")
+    for city in ("paris", "rome"):
+        found = only(knowledge, city)
+        assert (found.status, found.disputed_with) == (MemoryStatus.ACTIVE, ())
 
 
 def test_a_thousand_tellings_are_counted_and_kept_in_bounds() -> None:

@@ -10,6 +10,7 @@ from engram.consolidation.amendments import corroborated
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
     AnyMemory,
+    Fact,
     LifecycleState,
     MemoryStatus,
     PolicyClass,
@@ -86,19 +87,51 @@ def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
         assert back.status is MemoryStatus.ACTIVE
 
 
-def test_a_dispute_lowers_and_a_confirmation_settles_it() -> None:
-    """Disputed: less confidence, a candidate again; nothing is taken away."""
+def test_a_dispute_refutes_and_a_confirmation_takes_it_back() -> None:
+    """Disputed: out of the answers, counted once, and all of it undone by a confirmation."""
     used = settle(recalled(semantic(), T0), T0, RULES).memory
     assert used is not None
     disputed = decisions.dispute(used, day(1), RULES).memory
     assert isinstance(disputed, SemanticMemory)
     assert disputed.lifecycle is LifecycleState.CANDIDATE
-    assert disputed.status is MemoryStatus.ACTIVE
+    assert (disputed.status, disputed.refuted_at) == (MemoryStatus.SUPERSEDED, day(1))
+    assert disputed.superseded_known_at == day(1)
+    assert disputed.confidence.contradictions == 1
+    assert decisions.dispute(disputed, day(5), RULES) == decisions.Changed(disputed)
     assert disputed.confidence.score(day(1)) < semantic().confidence.score(day(1))
     settled = settle(disputed, day(2), RULES)
     assert settled.transitions == ()
     confirmed = decisions.confirm(disputed, day(3), RULES).memory
+    assert isinstance(confirmed, SemanticMemory)
     assert confirmed.lifecycle is LifecycleState.VALIDATED
+    assert (confirmed.status, confirmed.refuted_at) == (MemoryStatus.ACTIVE, None)
+    assert confirmed.superseded_known_at is None
+    assert confirmed.confidence.contradictions == 0
+
+
+def test_what_was_refuted_returns_when_it_is_told_after_that() -> None:
+    """A pattern fact or denial that the user says again holds; said before, it changes nothing."""
+    refuted = decisions.dispute(fact(), day(10), RULES).memory
+    assert isinstance(refuted, Fact)
+    early, late = (episode(f"on {n}", timestamp=day(n), known_at=day(n)) for n in (9, 11))
+    before = corroborated(refuted, [early])
+    assert before is not None
+    assert (before.status, before.refuted_at) == (MemoryStatus.SUPERSEDED, day(10))
+    back = corroborated(refuted, [late])
+    assert back is not None
+    assert (back.status, back.refuted_at) == (MemoryStatus.ACTIVE, None)
+    assert back.confidence.contradictions == 0
+
+
+def test_history_that_is_disputed_stays_history() -> None:
+    """What something else replaced is neither refuted nor brought back by a word about it."""
+    replaced = semantic(status="superseded", superseded_by="x", superseded_known_at=day(1))
+    disputed = decisions.dispute(replaced, day(2), RULES).memory
+    confirmed = decisions.confirm(disputed, day(3), RULES).memory
+    for memory in (disputed, confirmed):
+        assert isinstance(memory, SemanticMemory)
+        assert (memory.status, memory.refuted_at) == (MemoryStatus.SUPERSEDED, None)
+        assert memory.superseded_by == "x"
 
 
 @pytest.mark.parametrize("action", [decisions.confirm, decisions.dispute])

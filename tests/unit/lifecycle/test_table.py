@@ -136,6 +136,7 @@ PATHS: dict[str, Callable[[], tuple[Transition, ...]]] = {
     "disputed_candidate": lambda: (
         decisions.dispute(decisions.confirm(fact(), T0, RULES).memory, T0, RULES).transitions
     ),
+    "disputed_superseded": lambda: decisions.dispute(fact(), T0, RULES).transitions,
     "protected_protected": lambda: decisions.protect(episode(), T0, RULES).transitions,
     "protected_active": lambda: (
         decisions.protect(after(episode(), day(70)), day(71), RULES).transitions
@@ -179,7 +180,7 @@ def test_every_state_event_and_aspect_occurs() -> None:
     assert {step.aspect for step in steps} == set(Aspect)
     seen = {(step.aspect, value) for step in steps for value in (step.source, step.target)}
     for aspect, values in (
-        (Aspect.STATUS, set(MemoryStatus) - {MemoryStatus.SUPERSEDED}),
+        (Aspect.STATUS, set(MemoryStatus)),
         (Aspect.LIFECYCLE, set(LifecycleState)),
         (Aspect.PLACEMENT, set(Placement)),
         (Aspect.TIER, set(Tier)),

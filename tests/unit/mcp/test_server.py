@@ -16,11 +16,11 @@ from engram.client.memory import MemoryStore
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.digests import EntityKind, Line
+from engram.domain.digests import EntityKind
 from engram.domain.memories import Evidence, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
-from engram.operations.digests import PROFILE, AboutSomebody, Profile
+from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import RESOLVE, VERIFY, Resolve
 from engram.operations.registry import AboutMemory, Acted
@@ -32,8 +32,10 @@ from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 from tests.support.recall_memories import semantic
 
-READING = {"recall", "recall_at", "context", "history", "verify", "profile", "stats"}
-WRITING = {"remember", "confirm", "dispute", "resolve", "end_session", "forget", "erase"}
+READING = {"recall", "recall_at", "context", "history", "verify", "profile", "stats", "reviews"}
+WRITING = {
+    *("remember", "confirm", "dispute", "review", "resolve", "end_session", "forget", "erase"),
+}
 
 
 def store(engine: FakeEngine) -> MemoryStore:
@@ -154,7 +156,7 @@ async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
             name=asked.name or "Ada",
             aliases=("Countess",),
             kind=EntityKind.PERSON,
-            lines=(Line(text="Lives in Porto.", memory_ids=("m1", "m2")),),
+            lines=(ProfileLine(text="Lives in Porto.", memory_ids=("m1", "m2")),),
             merges=(),
             omitted=(),
             updated_at=datetime(2026, 5, 20, tzinfo=UTC),
@@ -202,7 +204,7 @@ async def test_disputing_and_resolving_and_ending(engine: FakeEngine) -> None:
         versions = text(await called(client, "history", memory_id=episode.id))
         block = text(await called(client, "context", query="Where?", tokens=200))
         ended = text(await called(client, "end_session"))
-    assert disputed.startswith("Disputed: ")
+    assert disputed.startswith("Out of the answers")
     assert episode.id in disputed
     assert resolved.startswith("Resolved as fulfilled: 2024-01-02 The user will call Ann. [")
     assert odd.is_error

@@ -20,7 +20,7 @@ from engram.operations.trials import TrialHandlers
 from engram.recall.context import Briefing
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
-from tests.support.handled_store import DirectPasses, HandledStore
+from tests.support.handled_store import DirectPasses, HandledStore, ReviewsTold
 from tests.support.stores import worker_settings
 
 
@@ -39,14 +39,16 @@ async def handled() -> AsyncIterator[HandledStore]:
         passes: Any = DirectPasses(store, settings, write_id)
         briefing = Briefing(store, rules, covers, settings.briefing_candidates)
 
+        told: Any = ReviewsTold()
+
         def clock() -> datetime:
             return NOW
 
         handlers = Handlers(
             MemoryHandlers(store),
             KnowledgeHandlers(store),
-            LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id),
+            LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id, told),
             InspectionHandlers(store, rules, settings.health, clock, write_id),
             TrialHandlers(store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes),
         )
-        yield HandledStore(store, settings, handlers)
+        yield HandledStore(store, settings, handlers, told)

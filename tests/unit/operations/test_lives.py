@@ -70,6 +70,27 @@ async def test_disputing_lowers_and_confirming_settles(handled: HandledStore) ->
     assert confirmed.confidence.verification is Verification.USER_CONFIRMED
 
 
+async def test_reviews_are_told_what_the_user_settles(handled: HandledStore) -> None:
+    """Of each pair that is settled, and of what is refuted; a dry run tells nobody."""
+    tea, milk = (knowledge(ADA, f"The user drinks {what}", ago(4)) for what in ("tea", "milk"))
+    pair = (min(tea.id, milk.id), max(tea.id, milk.id))
+    await handled.keep(
+        tea.model_copy(update={"disputed_with": (milk.id,)}),
+        milk.model_copy(update={"disputed_with": (tea.id,)}),
+    )
+    dry = await handled.ask(saying("confirm"), about(tea.id, dry_run=True))
+    assert isinstance(dry.memory, SemanticMemory)
+    assert dry.memory.disputed_with == ()
+    assert (handled.reviews.settled, handled.reviews.opened) == ([], [])
+    await handled.ask(saying("confirm"), about(tea.id))
+    assert (handled.reviews.settled, handled.reviews.opened) == ([pair], [])
+    gone = await handled.now_is(milk)
+    assert isinstance(gone, SemanticMemory)
+    assert (gone.status, gone.superseded_by) == (MemoryStatus.SUPERSEDED, tea.id)
+    await handled.ask(saying("dispute"), about(tea.id))
+    assert handled.reviews.opened == [(tea.id,)]
+
+
 async def test_protected_memories_never_leave_until_unprotected(handled: HandledStore) -> None:
     """No rule takes what is protected; without protection the rules apply again."""
     old = turn(ADA, "keep me", ago(300))

@@ -1,0 +1,194 @@
+"""Settling disputes on both ends: what is refuted, what stands, and who no longer argues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from engram.consolidation.amendments import disputed
+from engram.contracts.reviews import DisputeFound, DisputeState
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    Fact,
+    NegationFact,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from engram.domain.rules import LifecycleRules
+from engram.domain.scope import Scope
+from engram.lifecycle import decisions
+from engram.lifecycle.policies import is_refuted
+from engram.lifecycle.promotion_pass import follow_sources
+from engram.ports import MemoryRepository
+from engram.storage.updates import NewWriteId, update_memories
+
+Conclusion: TypeAlias = Fact | SemanticMemory | ProceduralMemory | NegationFact
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeSettler:
+    """Settles disputes in the store. Every method may run twice, and go on after a crash.
+
+    What stands is written last: until then it names what it was in dispute with, by which
+    whoever comes next sees what is left to do.
+
+    Args:
+        repository: Where memories are kept; it stamps what it writes.
+        rules: By which memories live.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    rules: LifecycleRules
+    new_write_id: NewWriteId
+
+    async def settle(
+        self,
+        scope: Scope,
+        now: datetime,
+        *,
+        kept: Sequence[str],
+        refuted: Sequence[str],
+        confirmed: bool,
+    ) -> None:
+        """Let some memories stand, and refute others.
+
+        Args:
+            scope: Whose they are.
+            now: The present.
+            kept: What stands; several stand side by side, and are not disputed again.
+            refuted: What does not.
+            confirmed: Whether a person says that what is kept holds.
+        """
+        heir = kept[0] if len(kept) == 1 else None
+        await self.refute(scope, refuted, heir, now)
+        together = frozenset(kept) if len(kept) > 1 else frozenset[str]()
+
+        def stand(memory: AnyMemory) -> AnyMemory:
+            if confirmed:
+                memory = decisions.confirm(memory, now, self.rules).memory
+            beside = together - {memory.id}
+            after = _freed(memory, beside | {*refuted})
+            if heir is not None and isinstance(after, DerivedMemory):
+                after = after.model_copy(update={"supersedes": _with(after.supersedes, refuted)})
+            if isinstance(after, SemanticMemory):
+                told = _with(after.settled_with, sorted(beside))
+                after = after.model_copy(update={"settled_with": told})
+            return after
+
+        await self._update(scope, kept, stand)
+        await follow_sources(self.repository, scope, kept, self.new_write_id)
+
+    async def refute(
+        self, scope: Scope, memory_ids: Sequence[str], heir: str | None, now: datetime
+    ) -> None:
+        """Refute memories; what else they were in dispute with is not so any more.
+
+        Args:
+            scope: Whose they are.
+            memory_ids: What is refuted.
+            heir: What stands in their place, and is written after this.
+            now: The present.
+        """
+        await self.free_others(scope, memory_ids, heir)
+
+        def refute(memory: AnyMemory) -> AnyMemory:
+            after = decisions.dispute(memory, now, self.rules).memory
+            if not isinstance(after, DerivedMemory) or after.refuted_at is None or heir is None:
+                return after
+            before = tuple(one for one in after.supersedes if one != heir)
+            return after.model_copy(update={"superseded_by": heir, "supersedes": before})
+
+        await self._update(scope, memory_ids, refute)
+        await follow_sources(self.repository, scope, memory_ids, self.new_write_id)
+
+    async def free_others(
+        self, scope: Scope, memory_ids: Sequence[str], heir: str | None = None
+    ) -> None:
+        """Let whatever was in dispute with these, but for the heir, be so no more."""
+        found = await self._read(scope, memory_ids)
+        rivals = {one for memory in found.values() for one in _disputed_with(memory)}
+        others = rivals - {*memory_ids, heir}
+        await self._update(scope, sorted(others), lambda memory: _freed(memory, memory_ids))
+
+    async def look(self, scope: Scope, memory_ids: Sequence[str]) -> DisputeFound:
+        """How things stand between the memories of a review."""
+        found = await self._read(scope, memory_ids)
+        if len(found) < len(memory_ids):
+            return DisputeFound(state=DisputeState.FORGOTTEN)
+        newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
+        supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
+        return DisputeFound(
+            state=_state(found),
+            newest_first=tuple(newest),
+            best_supported_first=tuple(supported),
+            refuted=tuple(one for one in memory_ids if is_refuted(found[one])),
+        )
+
+    async def in_dispute(
+        self, scope: Scope, pairs: Iterable[tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        """Those pairs that are in dispute now."""
+        wanted = list(pairs)
+        found = await self._read(scope, {one for pair in wanted for one in pair})
+        there = [pair for pair in wanted if found.keys() >= {*pair}]
+        return [
+            pair for pair in there if _state({one: found[one] for one in pair}) is DisputeState.OPEN
+        ]
+
+    async def _read(self, scope: Scope, ids: Collection[str]) -> dict[str, Conclusion]:
+        read = await self.repository.get(scope, ids, fresh=True)
+        return {key: memory for key, memory in read.items() if not isinstance(memory, Episode)}
+
+    async def _update(
+        self, scope: Scope, ids: Collection[str], change: Callable[[AnyMemory], AnyMemory]
+    ) -> None:
+        def changed(memory: AnyMemory) -> AnyMemory | None:
+            after = change(memory)
+            return None if after == memory else after
+
+        await update_memories(self.repository, scope, ids, changed, new_write_id=self.new_write_id)
+
+
+def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
+    """What reviews about a memory are about: each pair that it is in, or itself where refuted."""
+    pairs = [(memory.id, other) for other in _disputed_with(memory)]
+    alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
+    return [*((min(pair), max(pair)) for pair in pairs), *alone]
+
+
+def _state(found: Mapping[str, Conclusion]) -> DisputeState:
+    """How things stand between memories that all exist."""
+    refuted = {one for one, memory in found.items() if is_refuted(memory)}
+    if len(found) == 1:
+        return DisputeState.OPEN if refuted else DisputeState.SETTLED
+    argued = {
+        (one, other)
+        for one, memory in found.items()
+        for other in _disputed_with(memory)
+        if other in found
+    }
+    if not argued:
+        return DisputeState.SETTLED
+    return DisputeState.HALFWAY if refuted else DisputeState.OPEN
+
+
+def _freed(memory: AnyMemory, of: Collection[str]) -> AnyMemory:
+    """``memory`` without its disputes with these."""
+    return disputed(memory, with_=(), settled=of) if isinstance(memory, SemanticMemory) else memory
+
+
+def _disputed_with(memory: AnyMemory | DerivedMemory) -> tuple[str, ...]:
+    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()
+
+
+def _with(ids: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*ids, *more)))
+
+
+def _age(memory: Conclusion) -> tuple[datetime, datetime, datetime]:
+    return memory.event_at, memory.confidence.last_confirmed, memory.derived_at
