@@ -48,6 +48,7 @@ from engram.domain.slots import USER
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import Sentence, verbatim
+from engram.language.statements.declared import SPEAKER, Declared, declared
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -165,6 +166,27 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
         yield from_statement(turn, fact, of=person.name)
 
 
+def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
+    """What is plainly stated of somebody or something else, or of what belongs to the speaker."""
+    speaker = turn.speaker or "user"
+    about = f"{speaker}'s {one.subject}" if one.content.startswith("My ") else one.subject
+    return _PROPOSED(
+        sources=[turn.alias],
+        content=retold(one.content, _who(turn)),
+        quotes=_quotes(turn, one.sentence),
+        category=Category.FACT,
+        subject=speaker if one.subject == SPEAKER else about,
+        predicate=one.predicate,
+        object=one.value,
+        holds=one.holds,
+        begins=one.begins,
+        entities=_names(one.content),
+        happened_at=start_date_of(one.sentence.text, turn.said_at) if one.begins else None,
+        confidence=_AS_IT_STANDS,
+        importance=_PERSON_IMPORTANCE,
+    )
+
+
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
     """That a promise was kept, or called off."""
     done = end.resolution is Resolution.FULFILLED
@@ -267,14 +289,37 @@ def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
     for person in known:
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known}
+    others = [
+        one
+        for one in declared(turn.content)
+        if one.sentence.start not in mine | introduced
+    ]
     mended = any(one.corrects for one in stated)
-    for note in notes(turn.content, [one.at for one in stated]):
+    noted = notes(turn.content, [one.at for one in stated])
+    yield from _declared(turn, others, noted)
+    plainly = {one.sentence.start for one in others}
+    for note in noted:
+        if note.sentence.start in plainly:
+            continue
         if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
             continue
         # What was taken back is no fact, and what mends it is told already.
         if mended and note.category in {Category.CORRECTION, Category.FACT}:
             continue
         yield from_note(turn, note)
+
+
+def _declared(
+    turn: TurnView, others: Sequence[Declared], noted: Sequence[Note]
+) -> Iterator[StatedKnowledge]:
+    """Plain statements; what a note tells as well keeps its category."""
+    kinds = {note.sentence.start: note for note in noted}
+    for one in others:
+        made, note = from_declared(turn, one), kinds.get(one.sentence.start)
+        if note is not None:
+            weighed = {"category": note.category, "importance": note.importance}
+            made = made.model_copy(update=weighed)
+        yield made
 
 
 def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:
