@@ -289,11 +289,7 @@ def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
     for person in known:
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known}
-    others = [
-        one
-        for one in declared(turn.content)
-        if one.sentence.start not in mine | introduced
-    ]
+    others = [one for one in declared(turn.content) if one.sentence.start not in mine | introduced]
     mended = any(one.corrects for one in stated)
     noted = notes(turn.content, [one.at for one in stated])
     yield from _declared(turn, others, noted)

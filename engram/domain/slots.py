@@ -88,12 +88,16 @@ _SYNONYMS = {
     "intends to": "plans to",
     "is studying": "studies",
     "is using": "uses",
+    **dict.fromkeys(("number is", "phone is", "telephone number is"), "phone number is"),
+    **dict.fromkeys(("mobile is", "cell is", "cell number is"), "mobile number is"),
+    **dict.fromkeys(("email address is", "e-mail is", "mail is"), "email is"),
+    **dict.fromkeys(("website is", "web site is", "homepage is"), "site is"),
     "plays at": "plays for",
     "is enrolled in": "is enrolled at",
     "is a student at": "studies at",
     "answers to": "reports to",
     "is based at": "lives in",
-        "is running on": "runs on",
+    "is running on": "runs on",
     "is planned for": "is scheduled for",
     "is scheduled on": "is scheduled for",
     "is set for": "is scheduled for",
@@ -166,7 +170,9 @@ def role_slot(role: str) -> str | None:
 
 def wordings() -> frozenset[str]:
     """The predicates by which a sentence says of anybody or anything what can have one value."""
-    said = {words for words, meant in _SYNONYMS.items() if meant in _FUNCTIONAL | _FUNCTIONAL_ANYWHERE}
+    said = {
+        words for words, meant in _SYNONYMS.items() if meant in _FUNCTIONAL | _FUNCTIONAL_ANYWHERE
+    }
     return frozenset((_FUNCTIONAL - {"is from"}) | _FUNCTIONAL_ANYWHERE | said)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import USER
 from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
-from engram.language.vocabulary import load, words
+from engram.language.vocabulary import expression, load, words
 
 # --- sentences, clauses and words, as the negation rules see them
 
@@ -173,6 +173,8 @@ def is_telling(sentence: WordedSentence, span: Span, *, led: bool) -> bool:
         return False
     first = sentence.low(span.begin)
     head = sentence.low(inner.begin)
+    if expression("statements", "spoken_of").fullmatch(sentence.verbatim(inner.begin, inner.end)):
+        return False
     if head in vocabulary("third_objects"):
         return led
     if head in vocabulary("vague_objects") or first in vocabulary("partial"):

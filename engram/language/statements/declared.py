@@ -28,15 +28,21 @@ _LONGEST_PREDICATE = 8
 _SIGNS = re.compile(
     r"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|(?<!Dr)(?<!Mr)(?<!Ms)(?<!Mrs)(?<!St)\.\s"
 )
-_NUMBER = re.compile(r"[$€£#]?\d[\w.,:/%€$£-]*")
-_CLOCK = re.compile(r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w+ o'clock)\b", re.I)
+_NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
+_CLOCK = re.compile(
+    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w+ o'clock)\b", re.I
+)
 _DATED = re.compile(
     r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
     r"mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d)",
     re.I,
 )
-_PRICE = re.compile(r"(?:about |around |only |just )?(?:[$€£]\s?\d|\d|(?:one|two|three|four|five|ten|a)\b)", re.I)
-_NOT_THAT = re.compile(r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?(?P<old>[^,;:()!?]{1,60})\Z")
+_PRICE = re.compile(
+    r"(?:about |around |only |just )?(?:[$€£]\s?\d|\d|(?:one|two|three|four|five|ten|a)\b)", re.I
+)
+_NOT_THAT = re.compile(
+    r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?(?P<old>[^,;:()!?]{1,60})\Z"
+)
 _FROM_TO = re.compile(r"from\s+(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
 _WHEN = re.compile(
     r"\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|today|two|three|"
@@ -133,9 +139,7 @@ def _predicate_at(spoken: Sequence[str], at: int) -> _Said | None:
     return found
 
 
-def _read(
-    sentence: Sentence, before: Sequence[str], said: _Said, rest: str
-) -> Iterator[Declared]:
+def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> Iterator[Declared]:
     if said.words == "is":
         yield from _role(sentence, before, rest, holds=said.holds)
         return
@@ -268,7 +272,10 @@ def _without_and(spoken: Sequence[str]) -> list[str]:
         word.lower()
         for n, word in enumerate(spoken)
         if not (
-            word == "and" and n in inner and spoken[n - 1][0].isupper() and spoken[n + 1][0].isupper()
+            word == "and"
+            and n in inner
+            and spoken[n - 1][0].isupper()
+            and spoken[n + 1][0].isupper()
         )
     ]
 
@@ -349,9 +356,7 @@ def _fits(predicate: str, value: str) -> bool:
     return True
 
 
-_TIMED = frozenset(
-    "starts begins ends finishes opens closes leaves arrives takes expires".split()
-)
+_TIMED = frozenset("starts begins ends finishes opens closes leaves arrives takes expires".split())
 _OF_PLACES = frozenset({"lives in", "works at", "studies at", "plays for", "is based in"})
 
 
