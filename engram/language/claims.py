@@ -27,9 +27,9 @@ _NOUNS: Mapping[FactCategory, str] = {
 }
 # Not the same one, although of the same kind.
 _APART: Mapping[str, str] = {
-    **{"mobile": "mobile", "cell": "mobile", "cellphone": "mobile", "landline": "landline"},
-    **{"blog": "blog", "portfolio": "portfolio", "extension": "extension"},
-}
+    "mobile": "mobile", "cell": "mobile", "cellphone": "mobile", "landline": "landline",
+    "blog": "blog", "portfolio": "portfolio", "extension": "extension",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

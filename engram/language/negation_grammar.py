@@ -173,11 +173,11 @@ def is_telling(sentence: WordedSentence, span: Span, *, led: bool) -> bool:
         return False
     first = sentence.low(span.begin)
     head = sentence.low(inner.begin)
-    if expression("statements", "spoken_of").fullmatch(sentence.verbatim(inner.begin, inner.end)):
-        return False
     if head in vocabulary("third_objects"):
         return led
-    if head in vocabulary("vague_objects") or first in vocabulary("partial"):
+    which = sentence.verbatim(inner.begin, inner.end)
+    spoken_of = expression("statements", "spoken_of").fullmatch(which)
+    if head in vocabulary("vague_objects") or first in vocabulary("partial") or spoken_of:
         return False
     if first in {"your", "another"} or sentence.low(span.end) in _NARROWING:
         return False

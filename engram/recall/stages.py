@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import structlog
 
@@ -256,7 +256,7 @@ class Outdated:
                 descending=True,
                 limit=_MOST_CONCLUSIONS,
             )
-            found += [one for one in page.memories if isinstance(one, SemanticMemory | Fact)]
+            found += [one for one in page.memories if _can_be_replaced(one)]
         return found
 
     async def _successors(
@@ -280,6 +280,11 @@ class Outdated:
             for turn, old in stale.items()
             if (standing := _last(old[0], known, question)) is not None
         }
+
+
+def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
+    """Whether newer words can end it: a date or an amount that a turn names stays one it names."""
+    return isinstance(one, SemanticMemory) or (isinstance(one, Fact) and one.slot is not None)
 
 
 def _all_replaced(

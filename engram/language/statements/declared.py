@@ -43,9 +43,9 @@ _PRICE = re.compile(
 _NOT_THAT = re.compile(
     r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?(?P<old>[^,;:()!?]{1,60})\Z"
 )
-_FROM_TO = re.compile(r"from\s+(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
+_FROM_TO = re.compile(r"(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
 _WHEN = re.compile(
-    r"\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|today|two|three|"
+    r"(?<!\bthe)\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|today|two|three|"
     r"a few|a couple|in (?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|"
     r"september|october|november|december)|on \d)\b.*\Z",
     re.I,
@@ -144,7 +144,7 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
         yield from _role(sentence, before, rest, holds=said.holds)
         return
     if said.words in _MOVES:
-        yield from _moved(sentence, before, rest)
+        yield from _moved(sentence, before, said.words, rest)
         return
     subject, value = _subject(before, said.words), _value(rest)
     if subject is None or value is None or not _fits(said.words, value):
@@ -156,9 +156,11 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
 _MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", "relocated to"})
 
 
-def _moved(sentence: Sentence, before: Sequence[str], rest: str) -> Iterator[Declared]:
-    """So that "Tom moved to Oslo" says where Tom lives; things are moved about, and live nowhere."""
-    from_to = _FROM_TO.match(f"from {rest}")
+def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> Iterator[Declared]:
+    """So that "Tom moved to Oslo" says where Tom lives; a thing is moved about, and lives nowhere."""
+    from_to = _FROM_TO.match(rest) if said.endswith("from") else None
+    if from_to is None and said.endswith("from"):
+        return
     place = _value(from_to.group("new") if from_to else rest)
     subject = _subject(before, "lives in")
     if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
@@ -194,7 +196,7 @@ def _role(
         return
     role, whose = right
     predicate = role_slot(role)
-    if predicate and role.split()[-1] not in vocabulary().relations:
+    if predicate and role.rpartition(" ")[-1] not in vocabulary().relations:
         named = [w for w in _without_closing(rest).split() if w not in words(_DATA, "present")]
         content = f"{who} is{'' if holds else ' no longer'} {' '.join(named)}."
         yield Declared(whose, predicate, who, content, sentence, holds)
@@ -207,8 +209,12 @@ def _whereabouts(value: str) -> str | None:
         return None
     if _CLOCK.match(rest) or _NUMBER.match(rest) or _DATED.match(rest):
         return "is scheduled for"
-    named = rest[:1].isupper() or rest.split()[0] in words(_DATA, "determiners")
-    return "is located in" if named and rest.split()[-1] not in words(_DATA, "nowhere") else None
+    named = rest[:1].isupper() or _first(rest) in words(_DATA, "determiners")
+    return (
+        "is located in"
+        if named and rest.rpartition(" ")[-1] not in words(_DATA, "nowhere")
+        else None
+    )
 
 
 def _role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
@@ -323,19 +329,23 @@ _NO_VALUE = frozenset(
 )
 
 
+def _first(text: str) -> str:
+    return text.partition(" ")[0]
+
+
 def _names_one(role: str, value: str) -> bool:
     """Whether the value says which, and not of what kind: "Lisbon", not "lovely"."""
-    first = value.split()[0]
+    first = _first(value)
     low = first.lower()
     if low in {"a", "an"}:
         return False
     if first[:1].isupper() or _NUMBER.match(first) or low in words(_DATA, "determiners"):
         return True
-    if value.split()[0] in {"on", "at", "in"}:
-        rest = value.split()[1:]
-        return bool(rest) and (rest[0][:1].isupper() or bool(_NUMBER.match(rest[0])))
+    if first in {"on", "at", "in"}:
+        where = value.partition(" ")[-1]
+        return where[:1].isupper() or bool(_NUMBER.match(where))
     few = len(value.split()) <= _LONGEST_LOWER_VALUE
-    named = role.split()[-1] in words(_DATA, "named_roles")
+    named = role.rpartition(" ")[-1] in words(_DATA, "named_roles")
     return named and few and low not in words(_DATA, "opinions")
 
 
@@ -343,14 +353,14 @@ def _fits(predicate: str, value: str) -> bool:
     """Whether the value is of the kind that the predicate takes."""
     if predicate in _PRICED:
         return bool(_PRICE.match(value))
-    first, last = predicate.split()[0], predicate.split()[-1]
+    first, last = _first(predicate), predicate.rpartition(" ")[-1]
     dated = first in _TIMED
     if dated and last == "at":
         return bool(_CLOCK.match(value))
     if dated and last in {"on", "in"}:
-        return value[:1].isupper() or value.split()[0] in {"the"} or bool(_NUMBER.match(value))
+        return value[:1].isupper() or _first(value) in {"the"} or bool(_NUMBER.match(value))
     if predicate in {"works as"}:
-        return value.split()[0].lower() in {"a", "an", "the"} or value[:1].islower()
+        return _first(value).lower() in {"a", "an", "the"} or value[:1].islower()
     if predicate in _OF_PLACES:
         return value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
     return True
@@ -398,7 +408,7 @@ def _worded(verb: str, *, holds: bool) -> str:
     """The words of a predicate, or of its end: "is no longer based in", "no longer plays for"."""
     if holds:
         return verb
-    return f"is no longer{verb[2:]}" if verb.split()[0] == "is" else f"no longer {verb}"
+    return f"is no longer{verb[2:]}" if _first(verb) == "is" else f"no longer {verb}"
 
 
 @cache

@@ -100,7 +100,7 @@ async def test_a_changed_address_answers_with_the_new_one(
 
 
 async def test_the_old_one_is_understood_and_not_noted_down(repository: EdgeRepository) -> None:
-    """ "Don't use the old one" leaves no memory that the user does not use "the old one"."""
+    """After "Don't use the old one", no memory says that the user does not use "the old one"."""
     memory = InProcessMemory(repository)
     first, then, *_ = CHANGES["email"]
     scope = await heard(memory, [(1, first), (20, then), (21, "I don't use the old one any more.")])
