@@ -41,13 +41,14 @@ _PRICE = re.compile(
     r"(?:about |around |only |just )?(?:[$€£]\s?\d|\d|(?:one|two|three|four|five|ten|a)\b)", re.I
 )
 _NOT_THAT = re.compile(
-    r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?(?P<old>[^,;:()!?]{1,60})\Z"
+    r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?"
+    r"(?P<old>[^,;:()!?]{1,60})\Z"
 )
 _FROM_TO = re.compile(r"(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
 _WHEN = re.compile(
-    r"(?<!\bthe)\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|today|two|three|"
-    r"a few|a couple|in (?:19|20)\d\d|in (?:january|february|march|april|may|june|july|august|"
-    r"september|october|november|december)|on \d)\b.*\Z",
+    r"(?<!\bthe)\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|"
+    r"today|two|three|a few|a couple|in (?:19|20)\d\d|on \d|in (?:january|february|march|april|"
+    r"may|june|july|august|september|october|november|december))\b.*\Z",
     re.I,
 )
 
@@ -157,7 +158,7 @@ _MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", 
 
 
 def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> Iterator[Declared]:
-    """So that "Tom moved to Oslo" says where Tom lives; a thing is moved about, and lives nowhere."""
+    """So that "Tom moved to Oslo" says where Tom lives; a thing that is moved lives nowhere."""
     from_to = _FROM_TO.match(rest) if said.endswith("from") else None
     if from_to is None and said.endswith("from"):
         return

@@ -1,4 +1,4 @@
-"""Statements about anybody and anything: where there is one value, the newest ends the older one."""
+"""Statements about anybody and anything: of one value, the newest ends the older one."""
 
 from __future__ import annotations
 
