@@ -56,7 +56,7 @@ def corrected(
         swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
             _TABLE, "not_that_but"
         ).search(sentence.text)
-        if swap:
+        if swap and not _names(swap.group("new"), swap.group("old")):
             old, new = swap.group("old").strip(), swap.group("new").strip()
             yield from _swapped(sentence, old, new, told, before)
 

@@ -150,10 +150,14 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
     subject, value = _subject(before, said.words), _value(rest)
     if subject is None or value is None or not _fits(said.words, value):
         return
+    if said.words == "works as":
+        # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
+        value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
     made = _made(sentence, subject, said.words, value, holds=said.holds)
     yield replace(made, predicate=_placed().get(said.words, said.words))
 
 
+_ELSEWHERE_TOO = re.compile(r"\s(?:in|at|for|with)\s")
 _MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", "relocated to"})
 
 

@@ -109,6 +109,7 @@ async def test_a_correction_takes_the_predicate_of_what_was_said(
         [("assistant", "You live in Porto. You use Vim."), ("user", "I never said that.")],
         [("user", "It's raining, not snowing.")],
         [("user", "It's Tuesday, not Wednesday.")],
+        [("user", "No, I meant Postgres, not Postgres.")],
         [("assistant", USES), ("user", "Thanks, that's right.")],
     ],
 )
