@@ -18,6 +18,7 @@ from engram.consolidation.apply import PlanWriter
 from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
+from engram.consolidation.turns import last_before
 from engram.contracts import names
 from engram.contracts.activities import (
     ConsolidationModelActivities,
@@ -272,7 +273,11 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             if not episodes:
                 return ExtractOutput(reasoning="None of these turns exists any more.")
             guidance, readable = await current_guidance(self._repository, request.scope)
-            extracted = await self._extraction.extract(episodes, guidance)
+            first = episodes[0]
+            before = await last_before(
+                self._repository, request.scope, first.session_id, first.sequence
+            )
+            extracted = await self._extraction.extract(episodes, guidance, before)
             return extracted.model_copy(
                 update={"spent": account.succeeded(), "unguided": not readable}
             )

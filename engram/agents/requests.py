@@ -57,12 +57,15 @@ class ExtractionRequest(_RequestPart):
     """Find what these turns state.
 
     Attributes:
+        before: The turns that were said just before, in order: what these refer to, and take
+            back. They are read already, and no statement rests on them.
         guidance: What became of earlier statements, and what to be careful with.
     """
 
     task: Literal["extract"] = "extract"
     turns: tuple[TurnView, ...]
     guidance: tuple[str, ...] = ()
+    before: tuple[TurnView, ...] = ()
 
 
 class LinkingRequest(_RequestPart):

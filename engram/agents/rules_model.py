@@ -51,6 +51,8 @@ from engram.domain.slots import USER
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import Sentence, verbatim
+from engram.language.statements.corrections import claims, corrected, denied
+from engram.language.statements.declared import SPEAKER, Declared, declared
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -69,6 +71,8 @@ _CONFIRMED: Final = 0.7
 _PROMISE_IMPORTANCE: Final = 0.8
 _PERSON_IMPORTANCE: Final = 0.7
 _LONGEST_QUOTE: Final = 300
+# What a turn takes back was said this shortly before.
+_HEARD_BEFORE: Final = 4
 _MOST_ENTITIES: Final = 5
 _CAPITALISED_NAME = re.compile(
     r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
@@ -168,6 +172,27 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
         yield from_statement(turn, fact, of=person.name)
 
 
+def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
+    """What is plainly stated of somebody or something else, or of what belongs to the speaker."""
+    speaker = turn.speaker or "user"
+    about = f"{speaker}'s {one.subject}" if one.content.startswith("My ") else one.subject
+    return _PROPOSED(
+        sources=[turn.alias],
+        content=retold(one.content, _who(turn)),
+        quotes=_quotes(turn, one.sentence),
+        category=Category.FACT,
+        subject=speaker if one.subject == SPEAKER else about,
+        predicate=one.predicate,
+        object=one.value,
+        holds=one.holds,
+        begins=one.begins,
+        entities=_names(one.content),
+        happened_at=start_date_of(one.sentence.text, turn.said_at) if one.begins else None,
+        confidence=_AS_IT_STANDS,
+        importance=_PERSON_IMPORTANCE,
+    )
+
+
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
     """That a promise was kept, or called off."""
     done = end.resolution is Resolution.FULFILLED
@@ -227,16 +252,16 @@ def _names(text: str) -> list[str]:
 def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
     found: list[StatedKnowledge] = []
-    before: TurnView | None = None
+    heard = list(request.before)
     for turn in request.turns:
         # What a program says of itself is no memory, whatever it is called.
         if turn.role == "user":
             own = _in_own_words(turn)
             found += _ended_promises(own, found)
-            found += _told(own)
-            if before is not None and before.role == "assistant":
-                found += _confirmed(before, own)
-        before = turn
+            found += _told(own, heard[-_HEARD_BEFORE:])
+            if heard and heard[-1].role == "assistant":
+                found += _confirmed(heard[-1], own)
+        heard.append(turn)
     fitting = [one for one in found if _fits(one)]
     kept_ones = fitting[:MAX_STATEMENTS]
     reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
@@ -262,22 +287,64 @@ def _in_own_words(turn: TurnView) -> TurnView:
     return turn.model_copy(update={"content": turn.content[: posing.start()]})
 
 
-def _told(turn: TurnView) -> Iterator[StatedKnowledge]:
-    stated = everything(turn.content)
+def _told(turn: TurnView, before: Sequence[TurnView] = ()) -> Iterator[StatedKnowledge]:
+    stated, others = _with_corrections(turn, before)
     yield from (from_statement(turn, one) for one in stated)
     mine = {one.sentence.start for one in stated}
     known = [one for one in people(turn.content) if one.sentence.start not in mine]
     for person in known:
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known}
+    plain = declared(turn.content)
+    others += [one for one in plain if one.sentence.start not in mine | introduced]
     mended = any(one.corrects for one in stated)
-    for note in notes(turn.content, [one.at for one in stated]):
+    noted = notes(turn.content, [one.at for one in stated])
+    yield from _declared(turn, others, noted)
+    plainly = {one.sentence.start for one in others}
+    for note in noted:
+        if note.sentence.start in plainly:
+            # Told above, and with what it is about.
+            continue
         if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
             continue
         # What was taken back is no fact, and what mends it is told already.
         if mended and note.category in {Category.CORRECTION, Category.FACT}:
             continue
         yield from_note(turn, note)
+
+
+def _with_corrections(
+    turn: TurnView, before: Sequence[TurnView]
+) -> tuple[list[RuleStatement], list[Declared]]:
+    """What the turn states of its speaker, and what it takes back of the turns before it."""
+    stated = everything(turn.content)
+    told: list[RuleStatement] = []
+    for one in before:
+        if one.role == "assistant":
+            told += claims(one.content)
+        elif one.role == "user" and one.speaker == turn.speaker:
+            told += everything(_in_own_words(one).content)
+    words = [one.content for one in before if one.role in {"user", "assistant"}]
+    mending = list(corrected(turn.content, told, words))
+    if before and before[-1].role == "assistant":
+        mending += denied(turn.content, claims(before[-1].content))
+    known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
+    own = [one for one in mending if isinstance(one, RuleStatement)]
+    fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
+    return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
+
+
+def _declared(
+    turn: TurnView, others: Sequence[Declared], noted: Sequence[Note]
+) -> Iterator[StatedKnowledge]:
+    """Plain statements; what a note tells as well keeps its category."""
+    kinds = {note.sentence.start: note for note in noted}
+    for one in others:
+        made, note = from_declared(turn, one), kinds.get(one.sentence.start)
+        if note is not None:
+            weighed = {"category": note.category, "importance": note.importance}
+            made = made.model_copy(update=weighed)
+        yield made
 
 
 def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:

@@ -23,16 +23,18 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    FactCategory,
     LifecycleState,
     MemoryStatus,
     MemoryType,
     NegationFact,
+    Slot,
 )
 from engram.domain.scope import Scope
 from engram.language.found import Extraction, FoundNegation, PatternFact
-from engram.ports import Embedder, MemoryRepository, NewMemory
+from engram.ports import Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.storage.points import yielding_to_event_loop
-from engram.storage.updates import existing, update_memories
+from engram.storage.updates import every_page, existing, update_memories
 
 ReadEpisode = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
@@ -64,10 +66,20 @@ class Writing(Protocol):
 
 @dataclass
 class _Finding:
-    """One thing found in one episode, and the memory it would be if it were new."""
+    """One thing found in one episode, and the memory it would be if it were new.
+
+    Attributes:
+        over: Whether the episode says of it that it is not so any more.
+    """
 
     episode: Episode
     memory: Fact | NegationFact
+    over: bool = False
+
+    @property
+    def claim(self) -> Slot | None:
+        """Whose it is said to be here, and which of theirs."""
+        return self.memory.slot if isinstance(self.memory, Fact) else None
 
 
 class FindingsStore:
@@ -96,7 +108,10 @@ class FindingsStore:
     async def store(self, request: Writing, found: Sequence[ReadEpisode]) -> list[FindingIds]:
         """Insert what is new, corroborate what is known; the ids by turn."""
         turns = [
-            [_Finding(episode, self._fact(request, episode, fact)) for fact in extraction.facts]
+            [
+                _Finding(episode, self._fact(request, episode, fact), fact.over)
+                for fact in extraction.facts
+            ]
             + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
             async for episode, extraction in yielding_to_event_loop(found)
         ]
@@ -105,6 +120,7 @@ class FindingsStore:
             stored = await self._settle_generations(request, findings)
             await self._insert(request, findings, stored)
             await self._corroborate(request, findings)
+            await self._replace_outdated(request, findings)
             await self._check_sources(request, findings)
         return [
             (
@@ -167,10 +183,16 @@ class FindingsStore:
         for finding in findings:
             episodes.setdefault(finding.memory.id, []).append(finding.episode)
 
+        claims = {id_: [f for f in findings if f.memory.id == id_ and f.claim] for id_ in episodes}
+
         def with_sources(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, Fact | NegationFact):
                 return None
-            return corroborated(memory, episodes[memory.id])
+            more = corroborated(memory, episodes[memory.id]) or memory
+            for finding in claims[memory.id]:
+                if isinstance(more, Fact):
+                    more = _claimed(more, finding)
+            return None if more is memory else more
 
         await update_memories(
             self._repository,
@@ -180,6 +202,50 @@ class FindingsStore:
             new_write_id=self._new_write_id,
             types=[MemoryType.FACTUAL, MemoryType.NEGATION],
         )
+
+    async def _replace_outdated(self, request: Writing, findings: Sequence[_Finding]) -> None:
+        """Note what took the place of what: by the conversation's time, whatever came first here.
+
+        Everything new is stored by now: an attempt that ends between two writes leaves both
+        standing, and the next one goes on.
+        """
+        slots = {(claim.subject, claim.predicate) for f in findings if (claim := f.claim)}
+        for subject, predicate in sorted(slots):
+            where: Filter = (Equals("slot.subject", subject), Equals("slot.predicate", predicate))
+            rivals: list[Fact] = []
+            async for page in every_page(
+                self._repository, request.scope, MemoryType.FACTUAL, where=where
+            ):
+                rivals += [one for one in page if isinstance(one, Fact)]
+            for old, new in succession(rivals):
+                await self._replace(request.scope, old.id, new, new.told_at or new.known_at)
+        for finding in findings:
+            by = _what_ends(finding, findings) if finding.over else None
+            if by is not None:
+                when = finding.episode.timestamp
+                await self._replace(request.scope, finding.memory.id, by.memory, when)
+
+    async def _replace(
+        self, scope: Scope, old: str, new: Fact | NegationFact, when: datetime
+    ) -> None:
+        """Note it at both ends, first at the one that stays."""
+
+        def changed(memory: AnyMemory) -> AnyMemory | None:
+            if isinstance(memory, Fact) and memory.id == old:
+                return _replaced(memory, new.id, when)
+            if not isinstance(memory, Fact | NegationFact) or old in memory.supersedes:
+                return None
+            return memory.model_copy(update={"supersedes": (*memory.supersedes, old)})
+
+        for one in (new.id, old):
+            await update_memories(
+                self._repository,
+                scope,
+                [one],
+                changed,
+                new_write_id=self._new_write_id,
+                types=[MemoryType.FACTUAL, MemoryType.NEGATION],
+            )
 
     async def _check_sources(self, request: Writing, findings: Sequence[_Finding]) -> None:
         """Let go of turns that were forgotten while what they state was being stored."""
@@ -202,6 +268,8 @@ class FindingsStore:
                 "value": found.value,
                 "evidence": found.evidence,
                 "event_at": found.event_at or episode.timestamp,
+                "slot": found.slot,
+                "told_at": None if found.slot is None else episode.timestamp,
             }
         )
 
@@ -220,13 +288,89 @@ class FindingsStore:
         )
 
 
+# --- which of several addresses holds
+
+
+def succession(rivals: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
+    """What took the place of what, among facts of one slot: each gave way to the next told.
+
+    Args:
+        rivals: Facts that were said to be the same one of the same person.
+    """
+    told = sorted(rivals, key=lambda one: (one.told_at or one.known_at, one.id))
+    pairs: list[tuple[Fact, Fact]] = []
+    for number, old in enumerate(told):
+        until = old.told_at or old.known_at
+        later = (
+            new
+            for new in told[number + 1 :]
+            if (new.told_at or new.known_at) > until and not _says_more(old, new)
+        )
+        new = next(later, None)
+        if new is not None:
+            pairs.append((old, new))
+    return pairs
+
+
+def _says_more(old: Fact, new: Fact) -> bool:
+    """Whether one is a fuller form of the other: "Ann" and "Ann Lee"."""
+    first, second = set(old.value.casefold().split()), set(new.value.casefold().split())
+    return old.category is FactCategory.NAME and (first <= second or second <= first)
+
+
+def _what_ends(over: _Finding, findings: Sequence[_Finding]) -> _Finding | None:
+    """What the turn says in its place; else the denial that it is in use."""
+    assert isinstance(over.memory, Fact)  # noqa: S101 - for the type checker; only facts are over
+    here = [one for one in findings if one.episode.id == over.episode.id and one is not over]
+    category, value = over.memory.category, over.memory.value.casefold()
+    in_its_place = (
+        one
+        for one in here
+        if one.claim and isinstance(one.memory, Fact) and one.memory.category is category
+    )
+    denials = (
+        one
+        for one in here
+        if isinstance(one.memory, NegationFact) and one.memory.negates_pattern.endswith(value)
+    )
+    return next(in_its_place, None) or next(denials, None)
+
+
+def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
+    """The fact as history; None where it was replaced before, or told again since."""
+    if memory.superseded_known_at is not None and memory.superseded_known_at <= when:
+        return None
+    if when < (memory.told_at or memory.known_at):
+        return None
+    return memory.model_copy(
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": by,
+            "superseded_known_at": when,
+            "valid_to": max(memory.event_at, when),
+        }
+    )
+
+
+def _claimed(memory: Fact, finding: _Finding) -> Fact:
+    """The fact as it is said to be somebody's; the latest word counts."""
+    when = finding.episode.timestamp
+    if memory.told_at is not None and when <= memory.told_at:
+        return memory
+    return memory.model_copy(update={"slot": finding.claim, "told_at": when})
+
+
 def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
-    """Whether the memory has ended before this episode was said, so that saying it begins anew."""
+    """Whether the memory has ended before this episode was said, so that saying it begins anew.
+
+    Who only mentions an address that was replaced does not say that it holds again.
+    """
     return (
         isinstance(stored, DerivedMemory)
         and stored.status is MemoryStatus.SUPERSEDED
         and finding.episode.id not in stored.source_episode_ids
         and finding.episode.timestamp > (stored.superseded_known_at or stored.known_at)
+        and (finding.claim is not None or not isinstance(stored, Fact))
     )
 
 

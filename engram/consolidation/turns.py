@@ -67,21 +67,22 @@ async def turns_before(
         return []
     known = {one.sequence: one.content for one in together}
     first = min(known)
-    earlier = await _last_before(repository, scope, episodes[0].session_id, first)
+    earlier = await last_before(repository, scope, episodes[0].session_id, first)
     return [
         next(
             (known[n] for n in range(one.sequence - 1, first - 1, -1) if n in known),
-            earlier,
+            earlier[-1].content if earlier else None,
         )
         for one in episodes
     ]
 
 
-async def _last_before(
+async def last_before(
     repository: MemoryRepository, scope: Scope, session_id: str | None, sequence: int
-) -> str | None:
+) -> list[Episode]:
+    """The last turns of a session before that number, in the order in which they were said."""
     if sequence == 0 or session_id is None:
-        return None
+        return []
     page = await repository.scroll(
         scope,
         MemoryType.EPISODIC,
@@ -94,8 +95,7 @@ async def _last_before(
     )
     # A session that was ended and taken up again counts from 0 once more: the latest counts.
     found = [one for one in page.memories if isinstance(one, Episode)]
-    last = max(found, key=lambda one: (one.created_at, one.sequence), default=None)
-    return None if last is None else last.content
+    return sorted(found, key=lambda one: (one.created_at, one.sequence))
 
 
 # --- storing turns: episodes first and verbatim, then what the patterns find in them

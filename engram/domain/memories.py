@@ -459,12 +459,17 @@ class Fact(DerivedMemory):
     Attributes:
         value: The canonical form: E.164, ISO 8601, lower-cased address.
         evidence: The words of the turn that say so.
+        slot: Whose it was said to be, and which of theirs; None where nobody said. Of
+            those with one subject and predicate, the latest told holds.
+        told_at: When that was said last.
     """
 
     type: Literal[MemoryType.FACTUAL] = MemoryType.FACTUAL
     category: FactCategory
     value: str
     evidence: str
+    slot: Slot | None = None
+    told_at: datetime | None = None
 
 
 class SemanticMemory(DerivedMemory):

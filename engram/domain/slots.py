@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from engram.domain.identity import normalise
 from engram.domain.memories import Slot
 
@@ -10,12 +12,51 @@ _NO_LONGER = "no longer "
 _USER_WORDS = frozenset({"", "i", "me", "we", "user", "the user", "speaker", "the speaker"})
 _LEADING_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
 
+_WHEN = ("at", "on", "in")
 # One value at a time: the newest event wins.
 _FUNCTIONAL = frozenset(
     {
         *("lives in", "works at", "works as", "is called", "is married to", "is from"),
         *("was born in", "was born on"),
     }
+)
+# The same of anybody and anything, where the form of the words says that there is one value:
+# one belongs somewhere, is at one place, is run by somebody, begins at one time, costs so much.
+_AFFILIATED = frozenset(
+    {
+        *("plays for", "races for", "rides for", "studies at", "is enrolled at", "reports to"),
+        *("is engaged to", "is a citizen of", "belongs to", "is named after", "died in", "died on"),
+        *("runs on", "listens on", "points to", "resolves to", "deploys to"),
+        *("costs", "weighs", "is aged", "is scheduled for", "is due on", "expires on"),
+        *("takes place on", "takes place at", "takes place in"),
+        *(f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in _WHEN),
+        *(f"{verb} {when}" for verb in ("opens", "closes", "leaves", "arrives") for when in _WHEN),
+    }
+)
+_PLACED = tuple(
+    "located headquartered hosted stationed buried deployed saved registered installed filed "
+    "written held".split()
+)
+_IN_CHARGE = tuple(
+    "owned led run managed headed chaired coached edited maintained operated governed founded "
+    "directed designed invented composed authored".split()
+)
+_FUNCTIONAL_ANYWHERE = (
+    _AFFILIATED
+    | {f"is {done} in" for done in _PLACED}
+    | {f"{is_or_was} {done} by" for is_or_was in ("is", "was") for done in (*_IN_CHARGE, "written")}
+)
+# "The capital of X is Y": what stands before "is" is one thing, unless there can be several.
+_ROLE = re.compile(r"(?P<role>[a-z][\w'&/-]*(?: [a-z][\w'&/-]*){0,3}) is")
+_SEVERAL = frozenset(
+    "friend friends hobby interest goal dream concern worry fear problem issue question answer "
+    "child son daughter kid brother sister sibling cousin uncle aunt nephew niece grandchild "
+    "colleague neighbour neighbor student pupil client customer member fan follower guest pet "
+    "dog cat allergy skill strength weakness reason way thing part point one kind sort type "
+    "example advantage disadvantage benefit risk idea plan day time moment side aspect fact "
+    "truth lesson message result effect cause highlight joy beauty trick secret key rest end "
+    "start beginning middle bottom top back front feature option favourite favorite word "
+    "difference difficulty challenge feeling thought story memory experience piece bit lot".split()
 )
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)
@@ -47,6 +88,27 @@ _SYNONYMS = {
     "intends to": "plans to",
     "is studying": "studies",
     "is using": "uses",
+    **dict.fromkeys(("number is", "phone is", "telephone number is"), "phone number is"),
+    **dict.fromkeys(("mobile is", "cell is", "cell number is"), "mobile number is"),
+    **dict.fromkeys(("email address is", "e-mail is", "mail is"), "email is"),
+    **dict.fromkeys(("website is", "web site is", "homepage is"), "site is"),
+    "plays at": "plays for",
+    "is enrolled in": "is enrolled at",
+    "is a student at": "studies at",
+    "answers to": "reports to",
+    "is based at": "lives in",
+    "is running on": "runs on",
+    "is planned for": "is scheduled for",
+    "is scheduled on": "is scheduled for",
+    "is set for": "is scheduled for",
+    "is due by": "is due on",
+    "listens on port": "listens on",
+    "runs on port": "listens on",
+    **{
+        f"is {done} in": "is located in"
+        for done in ("situated", "stored", "kept", "parked", "housed", "hidden")
+    },
+    "sits in": "is located in",
 }
 
 
@@ -88,7 +150,30 @@ def held_predicate(slot: Slot) -> str:
 def is_functional(slot: Slot) -> bool:
     """Whether one subject has at most one current value here."""
     held = held_predicate(slot)
-    return held in _FUNCTIONAL or held.startswith(_FUNCTIONAL_PREFIXES)
+    return (
+        held in _FUNCTIONAL
+        or held in _FUNCTIONAL_ANYWHERE
+        or held.startswith(_FUNCTIONAL_PREFIXES)
+        or _is_role(held)
+    )
+
+
+def role_slot(role: str) -> str | None:
+    """The predicate of "the <role> of X is Y"; None where X can have several of them.
+
+    Args:
+        role: What Y is to X, in lower case: "capital", "tech lead".
+    """
+    named = f"{role} is"
+    return named if _is_role(named) else None
+
+
+def wordings() -> frozenset[str]:
+    """The predicates by which a sentence says of anybody or anything what can have one value."""
+    said = {
+        words for words, meant in _SYNONYMS.items() if meant in _FUNCTIONAL | _FUNCTIONAL_ANYWHERE
+    }
+    return frozenset((_FUNCTIONAL - {"is from"}) | _FUNCTIONAL_ANYWHERE | said)
 
 
 def is_timeless(slot: Slot) -> bool:
@@ -111,6 +196,19 @@ def related_predicates(slot: Slot) -> tuple[str, ...]:
     family = _OPPOSED.get(held, held)
     names = [family, *(one for one, other in _OPPOSED.items() if other == family)]
     return tuple(prefix + name for name in names for prefix in ("", _NO_LONGER))
+
+
+def _is_role(predicate: str) -> bool:
+    found = _ROLE.fullmatch(predicate)
+    if found is None:
+        return False
+    words = found.group("role").split()
+    return words[-1] not in _SEVERAL and not _is_plural(words[-1])
+
+
+def _is_plural(noun: str) -> bool:
+    """Whether it looks like several; "headquarters" and "boss" do not."""
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "headquarters"))
 
 
 def _predicate(text: str) -> str:

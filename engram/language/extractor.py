@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -10,6 +11,8 @@ from functools import cache
 from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.domain.personal_data import holds_token
+from engram.domain.slots import USER
+from engram.language.claims import claim_of
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
 from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
@@ -85,7 +88,7 @@ _LABELS = {
 
 
 def extract_facts(
-    text: str, timestamp: datetime, *, phone_region: str = "US"
+    text: str, timestamp: datetime, *, phone_region: str = "US", speaker: str | None = None
 ) -> tuple[PatternFact, ...]:
     """The facts in ``text``, in order of appearance, each (category, value) once.
 
@@ -96,8 +99,10 @@ def extract_facts(
         text: The turn, verbatim; any Unicode.
         timestamp: When it was said, aware; dates are resolved against it, in its zone.
         phone_region: ISO 3166 code of the country that numbers without "+" belong to.
+        speaker: Who speaks, where known: what is said to be "mine" is theirs.
     """
     turn = Masked(text)
+    low = turn.low
     found: list[tuple[FoundSpan, FactCategory]] = []
 
     def take(category: FactCategory, finds: list[FoundSpan]) -> None:
@@ -115,8 +120,13 @@ def extract_facts(
     found.sort(key=lambda item: (item[0].start, item[0].end))
     facts: dict[tuple[FactCategory, str], PatternFact] = {}
     for find, category in found:
-        if (category, find.value) not in facts:
-            facts[category, find.value] = _fact(category, find, text[find.start : find.end])
+        claim = claim_of(low, find.start, find.end, category, find.value, speaker=speaker)
+        known = facts.get((category, find.value))
+        if known is None:
+            known = _fact(category, find, text[find.start : find.end])
+        if claim is not None and known.slot is None:
+            known = replace(known, slot=claim.slot, over=claim.over)
+        facts[category, find.value] = known
     return tuple(facts.values())
 
 
@@ -156,8 +166,9 @@ class Extractor:
         signal = scan(text, role)
         if role != "user":
             return Extraction(signal=signal)
-        facts = extract_facts(text, timestamp, phone_region=self._phone_region)
+        facts = extract_facts(text, timestamp, phone_region=self._phone_region, speaker=speaker)
         negations = find_negations(text, user_name=speaker)
+        negations = (*negations, *_ended(facts, {one.negates_pattern for one in negations}))
         if holds_token(text):
             # What was masked is no news, neither that it is so nor that it is not.
             facts = tuple(fact for fact in facts if not holds_token(fact.evidence))
@@ -165,6 +176,15 @@ class Extractor:
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))
+
+
+def _ended(facts: tuple[PatternFact, ...], denied: set[str]) -> Iterator[FoundNegation]:
+    """What a turn says is over, as the denial that it is in use."""
+    for fact in facts:
+        pattern = f"use {fact.value.casefold()}"
+        if fact.over and pattern not in denied:
+            content = f"The user no longer uses {fact.value}."
+            yield FoundNegation(pattern, USER, content, fact.evidence)
 
 
 def _said_by(negation: FoundNegation, speaker: str) -> FoundNegation:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from engram.domain.buffer import Signal
-from engram.domain.memories import FactCategory
+from engram.domain.memories import FactCategory, Slot
 from engram.language.text import fold, plain
 
 # --- the text a pattern looks at, and what it reports
@@ -73,6 +73,9 @@ class PatternFact:
         event_at: When the thing named lies in time, aware, in the zone of the
             turn; the start of it where it is longer than a moment. None for
             everything but dates.
+        slot: Whose it is said to be, and which of theirs: "work email is". None where the
+            turn only mentions it.
+        over: Whether it is said not to be so any more.
     """
 
     category: FactCategory
@@ -80,6 +83,8 @@ class PatternFact:
     evidence: str
     content: str
     event_at: datetime | None = None
+    slot: Slot | None = None
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,7 +323,7 @@ _CUE = re.compile(
 _JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
 _NEGATION_RULES: dict[str, tuple[NegationRule, ...]] = {
     "not": (negated_verb, contrasts.contrast),
-    "never": (negated_verb,),
+    "never": (negated_verb, contrasts.never_said),
     "no": (negated_verb, no_thing, nobody),
     "none": (nobody,),
     "nobody": (nobody,),

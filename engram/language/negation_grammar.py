@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import USER
 from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
-from engram.language.vocabulary import load, words
+from engram.language.vocabulary import expression, load, words
 
 # --- sentences, clauses and words, as the negation rules see them
 
@@ -175,7 +175,9 @@ def is_telling(sentence: WordedSentence, span: Span, *, led: bool) -> bool:
     head = sentence.low(inner.begin)
     if head in vocabulary("third_objects"):
         return led
-    if head in vocabulary("vague_objects") or first in vocabulary("partial"):
+    which = sentence.verbatim(inner.begin, inner.end)
+    spoken_of = expression("statements", "spoken_of").fullmatch(which)
+    if head in vocabulary("vague_objects") or first in vocabulary("partial") or spoken_of:
         return False
     if first in {"your", "another"} or sentence.low(span.end) in _NARROWING:
         return False

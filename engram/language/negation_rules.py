@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from engram.domain.slots import USER
 from engram.language.negation_grammar import (
     SHORTEST_GERUND,
     Span,
@@ -345,7 +346,10 @@ def contrast(sentence: WordedSentence, index: int, user_name: str | None) -> Ite
         sentence.capital(denied.begin) or sentence.low(denied.begin) in _ARTICLES_OR_PLACES
     ):
         return
-    yield from _contrasted(sentence, begin, stop, denied, Span(index, index + 1), user_name)
+    cue = Span(index, index + 1)
+    if _meant(sentence, begin, stop, denied):
+        yield Denial(user(begin), "use", denied, "does not use", denied.end, cue)
+    yield from _contrasted(sentence, begin, stop, denied, cue, user_name)
 
 
 _ARTICLES_OR_PLACES = frozenset("a an the my our in at".split())
@@ -429,6 +433,36 @@ def _after_pronoun(sentence: WordedSentence, begin: int) -> tuple[int | None, in
     if sentence.low(at) in {"am", "is", "are"}:
         return begin, skip_on(sentence, at + 1), True
     return (None, 0, False) if sentence.low(at) in {"was", "were"} else (begin, at, False)
+
+
+def _meant(sentence: WordedSentence, begin: int, stop: int, denied: Span) -> bool:
+    """Whether it is "it's X" or "I meant X" of two tools: those are used, whatever came before."""
+    said = f"{sentence.low(begin)} {sentence.low(begin + 1)}"
+    it_is = sentence.low(begin) in {"it's", "its"} or said in {"it is", "i meant", "we meant"}
+    tools = vocabulary("tools")
+    named = sentence.low(stop - 1) in tools
+    return it_is and named and sentence.low(core(sentence, denied).begin) in tools
+
+
+def never_said(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
+    """Denials put as "I never said (that) I use O"; of anything else, it need not be denied."""
+    if sentence.low(index) != "never" or sentence.low(index + 1) not in _TOLD:
+        return
+    subject = subject_of(sentence, index, user_name)
+    at = index + 2
+    at += sentence.low(at) == "you"
+    at += sentence.low(at) == "that"
+    if subject is None or subject.name != USER or sentence.low(at) not in {"i", "we"}:
+        return
+    lemma = verb_lemma(sentence.low(at + 1))
+    if sentence.is_boundary(at + 1) or lemma != "use":
+        return
+    yield from governed(
+        sentence, subject, lemma, at + 2, Span(index, index + 1), f"does not {lemma}"
+    )
+
+
+_TOLD = frozenset({"said", "told", "mentioned", "claimed"})
 
 
 def _cleft_verb(sentence: WordedSentence, begin: int, stop: int) -> int | None:

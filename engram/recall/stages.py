@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from typing import TypeAlias, TypeGuard
 
 import structlog
 
@@ -199,6 +200,8 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
 
 # Conclusions of the turns in question; more than this many are not looked through.
 _MOST_CONCLUSIONS = 200
+_Conclusion: TypeAlias = SemanticMemory | Fact
+_CONCLUDED = (MemoryType.SEMANTIC, MemoryType.FACTUAL)
 # A value can be replaced by one that was replaced in turn.
 _LONGEST_CHAIN = 16
 
@@ -240,31 +243,34 @@ class Outdated:
 
     async def _drawn_from(
         self, question: PreparedQuery, turns: Sequence[str], *, replaced: bool
-    ) -> list[SemanticMemory]:
+    ) -> list[_Conclusion]:
         """What was concluded from the turns; only what was replaced since, or everything."""
         of_turns: Filter = (AnyOf("source_episode_ids", tuple(turns)),)
         gone: Filter = (Equals("status", MemoryStatus.SUPERSEDED.value),) if replaced else ()
-        page = await self.repository.scroll(
-            question.scope,
-            MemoryType.SEMANTIC,
-            where=(*of_turns, *gone),
-            descending=True,
-            limit=_MOST_CONCLUSIONS,
-        )
-        return [one for one in page.memories if isinstance(one, SemanticMemory)]
+        found: list[_Conclusion] = []
+        for kind in _CONCLUDED:
+            page = await self.repository.scroll(
+                question.scope,
+                kind,
+                where=(*of_turns, *gone),
+                descending=True,
+                limit=_MOST_CONCLUSIONS,
+            )
+            found += [one for one in page.memories if _can_be_replaced(one)]
+        return found
 
     async def _successors(
-        self, question: PreparedQuery, stale: Mapping[str, Sequence[SemanticMemory]]
-    ) -> dict[str, SemanticMemory]:
+        self, question: PreparedQuery, stale: Mapping[str, Sequence[_Conclusion]]
+    ) -> dict[str, _Conclusion]:
         """What stands today in place of each outdated turn's conclusions, by turn."""
         wanted = {one.superseded_by for old in stale.values() for one in old}
-        known: dict[str, SemanticMemory] = {}
+        known: dict[str, _Conclusion] = {}
         for _ in range(_LONGEST_CHAIN):
             missing = sorted(key for key in wanted if key is not None and key not in known)
             if not missing:
                 break
-            read = await self.repository.get(question.scope, missing, (MemoryType.SEMANTIC,))
-            new = {key: one for key, one in read.items() if isinstance(one, SemanticMemory)}
+            read = await self.repository.get(question.scope, missing, _CONCLUDED)
+            new = {key: one for key, one in read.items() if isinstance(one, SemanticMemory | Fact)}
             known |= new
             wanted = {one.superseded_by for one in new.values() if _replaced(one, question)}
             if not new:
@@ -276,11 +282,16 @@ class Outdated:
         }
 
 
+def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
+    """Whether newer words can end it: a date or an amount that a turn names stays one it names."""
+    return isinstance(one, SemanticMemory) or (isinstance(one, Fact) and one.slot is not None)
+
+
 def _all_replaced(
-    drawn: Sequence[SemanticMemory], turns: Sequence[str], question: PreparedQuery
-) -> dict[str, list[SemanticMemory]]:
+    drawn: Sequence[_Conclusion], turns: Sequence[str], question: PreparedQuery
+) -> dict[str, list[_Conclusion]]:
     wanted = set(turns)
-    by_turn: dict[str, list[SemanticMemory]] = {}
+    by_turn: dict[str, list[_Conclusion]] = {}
     for one in drawn:
         if question.visibility.as_of is not None and one.known_at > question.visibility.as_of:
             continue
@@ -291,17 +302,17 @@ def _all_replaced(
     }
 
 
-def _replaced(one: SemanticMemory, question: PreparedQuery) -> bool:
+def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:
     moment = one.superseded_known_at
     as_of = question.visibility.as_of
     return moment is not None and (as_of is None or moment <= as_of)
 
 
 def _last(
-    old: SemanticMemory, known: Mapping[str, SemanticMemory], question: PreparedQuery
-) -> SemanticMemory | None:
+    old: _Conclusion, known: Mapping[str, _Conclusion], question: PreparedQuery
+) -> _Conclusion | None:
     """The end of the chain that begins with ``old``."""
-    one: SemanticMemory | None = old
+    one: _Conclusion | None = old
     for _ in range(_LONGEST_CHAIN):
         if one is None or not _replaced(one, question):
             return one
@@ -311,8 +322,8 @@ def _last(
 
 def _reordered(
     found: Sequence[Ranked],
-    stale: Mapping[str, Sequence[SemanticMemory]],
-    standing: Mapping[str, SemanticMemory],
+    stale: Mapping[str, Sequence[_Conclusion]],
+    standing: Mapping[str, _Conclusion],
     passes: Callable[[AnyMemory], bool],
     factor: float,
 ) -> list[Ranked]:
@@ -334,7 +345,7 @@ def _reordered(
     return by_score(list(known.values()))
 
 
-def _behind_turns(known: dict[str, Ranked], turn: str, successor: SemanticMemory) -> None:
+def _behind_turns(known: dict[str, Ranked], turn: str, successor: _Conclusion) -> None:
     """The outdated turn behind the best turn that says what holds now, where one was found."""
     newer = [known[key] for key in successor.source_episode_ids if key in known and key != turn]
     if not newer:

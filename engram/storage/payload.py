@@ -83,7 +83,12 @@ _OWN: Final[Mapping[MemoryType, Mapping[str, FieldKind]]] = {
         "speaker": FieldKind.KEYWORD,
         "sequence": FieldKind.INTEGER,
     },
-    MemoryType.FACTUAL: {**_DERIVED_FIELDS, "category": FieldKind.KEYWORD},
+    MemoryType.FACTUAL: {
+        **_DERIVED_FIELDS,
+        "category": FieldKind.KEYWORD,
+        "slot.subject": FieldKind.KEYWORD,
+        "slot.predicate": FieldKind.KEYWORD,
+    },
     MemoryType.SEMANTIC: {
         **_DERIVED_FIELDS,
         "form": FieldKind.KEYWORD,

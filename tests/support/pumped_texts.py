@@ -35,7 +35,15 @@ from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
 from engram.language.kinds import happened, kind_words
 from engram.language.query import AskedFor, analyse, holds_cue
-from engram.language.statements import clauses, notes, patterns, promises, reading
+from engram.language.statements import (
+    clauses,
+    corrections,
+    declared,
+    notes,
+    patterns,
+    promises,
+    reading,
+)
 from engram.language.statements.third_person import in_third_person, retold
 from engram.language.text import collapsed, terms_of
 from engram.language.vocabulary import expression, load
@@ -76,6 +84,11 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "statements": reading.everything,
     "people": lambda text: list(notes.people(text)),
     "notes": notes.notes,
+    "plain statements": declared.declared,
+    "corrections": lambda text: list(
+        corrections.corrected(text, corrections.claims(text), (text, "The key is in the shed."))
+    ),
+    "what is wrong": lambda text: list(corrections.denied(text, corrections.claims("You use Go."))),
     "promises kept": lambda text: list(promises.kept(text)),
     "promises ended": lambda text: list(promises.ends(text, _PROMISES)),
     "a claim to confirm": lambda text: promises.confirmed(text, "Yes."),

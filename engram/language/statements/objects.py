@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from engram.language.text import verb_lemma
-from engram.language.vocabulary import alternatives, vocabulary
+from engram.language.vocabulary import alternatives, expression, vocabulary
 
 # --- what a predicate is about: cut out of the rest of a clause, and cleaned
 
@@ -200,6 +200,8 @@ def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
     bare = _bare(phrase)
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):
+        return None
+    if expression("statements", "spoken_of").fullmatch(bare):
         return None
     if words[0].casefold().strip(",") in vocabulary().pronouns and not (
         words[0].casefold() == "one" and len(words) > 1

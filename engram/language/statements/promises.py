@@ -176,7 +176,12 @@ def confirmed(asked: str, answer: str) -> str | None:
         if head is None:
             return None
         claim = f"{head}{claim[question.end() :]}"
-    return f"{_SECOND_PERSON.sub(_in_first_person, claim)}."
+    return f"{in_first_person(claim)}."
+
+
+def in_first_person(claim: str) -> str:
+    """What is said of the listener, as the listener would say it."""
+    return _SECOND_PERSON.sub(_in_first_person, claim)
 
 
 def _in_first_person(said: re.Match[str]) -> str:

@@ -71,7 +71,7 @@ def continued(
                 continue
             if expression(_CORRECTIONS, "clausal").match(match.group("it")):
                 continue
-            kind = _kind(about.predicate)
+            kind = kind_of_object(about.predicate)
             words = f"on {match.group('it')}" if kind == "birth" else match.group("it")
             things = find(kind, MatchContext("", words, sentence.text))
             more += [
@@ -97,7 +97,7 @@ def _not_that(new: RuleStatement, plain: str) -> list[RuleStatement]:
     before = (
         rf"\bnot (?:in |at |as |to )?(?P<before>[^,;:!().]{{1,40}})(?:, (?:but )?| but ){name}\b"
     )
-    kind = _kind(new.predicate)
+    kind = kind_of_object(new.predicate)
     for said in re.finditer(rf"{after}|{before}", plain, re.I):
         words = said.group("after") or said.group("before")
         if expression(_CORRECTIONS, "not_a_value").match(words):
@@ -136,7 +136,8 @@ def _spoken_of(
     return max(before, key=lambda one: one.at) if before else topic
 
 
-def _kind(predicate: str) -> str:
+def kind_of_object(predicate: str) -> str:
+    """How an object that is named without its predicate is cut out; see ``predicates.find``."""
     if predicate.startswith("favourite "):
         return "titled"
     kind = predicates()[predicate].kind

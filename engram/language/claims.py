@@ -1,0 +1,97 @@
+"""Whose an address, number or name is said to be, and whether it still is.
+
+A pattern finds an address wherever it stands. What is said around it tells whether it is
+somebody's ("my work email is ..."), took the place of another ("my new number is ...",
+"... instead of ...") or is over ("don't use ... any more"). A mention claims nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from engram.domain.memories import FactCategory, Slot
+from engram.domain.slots import USER, slot_of
+from engram.language.text import SENTENCE_END
+from engram.language.vocabulary import expression_text, words
+
+# How much of a sentence around an address is looked at.
+_AROUND = 120
+_NOUNS: Mapping[FactCategory, str] = {
+    FactCategory.EMAIL: "email",
+    FactCategory.PHONE: "phone",
+    FactCategory.URL: "site",
+    FactCategory.NAME: "name",
+}
+# Not the same one, although of the same kind.
+_APART: Mapping[str, str] = {
+    "mobile": "mobile", "cell": "mobile", "cellphone": "mobile", "landline": "landline",
+    "blog": "blog", "portfolio": "portfolio", "extension": "extension",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a turn says of an address.
+
+    Attributes:
+        slot: Whose, and which of theirs; None where only its end is told.
+        over: Whether it is said not to be so any more.
+    """
+
+    slot: Slot | None
+    over: bool = False
+
+
+def claim_of(
+    low: str, start: int, end: int, category: FactCategory, value: str, *, speaker: str | None
+) -> Claim | None:
+    """What is said of the address at ``start`` to ``end``; None where it is only mentioned.
+
+    Args:
+        low: The turn, in lower case, with plain signs.
+        start: Where it begins.
+        end: Where it ends.
+        category: What it is.
+        value: Its canonical form.
+        speaker: Who speaks, where known: what is "mine" is theirs.
+    """
+    noun = _NOUNS.get(category)
+    if noun is None:
+        return None
+    before = _sentence_before(low[max(0, start - _AROUND) : start])
+    after = SENTENCE_END.split(low[end : end + _AROUND], maxsplit=1)[0]
+    said = (
+        _rule("is", noun).search(before)
+        or _rule("changed_to", noun).search(before)
+        or _rule("is_after", noun).match(after)
+    )
+    if _rule("over", noun).search(before) or _rule("over_after", noun).match(after):
+        return Claim(None, over=True)
+    whose, which, what = "my", "", noun
+    if said is not None:
+        whose, which, what = said.group("whose", "which", "what")
+    elif not (_rule("reach", noun).search(before) and _rule("instead", noun).match(after)):
+        return None
+    named = which.split()
+    if words("claims", "former").intersection(named):
+        return Claim(None, over=True)
+    if words("claims", "several").intersection(named):
+        return None
+    own = [word for word in named if word not in words("claims", "present")]
+    subject = (speaker or USER) if whose in {"my", "our"} else whose.removesuffix("'s")
+    called = _APART.get(what.split()[-1], noun)
+    return Claim(slot_of(subject, " ".join([*own, called, "is"]), value))
+
+
+def _sentence_before(text: str) -> str:
+    return SENTENCE_END.split(text)[-1]
+
+
+@cache
+def _rule(name: str, noun: str) -> re.Pattern[str]:
+    """An expression of the table ``claims`` for one kind of address."""
+    called = expression_text("claims", noun)
+    return re.compile(expression_text("claims", name).replace("NOUN", called))

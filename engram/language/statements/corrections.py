@@ -1,0 +1,166 @@
+"""What a turn takes back of the turns before it: "It's Postgres, not MongoDB", "I never said that".
+
+Which predicate is meant, the turns before say: the assistant's ("Since you use MongoDB, ...") and
+the user's own. Without any, two tools by name are things that one uses, and nothing else is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from engram.language.statements.clauses import Sentence, masked, sentences
+from engram.language.statements.declared import Declared, declared
+from engram.language.statements.objects import MatchContext, is_product
+from engram.language.statements.predicates import RuleStatement, find
+from engram.language.statements.promises import in_first_person
+from engram.language.statements.reading import everything, kind_of_object
+from engram.language.text import split_sentences
+from engram.language.vocabulary import expression
+
+_TABLE = "takes_back"
+# What is taken back was said just before; a long turn of an assistant says much in general.
+_LONGEST_READ = 2_000
+_MOST_SENTENCES = 20
+_USES = "uses"
+
+
+def claims(text: str) -> list[RuleStatement]:
+    """What a turn of somebody else says of the user, as the user would say it.
+
+    Args:
+        text: The turn of an assistant: "Since you use MongoDB, ...".
+    """
+    found: list[RuleStatement] = []
+    own = masked(text[:_LONGEST_READ])
+    for piece in list(split_sentences(own))[:_MOST_SENTENCES]:
+        said = own[piece.start : piece.end].strip()
+        for claim in expression(_TABLE, "of_you").finditer(said):
+            found += everything(f"{in_first_person(claim.group('claim'))}.")
+    return found
+
+
+def corrected(
+    text: str, told: Sequence[RuleStatement], before: Sequence[str]
+) -> Iterator[RuleStatement | Declared]:
+    """What a turn says holds, and does not hold, instead of what was said before it.
+
+    Args:
+        text: The turn of the user.
+        told: What was said of the user before it, the latest last.
+        before: The turns in which something else may have been said, the latest last.
+    """
+    for sentence in sentences(text):
+        yield from _never_said(sentence, told)
+        swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
+            _TABLE, "not_that_but"
+        ).search(sentence.text)
+        if swap and not _names(swap.group("new"), swap.group("old")):
+            old, new = swap.group("old").strip(), swap.group("new").strip()
+            yield from _swapped(sentence, old, new, told, before)
+
+
+def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What was said just before, and the turn says is wrong without naming it.
+
+    Args:
+        text: "No, that's wrong. I use Postgres."
+        told: What the turn right before says of the user.
+    """
+    wrong = _wrong(text)
+    holding = [one for one in told if one.holds and one.thing.name]
+    if wrong is None or not holding:
+        return
+    instead = {one.predicate for one in everything(text) if one.holds}
+    same = [one for one in holding if one.predicate in instead]
+    if not same and len(holding) > 1:
+        # Which of them is wrong, nobody can tell.
+        return
+    for one in same or holding:
+        yield _not_so(one, wrong)
+
+
+def is_wrong(text: str) -> bool:
+    """Whether a turn says that what was said before it is wrong."""
+    return _wrong(text) is not None
+
+
+def _wrong(text: str) -> Sentence | None:
+    said = expression(_TABLE, "wrong")
+    return next((one for one in sentences(text) if said.match(one.text)), None)
+
+
+def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """So that "I never said I use MongoDB" is that it is not used.
+
+    Who never said so need not deny it ("I never said I like tea"): only where somebody did
+    say so just before, or of a tool by name, is it meant.
+    """
+    found = expression(_TABLE, "never_said").match(sentence.text)
+    if found is None:
+        return
+    said = {(one.predicate, one.thing.name.casefold()) for one in told}
+    for one in everything(f"{found.group('it')}."):
+        meant = (one.predicate, one.thing.name.casefold()) in said
+        if one.holds and (meant or (one.predicate == _USES and is_product(one.thing))):
+            yield _not_so(one, sentence)
+
+
+def _swapped(
+    sentence: Sentence,
+    old: str,
+    new: str,
+    told: Sequence[RuleStatement],
+    before: Sequence[str],
+) -> Iterator[RuleStatement | Declared]:
+    meant = next((one for one in reversed(told) if _names(one.thing.name, old)), None)
+    if meant is not None:
+        kind = kind_of_object(meant.predicate)
+        things = find(kind, MatchContext("", new, sentence.text))
+        if things:
+            yield replace(
+                meant, thing=things[0], holds=True, begins=False, corrects=True,
+                denied=False, at=sentence.start, sentence=sentence,
+            )  # fmt: skip
+        yield _not_so(meant, sentence)
+        return
+    for turn in reversed(before):
+        for one in reversed(declared(turn)):
+            if _names(one.value, old) and one.holds:
+                yield _now(one, new, sentence)
+                yield _no_longer(one, sentence)
+                return
+    tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, old)]
+    if all(tools) and all(is_product(one[0]) for one in tools):
+        right, wrong = tools[0][0], tools[1][0]
+        at = sentence.start
+        yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=True)
+        yield _not_so(RuleStatement(_USES, wrong), sentence)
+
+
+def _names(value: str, old: str) -> bool:
+    return _bare(value) == _bare(old)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\A(?:the|a|an|in|at|on|for|to|as) ", "", text.casefold().strip(" ."))
+
+
+def _not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
+    return replace(
+        one, holds=False, begins=False, denied=True, corrects=False, at=sentence.start,
+        sentence=sentence,
+    )  # fmt: skip
+
+
+def _now(one: Declared, new: str, sentence: Sentence) -> Declared:
+    content = f"{one.content.rpartition(one.value)[0]}{new}."
+    return replace(one, value=new, content=content, sentence=sentence, begins=False)
+
+
+def _no_longer(one: Declared, sentence: Sentence) -> Declared:
+    """The value that was wrong, as ended: what was believed for a while is history."""
+    start = one.content.rpartition(one.value)[0]
+    content = f"It is not so that {start[:1].lower()}{start[1:]}{one.value}."
+    return replace(one, holds=False, content=content, sentence=sentence)

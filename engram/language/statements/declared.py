@@ -1,0 +1,453 @@
+"""Plain statements about anybody and anything: "The capital of X is Y", "Tom plays for Z".
+
+A sentence is taken apart at the first words that are a predicate with one value at a time
+(:func:`engram.domain.slots.wordings`). What stands before is the subject if it names somebody or
+something that both sides know, what follows is the value if the sentence ends with it. Whatever
+does not fit is left alone: a statement that is not understood ends nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+from engram.domain.slots import role_slot, wordings
+from engram.language.statements.clauses import Sentence, opened, sentences
+from engram.language.vocabulary import alternatives, load, vocabulary, words
+
+_DATA = "declared"
+_LONGEST_SUBJECT = 9
+_LONGEST_VALUE = 8
+_LONGEST_ROLE = 4
+_LONGEST_LOWER_VALUE = 2
+# Words that can stand between a subject and the end of its predicate.
+_LONGEST_PREDICATE = 8
+_SIGNS = re.compile(
+    r"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|(?<!Dr)(?<!Mr)(?<!Ms)(?<!Mrs)(?<!St)\.\s"
+)
+_NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
+_CLOCK = re.compile(
+    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w+ o'clock)\b", re.I
+)
+_DATED = re.compile(
+    r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
+    r"mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d)",
+    re.I,
+)
+_PRICE = re.compile(
+    r"(?:about |around |only |just )?(?:[$€£]\s?\d|\d|(?:one|two|three|four|five|ten|a)\b)", re.I
+)
+_NOT_THAT = re.compile(
+    r",?\s+(?:and\s+)?not\s+(?:in |at |for |by |on |as |an? |the )?"
+    r"(?P<old>[^,;:()!?]{1,60})\Z"
+)
+_FROM_TO = re.compile(r"(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
+_WHEN = re.compile(
+    r"(?<!\bthe)\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|"
+    r"today|two|three|a few|a couple|in (?:19|20)\d\d|on \d|in (?:january|february|march|april|"
+    r"may|june|july|august|september|october|november|december))\b.*\Z",
+    re.I,
+)
+
+
+SPEAKER = "I"
+"""The subject of "My shoe size is 42"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a sentence states of somebody or something, in so many words.
+
+    Attributes:
+        subject: Whom or what, without article: "staging server"; or :data:`SPEAKER`.
+        predicate: What of them: "runs on", "capital is".
+        value: With its article: "the blue team".
+        content: The statement as a sentence.
+        sentence: Where it stands.
+        holds: False for what is no longer, or not, so.
+        begins: Whether it says that it began.
+    """
+
+    subject: str
+    predicate: str
+    value: str
+    content: str
+    sentence: Sentence
+    holds: bool = True
+    begins: bool = False
+
+
+def declared(text: str) -> list[Declared]:
+    """Every plain statement of a turn about somebody or something, in order.
+
+    Args:
+        text: The turn.
+    """
+    return [one for sentence in sentences(text) for one in _in_sentence(sentence)]
+
+
+def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
+    _, said = opened(sentence)
+    said = _openings().sub("", said, count=1).strip(" .,")
+    denied = _NOT_THAT.search(said)
+    if denied:
+        said = said[: denied.start()]
+    spoken = said.split()
+    for at in range(1, min(len(spoken), _LONGEST_SUBJECT + 1)):
+        found = _predicate_at(spoken, at)
+        if found is None:
+            continue
+        rest = " ".join(spoken[found.end :])
+        for one in _read(sentence, spoken[:at], found, rest):
+            yield one
+            if denied and one.holds and _is_thing(old := denied.group("old").strip()):
+                yield _instead(one, old)
+        return
+
+
+class _Said(NamedTuple):
+    """The words of a predicate, which word follows them, and whether they say that it holds."""
+
+    words: str
+    end: int
+    holds: bool
+
+
+_SINGULAR = {"are": "is", "were": "was"}
+
+
+def _predicate_at(spoken: Sequence[str], at: int) -> _Said | None:
+    """The longest predicate that begins at a word."""
+    found: _Said | None = None
+    kept: list[str] = []
+    holds, place = True, at
+    while place < min(len(spoken), at + _LONGEST_PREDICATE):
+        word = spoken[place].lower()
+        if word == "no" and spoken[place + 1 : place + 2] == ["longer"]:
+            holds, place = False, place + 2
+        elif word in words(_DATA, "adverbs"):
+            place += 1
+        else:
+            place += 1
+            kept.append(_SINGULAR.get(word, word))
+        if " ".join(kept) not in {"", *_beginnings()}:
+            break
+        if " ".join(kept) in _predicates():
+            found = _Said(" ".join(kept), place, holds)
+    return found
+
+
+def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> Iterator[Declared]:
+    if said.words == "is":
+        yield from _role(sentence, before, rest, holds=said.holds)
+        return
+    if said.words in _MOVES:
+        yield from _moved(sentence, before, said.words, rest)
+        return
+    subject, value = _subject(before, said.words), _value(rest)
+    if subject is None or value is None or not _fits(said.words, value):
+        return
+    if said.words == "works as":
+        # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
+        value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
+    made = _made(sentence, subject, said.words, value, holds=said.holds)
+    yield replace(made, predicate=_placed().get(said.words, said.words))
+
+
+_ELSEWHERE_TOO = re.compile(r"\s(?:in|at|for|with)\s")
+_MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", "relocated to"})
+
+
+def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> Iterator[Declared]:
+    """So that "Tom moved to Oslo" says where Tom lives; a thing that is moved lives nowhere."""
+    from_to = _FROM_TO.match(rest) if said.endswith("from") else None
+    if from_to is None and said.endswith("from"):
+        return
+    place = _value(from_to.group("new") if from_to else rest)
+    subject = _subject(before, "lives in")
+    if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
+        return
+    made = _made(sentence, subject, "lives in", place, begins=True)
+    yield made
+    old = _value(from_to.group("old")) if from_to else None
+    if old is not None and old[:1].isupper():
+        yield _instead(made, old)
+
+
+def _role(
+    sentence: Sentence, before: Sequence[str], rest: str, *, holds: bool
+) -> Iterator[Declared]:
+    """What is said with no more than "is": "The capital of X is Y", "Y is the capital of X"."""
+    value = _value(rest)
+    left = _role_in(before)
+    if left is not None:
+        role, whose = left
+        predicate = role_slot(role)
+        if predicate and value and _names_one(role, value):
+            yield _made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
+        return
+    if value and (where := _whereabouts(value)) and (what := _subject(before, where)):
+        if holds and before[0].lower() in words(_DATA, "determiners"):
+            yield replace(
+                _made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
+            )
+        return
+    right = _role_in(_without_closing(rest).split())
+    who = _subject(before, "is")
+    if right is None or who is None or not who[:1].isupper():
+        return
+    role, whose = right
+    predicate = role_slot(role)
+    if predicate and role.rpartition(" ")[-1] not in vocabulary().relations:
+        named = [w for w in _without_closing(rest).split() if w not in words(_DATA, "present")]
+        content = f"{who} is{'' if holds else ' no longer'} {' '.join(named)}."
+        yield Declared(whose, predicate, who, content, sentence, holds)
+
+
+def _whereabouts(value: str) -> str | None:
+    """What "is under the mat" and "is on Monday" say of a thing: where it is, or when."""
+    where, _, rest = value.partition(" ")
+    if where not in {"in", *_ELSEWHERE} or not rest:
+        return None
+    if _CLOCK.match(rest) or _NUMBER.match(rest) or _DATED.match(rest):
+        return "is scheduled for"
+    named = rest[:1].isupper() or _first(rest) in words(_DATA, "determiners")
+    return (
+        "is located in"
+        if named and rest.rpartition(" ")[-1] not in words(_DATA, "nowhere")
+        else None
+    )
+
+
+def _role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
+    """Role and owner in "the capital of X" and "X's capital"."""
+    lowered = [word.lower() for word in spoken]
+    owned = next((n for n, word in enumerate(lowered) if word.endswith(("'s", "s'"))), None)
+    if owned is not None and owned < len(spoken) - 1:
+        whose = [*spoken[:owned], spoken[owned].removesuffix("'s").removesuffix("'")]
+        return _role_of(lowered[owned + 1 :], whose)
+    if lowered[:1] in (["my"], ["our"]) and not vocabulary().relations.intersection(lowered):
+        return _role_of(lowered[1:], [SPEAKER], plain=spoken[1:])
+    if lowered[:1] != ["the"]:
+        return None
+    joint = next((n for n, word in enumerate(lowered) if word in words(_DATA, "owners")), None)
+    if joint is None or joint < 2:  # noqa: PLR2004 - an article and a noun come before
+        return None
+    return _role_of(lowered[1:joint], spoken[joint + 1 :], plain=spoken[1:joint])
+
+
+def _role_of(
+    role: Sequence[str], whose: Sequence[str], *, plain: Sequence[str] = ()
+) -> tuple[str, str] | None:
+    named = [word for word in role if word not in words(_DATA, "present")]
+    owner = SPEAKER if list(whose) == [SPEAKER] else _subject(whose, "is")
+    former = words(_DATA, "former").intersection(named)
+    capitals = any(word[:1].isupper() and not word.isupper() for word in plain)
+    if owner is None or former or capitals or not 0 < len(named) <= _LONGEST_ROLE:
+        return None
+    return (" ".join(named), owner) if all(map(_WORD.fullmatch, named)) else None
+
+
+_WORD = re.compile(r"[a-z][\w/&-]*")
+
+
+def _subject(before: Sequence[str], predicate: str) -> str | None:
+    """What is spoken of, without its article; None unless it is one thing that is known."""
+    spoken = [word for word in before if word.lower() not in {"now", "currently"}]
+    if not 0 < len(spoken) <= _LONGEST_SUBJECT or _SIGNS.search(" ".join(spoken)):
+        return None
+    lowered = [word.lower() for word in spoken]
+    determined = lowered[0] in words(_DATA, "determiners")
+    priced = lowered[0] in {"a", "an"} and predicate in _PRICED and "for" in lowered
+    bare, low = (spoken[1:], lowered[1:]) if determined or priced else (spoken, lowered)
+    if not bare or words(_DATA, "no_subject").intersection(_without_and(bare)):
+        return None
+    if lowered[0] in {"my", "our"} and vocabulary().relations.intersection(low):
+        # "My sister": which of them, nobody knows.
+        return None
+    named = bare[0][:1].isupper() or bare[0][:1].isdigit()
+    shaped = all(_NAME_WORD.fullmatch(word) for word in bare)
+    unknown = not (determined or priced or named or any(w.endswith("'s") for w in low))
+    if unknown or not shaped or low[0] in _VERBAL or (low[0] in {"a", "an"} and not priced):
+        return None
+    return " ".join(bare)
+
+
+def _without_and(spoken: Sequence[str]) -> list[str]:
+    """The words in lower case, but for the "and" inside of a name: "Salt and Cedar"."""
+    inner = range(1, len(spoken) - 1)
+    return [
+        word.lower()
+        for n, word in enumerate(spoken)
+        if not (
+            word == "and"
+            and n in inner
+            and spoken[n - 1][0].isupper()
+            and spoken[n + 1][0].isupper()
+        )
+    ]
+
+
+_NAME_WORD = re.compile(r"[\w&.+#/'-]+")
+_VERBAL = frozenset("being having going getting doing making is was do does did can will".split())
+_PRICED = frozenset({"costs", "weighs"})
+
+
+def _value(rest: str) -> str | None:
+    """What the sentence ends with, if it is a name, a number or a thing."""
+    text = _without_closing(rest)
+    return text if _is_thing(text) else None
+
+
+def _without_closing(rest: str) -> str:
+    """Without what says when: "Ajax these days", "Porto since May"."""
+    text = _SIGNS.split(rest, maxsplit=1)[0].strip(" .")
+    if _SIGNS.search(rest) and _NEW_CLAUSE.match(rest[len(text) :].lstrip(" ,.")):
+        text = text.strip()
+    before = ""
+    while text != before:
+        before = text
+        text = _closings().sub("", text).strip(" .")
+    return _WHEN.sub("", text).strip()
+
+
+_NEW_CLAUSE = re.compile(r"(?:and|but|so|which|who|where|because|not)\b", re.I)
+
+
+def _is_thing(text: str) -> bool:
+    spoken = text.split()
+    if not 0 < len(spoken) <= _LONGEST_VALUE:
+        return False
+    low = [word.lower() for word in spoken]
+    if low[0] in _NO_VALUE or {"and", "or", "but", "because", "that", "which", "who"} & set(low):
+        return False
+    return not vocabulary().pronouns.difference({"one", "to", "the"}).intersection(low)
+
+
+_NO_VALUE = frozenset(
+    "not no never so very too quite really just about going being having as like what how why when "
+    "where because if also still probably maybe perhaps more less much many several some any "
+    "different various both either neither another other others far hard".split()
+)
+
+
+def _first(text: str) -> str:
+    return text.partition(" ")[0]
+
+
+def _names_one(role: str, value: str) -> bool:
+    """Whether the value says which, and not of what kind: "Lisbon", not "lovely"."""
+    first = _first(value)
+    low = first.lower()
+    if low in {"a", "an"}:
+        return False
+    if first[:1].isupper() or _NUMBER.match(first) or low in words(_DATA, "determiners"):
+        return True
+    if first in {"on", "at", "in"}:
+        where = value.partition(" ")[-1]
+        return where[:1].isupper() or bool(_NUMBER.match(where))
+    few = len(value.split()) <= _LONGEST_LOWER_VALUE
+    named = role.rpartition(" ")[-1] in words(_DATA, "named_roles")
+    return named and few and low not in words(_DATA, "opinions")
+
+
+def _fits(predicate: str, value: str) -> bool:
+    """Whether the value is of the kind that the predicate takes."""
+    if predicate in _PRICED:
+        return bool(_PRICE.match(value))
+    first, last = _first(predicate), predicate.rpartition(" ")[-1]
+    dated = first in _TIMED
+    if dated and last == "at":
+        return bool(_CLOCK.match(value))
+    if dated and last in {"on", "in"}:
+        return value[:1].isupper() or _first(value) in {"the"} or bool(_NUMBER.match(value))
+    if predicate in {"works as"}:
+        return _first(value).lower() in {"a", "an", "the"} or value[:1].islower()
+    if predicate in _OF_PLACES:
+        return value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
+    return True
+
+
+_TIMED = frozenset("starts begins ends finishes opens closes leaves arrives takes expires".split())
+_OF_PLACES = frozenset({"lives in", "works at", "studies at", "plays for", "is based in"})
+
+
+def _made(
+    sentence: Sentence,
+    subject: str,
+    predicate: str,
+    value: str,
+    *,
+    said: str = "",
+    holds: bool = True,
+    begins: bool = False,
+) -> Declared:
+    who = said or _called(subject, sentence.text)
+    told = _worded("is" if said else predicate, holds=holds)
+    content = f"{who[:1].upper()}{who[1:]} {told} {value}."
+    return Declared(subject, predicate, value, content, sentence, holds, begins)
+
+
+def _called(subject: str, text: str) -> str:
+    """The subject with the article that it has in the sentence."""
+    at = text.find(subject)
+    before = text[:at].split()[-1:] if at > 0 else []
+    if before and before[0].lower() in words(_DATA, "determiners") | {"a", "an"}:
+        return f"{before[0].lower()} {subject}"
+    return subject
+
+
+def _instead(one: Declared, old: str) -> Declared:
+    """What ended by the same breath: "lives in Oslo, not Bergen"."""
+    start, _, _ = one.content.rpartition(one.value)
+    verb = "is" if one.predicate.endswith(" is") else one.predicate
+    who = start.rstrip().removesuffix(verb).rstrip()
+    gone = f"{who} {_worded(verb, holds=False)} {old}."
+    return Declared(one.subject, one.predicate, old, gone, one.sentence, holds=False)
+
+
+def _worded(verb: str, *, holds: bool) -> str:
+    """The words of a predicate, or of its end: "is no longer based in", "no longer plays for"."""
+    if holds:
+        return verb
+    return f"is no longer{verb[2:]}" if _first(verb) == "is" else f"no longer {verb}"
+
+
+@cache
+def _predicates() -> frozenset[str]:
+    """Everything that can stand between subject and value, "is" included."""
+    third = {one for one in wordings() if one not in {"live in", "married to"}}
+    return frozenset(third | _placed().keys() | _MOVES | {"is"})
+
+
+_ELSEWHERE = ("on", "at", "under", "inside", "behind", "with")
+
+
+@cache
+def _placed() -> Mapping[str, str]:
+    """Where something is, is one question, whatever it is in, on or under."""
+    inside = [one for one in wordings() if one.startswith("is ") and one.endswith(" in")]
+    made = {f"{one[:-3]} {where}": one for one in inside for where in _ELSEWHERE}
+    return {said: meant for said, meant in made.items() if said not in wordings()}
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    """What such words begin with, so that a search knows when to stop."""
+    split = [said.split() for said in _predicates()]
+    return frozenset(" ".join(one[:n]) for one in split for n in range(1, len(one) + 1))
+
+
+@cache
+def _openings() -> re.Pattern[str]:
+    said = alternatives(tuple(load(_DATA)["openings"]))
+    return re.compile(rf"\A(?:(?:{said})\b[\s,:–—-]*){{1,3}}", re.I)
+
+
+@cache
+def _closings() -> re.Pattern[str]:
+    said = alternatives(tuple(load(_DATA)["closings"]))
+    return re.compile(rf"\s+(?:{said})\Z", re.I)
