@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
+from pydantic_ai.run import AgentRunResult
 
 from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, metered, model_use, provider_errors
 from engram.agents.requests import (
@@ -30,6 +31,7 @@ from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
 from engram.domain.slots import slot_of
 from engram.domain.turns import is_first_party, without_injected_context
+from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.statements.corrections import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
@@ -279,17 +281,29 @@ class ExtractionAgent:
             return ExtractOutput(reasoning="Nothing in these turns is anybody's own words.")
         shown = {f"e{number}": turn for number, turn in enumerate(spoken, start=1)}
         heard = [turn for turn in map(without_injected_context, before) if turn.content.strip()]
+        try:
+            result = await self._answered(shown, guidance, heard)
+        except ModelRejected:
+            if not heard:
+                raise
+            # Perhaps for the sake of what was said before: these turns are not to pay for it.
+            heard = []
+            result = await self._answered(shown, guidance, heard)
+        # Looking each quotation up takes its time, too.
+        output, verbatim = await asyncio.to_thread(_checked, result.output, shown, episodes, heard)
+        use = model_use(self._model, EXTRACTION_VERSION, result.usage)
+        return output.model_copy(update={"use": use, "verbatim": verbatim})
+
+    async def _answered(
+        self, shown: dict[str, Episode], guidance: Sequence[str], heard: Sequence[Episode]
+    ) -> AgentRunResult[ExtractionAnswer]:
         request = ExtractionRequest(
             turns=tuple(_view(a, e) for a, e in shown.items()),
             guidance=tuple(guidance),
             before=tuple(_view(f"b{n}", e) for n, e in enumerate(heard, start=1)),
         )
         with provider_errors(), reading_aside(self._aside):
-            result = await self._agent.run(as_prompt(request), deps=shown)
-        # Looking each quotation up takes its time, too.
-        output, verbatim = await asyncio.to_thread(_checked, result.output, shown, episodes, heard)
-        use = model_use(self._model, EXTRACTION_VERSION, result.usage)
-        return output.model_copy(update={"use": use, "verbatim": verbatim})
+            return await self._agent.run(as_prompt(request), deps=shown)
 
 
 def _checked(

@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import structlog
 from pydantic_ai.capabilities import AbstractCapability, durable_operation
-from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.exceptions import ModelRetry, UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -209,7 +209,7 @@ def memory_tools(
             note: One or two full sentences that can be understood by themselves.
             said_by: Whose words they are.
         """
-        if keeps_turns and said_by == "user" and note.strip() in prompt_text(ctx.prompt):
+        if keeps_turns and said_by == "user" and note.strip() in _prompt_of(ctx):
             # Said twice in one breath, it would count as two who say so.
             return "Noted."
         turn = Turn(
@@ -223,6 +223,14 @@ def memory_tools(
         return "Noted."
 
     return FunctionToolset([recall, remember], id=id)
+
+
+def _prompt_of(ctx: RunContext[Any]) -> str:
+    """What the user said; nothing in a durable agent's activities, which are not told."""
+    try:
+        return prompt_text(ctx.prompt)
+    except UserError:
+        return ""
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest.mock import AsyncMock
 from uuid import uuid4
 
@@ -159,10 +160,10 @@ async def test_serving_over_servers(
     url = f"http://127.0.0.1:{chosen.http_port}"
     refusals = [TemporalUnavailable("Not yet.")]
 
-    async def late(given: Settings) -> Client:
+    async def late(given: Settings, *keys: Any) -> Client:
         if refusals:
             raise refusals.pop()
-        return await connect_temporal(given)
+        return await connect_temporal(given, *keys)
 
     monkeypatch.setattr(connecting, "connect_temporal", late)
     serving = asyncio.create_task(serve_api(chosen))

@@ -30,7 +30,7 @@ _SIGNS = re.compile(
 )
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
-    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w+ o'clock)\b", re.I
+    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock)\b", re.I
 )
 _DATED = re.compile(
     r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
