@@ -7,8 +7,9 @@ the user's own. Without any, two tools by name are things that one uses, and not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
@@ -51,6 +52,9 @@ def corrected(
         told: What was said of the user before it, the latest last.
         before: The turns in which something else may have been said, the latest last.
     """
+    # Each read once, however many sentences correct something.
+    of_user = {_bare(one.thing.name): one for one in told}
+    elsewhere = cache(partial(_by_value, before))
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
@@ -58,7 +62,12 @@ def corrected(
         ).search(sentence.text)
         if swap and not _names(swap.group("new"), swap.group("old")):
             old, new = swap.group("old").strip(), swap.group("new").strip()
-            yield from _swapped(sentence, old, new, told, before)
+            yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
+
+
+def _by_value(before: Sequence[str]) -> dict[str, Declared]:
+    """What is said to hold, by its value; the latest of each."""
+    return {_bare(one.value): one for turn in before for one in declared(turn) if one.holds}
 
 
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -111,10 +120,9 @@ def _swapped(
     sentence: Sentence,
     old: str,
     new: str,
-    told: Sequence[RuleStatement],
-    before: Sequence[str],
+    meant: RuleStatement | None,
+    elsewhere: Callable[[], dict[str, Declared]],
 ) -> Iterator[RuleStatement | Declared]:
-    meant = next((one for one in reversed(told) if _names(one.thing.name, old)), None)
     if meant is not None:
         kind = kind_of_object(meant.predicate)
         things = find(kind, MatchContext("", new, sentence.text))
@@ -125,12 +133,11 @@ def _swapped(
             )  # fmt: skip
         yield _not_so(meant, sentence)
         return
-    for turn in reversed(before):
-        for one in reversed(declared(turn)):
-            if _names(one.value, old) and one.holds:
-                yield _now(one, new, sentence)
-                yield _no_longer(one, sentence)
-                return
+    other = elsewhere().get(_bare(old))
+    if other is not None:
+        yield _now(other, new, sentence)
+        yield _no_longer(other, sentence)
+        return
     tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, old)]
     if all(tools) and all(is_product(one[0]) for one in tools):
         right, wrong = tools[0][0], tools[1][0]

@@ -133,10 +133,11 @@ def _predicate_at(spoken: Sequence[str], at: int) -> _Said | None:
         else:
             place += 1
             kept.append(_SINGULAR.get(word, word))
-        if " ".join(kept) not in {"", *_beginnings()}:
+        told = " ".join(kept)
+        if told and told not in _beginnings():
             break
-        if " ".join(kept) in _predicates():
-            found = _Said(" ".join(kept), place, holds)
+        if told in _predicates():
+            found = _Said(told, place, holds)
     return found
 
 
