@@ -25,7 +25,7 @@ from tests.support.live_engram import LiveEngram, live_engram
 from tests.support.raw_files import holders
 
 # What runs is started once, in one process.
-pytestmark = pytest.mark.xdist_group("audit")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("audit")]
 
 CANARY = "zanzibarian"
 SAID = f"I live in Lisbon, and my {CANARY} cat is called Mia."

@@ -162,6 +162,7 @@ async def test_who_reaches_the_port_reads_nothing(intruder: Client, memory: Memo
     assert [turn.content for turn in await memory.working_memory("s1")] != []
 
 
+@pytest.mark.slow
 async def test_what_stays_readable_is_what_the_page_lists(
     intruder: Client, memory: MemoryStore
 ) -> None:

@@ -27,7 +27,11 @@ from tests.support.payloads import payloads
 from tests.support.temporal_server import client_of
 
 # What runs is started once, in one process.
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("ui")]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ui"),
+]
 
 SETTINGS = Settings.load(schedules=False)
 WORD = "zanzibarian"

@@ -87,7 +87,7 @@ asyncio.run(main())
 )
 async def test_a_full_disk_is_a_typed_error_and_loses_nothing(*, in_memory: bool) -> None:
     """What was acknowledged is there, deleting goes on, and with room again so does writing."""
-    with small_disk(1200 if in_memory else 160, in_memory=in_memory) as disk:
+    with small_disk(1500 if in_memory else 160, in_memory=in_memory) as disk:
         command = [sys.executable, "-c", FULL, str(disk)]
         done = await asyncio.to_thread(subprocess.run, command, stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0
