@@ -1,7 +1,8 @@
-"""Turns written by somebody who had not read the rules, nor any other labelled turns.
+"""Turns written by somebody who had not read the rules.
 
-Written in November 2026 as people write in chats, and measured once, before any rule was
-changed for them. Measured then:
+Written in November 2026 as people write in chats, having seen the conventions of the labels and
+a line or two of each other file (a dozen templates of personal data), and measured once, before
+any rule was changed for them. Measured then:
 
 - slots: 42 of 60 stories right, nothing false;
 - promises: 28 of 40 stories right;
