@@ -9,6 +9,7 @@ from typing import Final
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 PER_FORM: Final = 10
+PER_FRESH_FORM: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,28 @@ class Update:
 
 def updates(half: str) -> list[list[Update]]:
     """Those of the seen or the held forms, form by form."""
-    pools = json.loads((_DATA / "changes.pools.json").read_text(encoding="utf-8"))
-    return [_of(form, pools) for form in _lines(f"changes.{half}.jsonl")]
+    return _filled(_lines(f"changes.{half}.jsonl"), "changes.pools.json", PER_FORM)
+
+
+def fresh_updates(*, reworded: bool) -> list[list[Update]]:
+    """Those of the forms by somebody who had not read the rules, with values of their own.
+
+    Args:
+        reworded: Whether the later statement uses other words, as it stands in the file, or
+            those of the first.
+
+    Returns:
+        Form by form, four updates each.
+    """
+    forms = _lines("changes.fresh.jsonl")
+    if not reworded:
+        forms = [form | {"then": form["first"]} for form in forms]
+    return _filled(forms, "changes.fresh.pools.json", PER_FRESH_FORM)
+
+
+def _filled(forms: list[dict[str, str]], names: str, count: int) -> list[list[Update]]:
+    pools = json.loads((_DATA / names).read_text(encoding="utf-8"))
+    return [_of(form, pools, count) for form in forms]
 
 
 def predicates_of_many() -> list[tuple[str, str]]:
@@ -47,7 +68,7 @@ def predicates_of_many() -> list[tuple[str, str]]:
     ]
 
 
-def _of(form: dict[str, str], pools: dict[str, list[str]]) -> list[Update]:
+def _of(form: dict[str, str], pools: dict[str, list[str]], count: int) -> list[Update]:
     subjects, values = pools[form["subjects"]], pools[form["values"]]
     return [
         Update(
@@ -58,7 +79,7 @@ def _of(form: dict[str, str], pools: dict[str, list[str]]) -> list[Update]:
             old=values[n],
             new=values[(n + 1) % len(values)],
         )
-        for n in range(PER_FORM)
+        for n in range(count)
     ]
 
 

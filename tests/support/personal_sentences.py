@@ -18,7 +18,9 @@ from random import Random
 from engram.domain.personal_data import PersonalKind, PersonalSpan
 
 _LINES = Path(__file__).parents[1] / "data" / "personal_data.txt"
+_FRESH = _LINES.with_name("personal_data.fresh.txt")
 _PLACE = re.compile(r"{(\w+)}")
+_MARKED = re.compile(r"{([a-z-]+):([^}]*)}")
 _OF_EACH = 500
 _HEX = string.digits + "abcdef"
 _WORDS = string.ascii_letters + string.digits
@@ -37,6 +39,24 @@ def sentences() -> list[Sentence]:
     """All of them, in the order of their lines."""
     blocks = re.split(r"^#.*\n", _LINES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     return [one for block in blocks for one in _filled(block.splitlines())]
+
+
+def fresh_sentences() -> list[Sentence]:
+    """Those by somebody who had not read the rules: their values stand in the lines themselves."""
+    lines = _FRESH.read_text(encoding="utf-8").splitlines()
+    return [_marked(line) for line in lines if not line.startswith("#")]
+
+
+def _marked(line: str) -> Sentence:
+    parts: list[str] = []
+    spans: list[PersonalSpan] = []
+    end = 0
+    for mark in _MARKED.finditer(line):
+        parts += (line[end : mark.start()], mark[2])
+        start = sum(map(len, parts)) - len(mark[2])
+        spans.append(PersonalSpan(start, start + len(mark[2]), PersonalKind(mark[1])))
+        end = mark.end()
+    return Sentence("".join((*parts, line[end:])), tuple(spans), held=True)
 
 
 def _filled(lines: Sequence[str]) -> list[Sentence]:
