@@ -12,13 +12,14 @@ import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from engram.agents.extraction import ExtractionAgent
+from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.models import LONGEST_DELAY, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import ModelSpent
-from engram.domain.memories import STORED_TYPES, Episode, MemoryStatus
+from engram.domain.learning import LearningRules
+from engram.domain.memories import STORED_TYPES, Category, Episode, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
@@ -192,6 +193,52 @@ async def test_what_is_sent_is_the_turn_the_instructions_and_nothing_that_identi
         assert [turn.content for turn in request.turns] == ["I like tea."]
         ids = [memory.scope.user_id, "secret-session", *(e.id for e in await memory.episodes())]
         assert [identity for identity in ids if identity in asked.text] == []
+
+
+CLINIC: dict[str, Any] = {
+    "instructions": "Never miss what somebody takes.",
+    "categories": [{"name": "medication", "category": "principle"}],
+    "examples": [{"turn": "A pill a day.", "statements": ["The user takes a pill a day."]}],
+    "links": [{"first": "A pill.", "second": "A cold.", "kind": "causal"}],
+}
+
+
+@pytest.mark.parametrize("spec", [CHAT, RESPONSES])
+async def test_what_a_namespace_asks_to_learn_is_sent_and_noted_on_what_was_learnt(
+    opened: Opener, server: Provider, spec: str
+) -> None:
+    """With both kinds of requests; its version is in the provenance, its category on the note."""
+    learning = LearningRules.model_validate(CLINIC)
+    async with opened(spec, learning_by_namespace={"default": learning, "x": LearningRules()}) as m:
+        server.script(answer({**TEA, "tags": ["Medication"]}))
+        await m.say(("I like tea.", day(2)))
+        await m.consolidate()
+        (read,) = server.read
+        assert "never miss what" in read.text.casefold()
+        assert "A pill a day." in read.text
+        assert "A cold." not in read.text
+        linking = [one.text for one in server.asked if one.links]
+        assert linking
+        assert all("A cold." in text and "A pill a day." not in text for text in linking)
+        (tea,) = [one for one in await m.semantic() if "tea" in one.content]
+        assert tea.provenance.instructions_version == f"{EXTRACTION_VERSION}+{learning.version}"
+        assert (tea.category, tea.tags) == (Category.PRINCIPLE, ("medication",))
+
+
+async def test_another_namespace_sees_nothing_of_what_one_asks_to_learn(
+    opened: Opener, server: Provider
+) -> None:
+    """Requests are to the byte what they are where nobody asks for anything."""
+    sent: list[list[str]] = []
+    for learning in ({}, {"clinic": LearningRules.model_validate(CLINIC)}):
+        async with opened(learning_by_namespace=learning) as memory:
+            server.script(answer(TEA))
+            await memory.say(("I like tea.", day(2)))
+            await memory.consolidate()
+            sent.append([one.text for one in server.read])
+            (tea,) = [one for one in await memory.semantic() if "tea" in one.content]
+            assert tea.provenance.instructions_version == EXTRACTION_VERSION
+    assert sent[0] == sent[1] != []
 
 
 @pytest.mark.parametrize("spec", [CHAT, RESPONSES])
