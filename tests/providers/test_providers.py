@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pydantic_ai.models
@@ -21,9 +24,11 @@ from engram.contracts.messages import ModelSpent
 from engram.domain.learning import LearningRules
 from engram.domain.memories import STORED_TYPES, Category, Episode, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.operations.learning import LearningTrial
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.temporal.gateway import SpendingReader
+from tests.support import cli
 from tests.support.consolidation_workers import Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.model_server import (
@@ -228,17 +233,48 @@ async def test_what_a_namespace_asks_to_learn_is_sent_and_noted_on_what_was_lear
 async def test_another_namespace_sees_nothing_of_what_one_asks_to_learn(
     opened: Opener, server: Provider
 ) -> None:
-    """Requests are to the byte what they are where nobody asks for anything."""
-    sent: list[list[str]] = []
-    for learning in ({}, {"clinic": LearningRules.model_validate(CLINIC)}):
-        async with opened(learning_by_namespace=learning) as memory:
-            server.script(answer(TEA))
-            await memory.say(("I like tea.", day(2)))
-            await memory.consolidate()
-            sent.append([one.text for one in server.read])
-            (tea,) = [one for one in await memory.semantic() if "tea" in one.content]
-            assert tea.provenance.instructions_version == EXTRACTION_VERSION
-    assert sent[0] == sent[1] != []
+    """Neither what is asked nor what is noted says anything of it."""
+    learning = {"clinic": LearningRules.model_validate(CLINIC)}
+    async with opened(learning_by_namespace=learning) as memory:
+        server.script(answer(TEA))
+        await memory.say(("I like tea.", day(2)))
+        await memory.consolidate()
+        assert [one.text for one in server.asked if "learning" in one.text.casefold()] == []
+        (tea,) = [one for one in await memory.semantic() if "tea" in one.content]
+        assert tea.provenance.instructions_version == EXTRACTION_VERSION
+
+
+async def test_what_a_namespace_would_learn_can_be_tried_over_given_turns(
+    server: Provider, tmp_path: Path
+) -> None:
+    """The command asks with and without, shows what differs, and makes not even a data folder."""
+    (tmp_path / "clinic.json").write_text(json.dumps(CLINIC))
+    lines = [{"content": "I like tea. I take a pill.", "timestamp": "2024-05-01T10:00:00Z"}]
+    (tmp_path / "turns.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    pill = stating("Ada takes a pill.", quote="I take a pill", tags=["medication"])
+    server.script(answer(pill, TEA), answer(TEA, stating("Ada says hello.")))
+    folder = tmp_path / "memory"
+    asking = ["test", "learning", str(tmp_path / "turns.jsonl")]
+    given = ["--learning", str(tmp_path / "clinic.json")]
+    env = {"ENGRAM_MODEL": CHAT, "ENGRAM_DATA_DIR": str(folder)}
+    done = await asyncio.to_thread(cli.engram, *asking, *given, env=env)
+    assert done.code == 0, done.stderr
+    first, *shown, last = done.stdout.splitlines()
+    assert LearningRules.model_validate(CLINIC).version in first
+    assert shown == [
+        "+ Ada takes a pill.  (principle, medication)",
+        "  Ada likes tea.  (fact)",
+        "- Ada says hello.",
+    ]
+    assert last == "1 turns read. Nothing was stored."
+    assert ["Never miss" in one.text for one in server.asked] == [True, False]
+    assert not folder.exists()
+    server.script(answer(TEA))
+    plain = await asyncio.to_thread(cli.engram, *asking, "--json", env=env)
+    tried = LearningTrial.model_validate_json(plain.stdout)
+    assert (tried.version, tried.not_followed, tried.without) == (None, (), ())
+    assert [one.quotes for one in tried.learnt] == [("I like tea",)]
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("spec", [CHAT, RESPONSES])

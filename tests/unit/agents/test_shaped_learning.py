@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from engram.domain.learning import LearningRules
 from engram.domain.memories import Category, Episode
 from engram.domain.plan import Statement
 from engram.errors import InvalidSettings
+from engram.operations.learning import LearningTrial
 from engram.settings import Settings
+from tests.support import cli
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
 from tests.support.scripted_model import scripted, statement, user_prompt
 
@@ -155,6 +158,33 @@ def test_the_rules_say_what_they_cannot_follow() -> None:
     assert "clinic: never" not in str(lines)
     model, _ = scripted(NOTHING)
     assert set(followed(model, asked)) == {"clinic", "shop"}
+
+
+def test_a_trial_by_rules_says_what_they_cannot_follow(tmp_path: Path) -> None:
+    """It shows what the rules learn, masked as the namespace wants it, and where it stopped."""
+    turns = tmp_path / "turns.jsonl"
+    said_so = ["I live in Oslo, and my mail is ada@example.org.", *["I like tea."] * 40]
+    turns.write_text("\n".join(json.dumps({"content": words}) for words in said_so))
+    (tmp_path / "clinic.json").write_text(json.dumps(ASKED))
+    env = {"ENGRAM_PERSONAL_DATA": "mask", "ENGRAM_EXTRACTION_BATCH_TURNS": "2"}
+    asking = ["test", "learning", str(turns), "--learning", str(tmp_path / "clinic.json")]
+    done = cli.engram(*asking, "--json", env=env)
+    assert done.code == 0, done.stderr
+    tried = LearningTrial.model_validate_json(done.stdout)
+    assert (tried.version, tried.not_followed, tried.without) == (None, tuple(ASKED), ())
+    assert (tried.turns, tried.remaining) == (40, True)
+    assert any("Oslo" in one.content for one in tried.learnt)
+    assert "ada@example.org" not in done.stdout
+    assert f"cannot follow: {', '.join(ASKED)}." in cli.engram(*asking, env=env).stdout
+
+
+def test_a_trial_refuses_what_cannot_be_asked_for(tmp_path: Path) -> None:
+    """No JSON, and JSON that asks for something else, end with words that say so."""
+    for given, word in (("{", "JSON"), ('{"entity_type": []}', "ENTITY_TYPE")):
+        (tmp_path / "clinic.json").write_text(given)
+        done = cli.engram("test", "learning", "x", "--learning", str(tmp_path / "clinic.json"))
+        assert done.code != 0
+        assert word in done.stderr
 
 
 def test_it_is_set_for_single_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
