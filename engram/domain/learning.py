@@ -51,7 +51,7 @@ class OwnCategory(_LearningPart):
     @classmethod
     def _as_tags_are(cls, name: str) -> str:
         """Tags are kept in lower case, and no name may mean two categories."""
-        plain = " ".join(name.casefold().split())
+        plain = " ".join(name.casefold().split())[:_LONGEST_NAME]
         if plain in {one.value for one in Category}:
             raise ValueError("is one of the ten categories already")
         return plain

@@ -15,6 +15,7 @@ import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
+import engram
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.models import LONGEST_DELAY, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
@@ -242,6 +243,25 @@ async def test_another_namespace_sees_nothing_of_what_one_asks_to_learn(
         assert [one.text for one in server.asked if "learning" in one.text.casefold()] == []
         (tea,) = [one for one in await memory.semantic() if "tea" in one.content]
         assert tea.provenance.instructions_version == EXTRACTION_VERSION
+
+
+@pytest.mark.long
+async def test_an_embedded_memory_learns_as_the_settings_of_its_worker_ask(
+    server: Provider, tmp_path: Path
+) -> None:
+    """Set for its namespace, it reaches the model and the provenance without another word."""
+    asked = {"clinic": CLINIC, "shop": {"instructions": "Sizes only."}}
+    settings = Settings.load(model=CHAT, namespace="clinic", learning_by_namespace=asked)
+    server.script(answer(TEA))
+    async with engram.open(tmp_path, user_id="ada", settings=settings) as memory:
+        await memory.encode("I like tea.", session_id="s1")
+        await memory.consolidate()
+        known = (await memory.list(memory_types=["semantic"])).memories
+    (tea,) = [one for one in known if "likes tea" in one.content]
+    version = LearningRules.model_validate(CLINIC).version
+    assert tea.provenance.instructions_version == f"{EXTRACTION_VERSION}+{version}"
+    assert "Never miss" in server.read[0].text
+    assert "Sizes only" not in server.read[0].text
 
 
 async def test_what_a_namespace_would_learn_can_be_tried_over_given_turns(

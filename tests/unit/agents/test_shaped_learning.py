@@ -163,18 +163,19 @@ def test_the_rules_say_what_they_cannot_follow() -> None:
 def test_a_trial_by_rules_says_what_they_cannot_follow(tmp_path: Path) -> None:
     """It shows what the rules learn, masked as the namespace wants it, and where it stopped."""
     turns = tmp_path / "turns.jsonl"
-    said_so = ["I live in Oslo, and my mail is ada@example.org.", *["I like tea."] * 40]
+    said_so = ["I live in Oslo, and my mail is ada@example.org.", *["I like tea."] * 20]
     turns.write_text("\n".join(json.dumps({"content": words}) for words in said_so))
     (tmp_path / "clinic.json").write_text(json.dumps(ASKED))
-    env = {"ENGRAM_PERSONAL_DATA": "mask", "ENGRAM_EXTRACTION_BATCH_TURNS": "2"}
+    env = {"ENGRAM_PERSONAL_DATA": "mask", "ENGRAM_EXTRACTION_BATCH_TURNS": "1"}
     asking = ["test", "learning", str(turns), "--learning", str(tmp_path / "clinic.json")]
     done = cli.engram(*asking, "--json", env=env)
     assert done.code == 0, done.stderr
     tried = LearningTrial.model_validate_json(done.stdout)
     assert (tried.version, tried.not_followed, tried.without) == (None, tuple(ASKED), ())
-    assert (tried.turns, tried.remaining) == (40, True)
+    assert (tried.turns, tried.remaining) == (20, True)
     assert any("Oslo" in one.content for one in tried.learnt)
     assert "ada@example.org" not in done.stdout
+    turns.write_text(json.dumps({"content": "I like tea."}) + "\n")
     assert f"cannot follow: {', '.join(ASKED)}." in cli.engram(*asking, env=env).stdout
 
 
