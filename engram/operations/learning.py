@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -106,8 +107,10 @@ async def try_learning(
     """
     asked = settings.learning_by_namespace.get(settings.namespace, LearningRules())
     learning = followed(model, {settings.namespace: asked}).get(settings.namespace)
+    # One more than so many batches can hold tells that there are more; the rest is not looked at.
+    most = MOST_BATCHES * settings.extraction_batch_turns + 1
     cut = batches(
-        _episodes(path, settings, now),
+        islice(_episodes(path, settings, now), most),
         max_turns=settings.extraction_batch_turns,
         max_bytes=settings.extraction_batch_bytes,
     )
