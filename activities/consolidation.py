@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -47,6 +47,7 @@ from engram.digests.guidelines import current_guidance
 from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.buffer import batches
+from engram.domain.learning import LearningRules
 from engram.domain.memories import (
     AnyMemory,
     Episode,
@@ -243,6 +244,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         extraction: Reads turns.
         linking: Links memories.
         edges: From which likeness on knowledge reinforces other knowledge.
+        learning: What each namespace asks for that asks for anything.
     """
 
     def __init__(
@@ -252,12 +254,14 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         extraction: ExtractionAgent,
         linking: LinkingAgent,
         edges: EdgeRules | None = None,
+        learning: Mapping[str, LearningRules] | None = None,
     ) -> None:
         self._edges = edges or EdgeRules()
         self._repository = repository
         self._known = KnownMemories(repository, embedder)
         self._extraction = extraction
         self._linking = linking
+        self._learning = learning or {}
 
     @activity.defn(name=names.EXTRACT_ACTIVITY)
     async def extract(self, request: ExtractInput) -> ExtractOutput:
@@ -277,7 +281,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             before = await last_before(
                 self._repository, request.scope, first.session_id, first.sequence
             )
-            extracted = await self._extraction.extract(episodes, guidance, before)
+            extracted = await self._extraction.extract(
+                episodes, guidance, before, self._learning.get(request.scope.namespace)
+            )
             return extracted.model_copy(
                 update={"spent": account.succeeded(), "unguided": not readable}
             )
@@ -313,6 +319,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
                 fresh_ids=frozenset(request.fresh_ids),
                 operation=request.operation,
                 now=request.now,
+                learning=self._learning.get(request.scope.namespace),
             )
             plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
             return found_links.model_copy(update={"plan": plan, "spent": account.succeeded()})

@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.learning import LearningRules
 from engram.domain.personal_data import PersonalDataRule
 from engram.domain.rules import (
     DigestPolicy,
@@ -208,6 +209,10 @@ class Settings(BaseSettings):
     """Episodes a pass selects at once, until none is due."""
     candidates_per_memory: int = Field(default=8, ge=1, le=50)
     """Similar memories that are offered for linking with each new one."""
+    learning_by_namespace: dict[str, LearningRules] = {}
+    """What single namespaces ask of extraction and linking, where a language model does them:
+    `{"clinic": {"instructions": "...", "categories": [], "entity_types": [], "examples": [],
+    "links": []}}`. Workers read it."""
     confidence_weights: ConfidenceWeights = ConfidenceWeights()
     reviews: ReviewRules = ReviewRules()
     digests: DigestPolicy = DigestPolicy()

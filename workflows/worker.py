@@ -42,6 +42,7 @@ from engram.activities.runtime import AuditInterceptor, ClockInterceptor, TypedE
 from engram.activities.session import SessionActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
+from engram.agents.models import followed
 from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
 from engram.consolidation.disputes import DisputeSettler
@@ -249,7 +250,10 @@ async def running_workers(
     aside = ProcessAside(SECONDS, load=load_rules)
     lives = settings.lifecycle
     agents = ExtractionAgent(model, aside), _linking(model, settings)
-    thinking = ConsolidationModelActivitiesImpl(repository, embedder, *agents, lives.edges)
+    learning = followed(model, settings.learning_by_namespace)
+    thinking = ConsolidationModelActivitiesImpl(
+        repository, embedder, *agents, lives.edges, learning
+    )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import structlog
 from pydantic_ai.exceptions import (
     AgentRunError,
     ContentFilterError,
@@ -29,6 +30,7 @@ from pydantic_ai.usage import RunUsage
 from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, by_model
+from engram.domain.learning import LearningRules
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 
 # --- language models by name, and what their failures mean to Engram
@@ -49,6 +51,7 @@ LONGEST_DELAY = 3600.0
 _CLIENT_ERRORS = 4  # 400 to 499
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _ACCOUNT_STATUS = frozenset({401, 402, 403, 404, 405})
+_log = structlog.get_logger("engram.agents")
 
 
 def make_model(spec: str) -> Model:
@@ -71,6 +74,22 @@ def make_model(spec: str) -> Model:
             allowed="rules, or <provider>:<model> as Pydantic AI knows them",
             hint="Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
         ) from error
+
+
+def followed(model: Model, learning: Mapping[str, LearningRules]) -> Mapping[str, LearningRules]:
+    """What this model can follow of what namespaces ask for: everything, or with rules nothing.
+
+    It is told to the log once for each namespace. What was not followed is in no provenance.
+    """
+    asking = {namespace: asked for namespace, asked in learning.items() if asked.parts}
+    by_rules = isinstance(model, RulesModel)
+    for namespace, asked in asking.items():
+        told = _log.bind(namespace=namespace, version=asked.version, parts=asked.parts)
+        if by_rules:
+            told.warning("the language rules cannot follow what the namespace asks to learn")
+        else:
+            told.info("learning is shaped")
+    return {} if by_rules else asking
 
 
 @contextmanager

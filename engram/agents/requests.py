@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.consolidation.decisions import Relation
+from engram.domain.learning import LearningRules
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution, Slot
 from engram.domain.plan import MAX_QUOTES, MAX_STATEMENT_CHARACTERS, MAX_STATEMENT_TAGS
 from engram.domain.turns import MAX_NAME_CHARACTERS
@@ -60,19 +61,26 @@ class ExtractionRequest(_RequestPart):
         before: The turns that were said just before, in order: what these refer to, and take
             back. They are read already, and no statement rests on them.
         guidance: What became of earlier statements, and what to be careful with.
+        learning: What the namespace asks for.
     """
 
     task: Literal["extract"] = "extract"
     turns: tuple[TurnView, ...]
     guidance: tuple[str, ...] = ()
     before: tuple[TurnView, ...] = ()
+    learning: LearningRules | None = None
 
 
 class LinkingRequest(_RequestPart):
-    """Find what links these memories, and which are not worth keeping."""
+    """Find what links these memories, and which are not worth keeping.
+
+    Attributes:
+        learning: What the namespace asks for.
+    """
 
     task: Literal["link"] = "link"
     memories: tuple[MemoryView, ...]
+    learning: LearningRules | None = None
 
 
 AgentRequest: TypeAlias = Annotated[ExtractionRequest | LinkingRequest, Field(discriminator="task")]
@@ -80,8 +88,11 @@ REQUESTS: TypeAdapter[ExtractionRequest | LinkingRequest] = TypeAdapter(AgentReq
 
 
 def as_prompt(request: ExtractionRequest | LinkingRequest) -> str:
-    """The user prompt: the request as one JSON document."""
-    return request.model_dump_json()
+    """The user prompt: the request as one JSON document.
+
+    A namespace that asks for nothing of its own gets the prompt that it had before any could.
+    """
+    return request.model_dump_json(exclude={"learning"} if request.learning is None else None)
 
 
 def read_prompt(prompt: str) -> ExtractionRequest | LinkingRequest:

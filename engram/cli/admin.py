@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -12,13 +14,17 @@ from engram.cli.running import (
     AnswerOptions,
     Commands,
     DryRun,
+    Json,
     MemoryId,
     MemoryOptions,
     OnlyTests,
     SomeUser,
     TestOnly,
     moment,
+    run,
+    settings_from,
 )
+from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
         ValidationReport,
     )
     from engram.operations.audit import AuditPage
+    from engram.operations.learning import LearningTrial
     from engram.operations.trials import ScenarioReport
 
 # --- the audit trail
@@ -402,6 +409,71 @@ def scenario(
     )
     if not played.passed:
         raise typer.Exit(exits.FAILED)
+
+
+@test.command("learning")
+def learning_trial(
+    file: Annotated[
+        Path, typer.Argument(help="Turns: an export or a transcript, as engram import reads them.")
+    ],
+    learning: Annotated[
+        Path | None,
+        typer.Option(help="JSON file of what to ask for, in place of what is set."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try what the namespace asks to learn over the turns of a file; nothing is stored.
+
+    The language model of ENGRAM_MODEL reads them with and without what is asked for, 20
+    batches at most. Shown with + is what is learnt only so, with - what is learnt only without.
+
+    Example: engram test learning conversations.zip --learning clinic.json
+    """
+    from engram.agents.models import make_model  # noqa: PLC0415 - slow; no help text needs it
+    from engram.operations.learning import try_learning  # noqa: PLC0415 - same
+    from engram.settings import Settings  # noqa: PLC0415 - same
+    from engram.system import system_clock  # noqa: PLC0415 - same
+
+    settings = settings_from()
+    if learning is not None:
+        asked = {settings.namespace: _json_of(learning)}
+        settings = Settings.load(learning_by_namespace=asked)
+    model = make_model(settings.model)
+    with output.errors.status("Asking the model"):
+        tried = run(lambda: try_learning(file, settings, model, now=system_clock()))
+    if as_json:
+        output.print_json(tried)
+    else:
+        _print_learning(tried)
+
+
+def _json_of(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"{path} cannot be read as JSON ({type(error).__name__}).",
+            allowed='one JSON object, such as {"instructions": "...", "entity_types": ["drug"]}',
+        ) from None
+
+
+def _print_learning(tried: LearningTrial) -> None:
+    asked = "what was asked for cannot be followed" if tried.not_followed else "nothing asked for"
+    version = f"version {tried.version}" if tried.version else asked
+    output.console.print(f"{tried.namespace}, {tried.model}: {version}", style="dim", markup=False)
+    now, before = (dict.fromkeys(x.content for x in each) for each in (tried.learnt, tried.without))
+    for one in tried.learnt:
+        mark = "+" if tried.version and one.content not in before else " "
+        labels = ", ".join((one.category.value, *one.tags))
+        output.console.print(f"{mark} {one.content}  ({labels})", markup=False)
+    for content in before:
+        if content not in now:
+            output.console.print(f"- {content}", markup=False)
+    if tried.not_followed:
+        parts = ", ".join(tried.not_followed)
+        output.console.print(f"The language rules cannot follow: {parts}.", markup=False)
+    more = "; there are more, which were not" if tried.remaining else ""
+    output.console.print(f"{tried.turns} turns read{more}. Nothing was stored.", style="dim")
 
 
 def _print_scenario(played: ScenarioReport) -> None:

@@ -20,9 +20,9 @@ from tests.support.running_up import Up, running_up
 # Two minutes; that every example parses is shown beside the tests of the whole command line.
 pytestmark = pytest.mark.slow
 
-# They stay until they are ended, or wait long for the server; other tests run them, and the
-# examples of all commands are parsed beside the tests of the whole command line.
-LASTING = {"demo", "up", "ui", "worker", "serve", "mcp", "erase", "compact"}
+# They stay until they are ended, wait long for the server, or take no folder; other tests run
+# them, and the examples of all commands are parsed beside the tests of the whole command line.
+LASTING = {"demo", "up", "ui", "worker", "serve", "mcp", "erase", "compact", "test learning"}
 AN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXAMPLES = [
     (path, example)

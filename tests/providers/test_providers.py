@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pydantic_ai.models
@@ -12,17 +15,21 @@ import pytest
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from engram.agents.extraction import ExtractionAgent
+import engram
+from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.models import LONGEST_DELAY, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.messages import ModelSpent
-from engram.domain.memories import STORED_TYPES, Episode, MemoryStatus
+from engram.domain.learning import LearningRules
+from engram.domain.memories import STORED_TYPES, Category, Episode, MemoryStatus
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.operations.learning import LearningTrial
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.temporal.gateway import SpendingReader
+from tests.support import cli
 from tests.support.consolidation_workers import Memory, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.model_server import (
@@ -192,6 +199,102 @@ async def test_what_is_sent_is_the_turn_the_instructions_and_nothing_that_identi
         assert [turn.content for turn in request.turns] == ["I like tea."]
         ids = [memory.scope.user_id, "secret-session", *(e.id for e in await memory.episodes())]
         assert [identity for identity in ids if identity in asked.text] == []
+
+
+CLINIC: dict[str, Any] = {
+    "instructions": "Never miss what somebody takes.",
+    "categories": [{"name": "medication", "category": "principle"}],
+    "examples": [{"turn": "A pill a day.", "statements": ["The user takes a pill a day."]}],
+    "links": [{"first": "A pill.", "second": "A cold.", "kind": "causal"}],
+}
+
+
+@pytest.mark.parametrize("spec", [CHAT, RESPONSES])
+async def test_what_a_namespace_asks_to_learn_is_sent_and_noted_on_what_was_learnt(
+    opened: Opener, server: Provider, spec: str
+) -> None:
+    """With both kinds of requests; its version is in the provenance, its category on the note."""
+    learning = LearningRules.model_validate(CLINIC)
+    async with opened(spec, learning_by_namespace={"default": learning, "x": LearningRules()}) as m:
+        server.script(answer({**TEA, "tags": ["Medication"]}))
+        await m.say(("I like tea.", day(2)))
+        await m.consolidate()
+        (read,) = server.read
+        assert "never miss what" in read.text.casefold()
+        assert "A pill a day." in read.text
+        assert "A cold." not in read.text
+        linking = [one.text for one in server.asked if one.links]
+        assert linking
+        assert all("A cold." in text and "A pill a day." not in text for text in linking)
+        (tea,) = [one for one in await m.semantic() if "tea" in one.content]
+        assert tea.provenance.instructions_version == f"{EXTRACTION_VERSION}+{learning.version}"
+        assert (tea.category, tea.tags) == (Category.PRINCIPLE, ("medication",))
+
+
+async def test_another_namespace_sees_nothing_of_what_one_asks_to_learn(
+    opened: Opener, server: Provider
+) -> None:
+    """Neither what is asked nor what is noted says anything of it."""
+    learning = {"clinic": LearningRules.model_validate(CLINIC)}
+    async with opened(learning_by_namespace=learning) as memory:
+        server.script(answer(TEA))
+        await memory.say(("I like tea.", day(2)))
+        await memory.consolidate()
+        assert [one.text for one in server.asked if "learning" in one.text.casefold()] == []
+        (tea,) = [one for one in await memory.semantic() if "tea" in one.content]
+        assert tea.provenance.instructions_version == EXTRACTION_VERSION
+
+
+@pytest.mark.long
+async def test_an_embedded_memory_learns_as_the_settings_of_its_worker_ask(
+    server: Provider, tmp_path: Path
+) -> None:
+    """Set for its namespace, it reaches the model and the provenance without another word."""
+    asked = {"clinic": CLINIC, "shop": {"instructions": "Sizes only."}}
+    settings = Settings.load(model=CHAT, namespace="clinic", learning_by_namespace=asked)
+    server.script(answer(TEA))
+    async with engram.open(tmp_path, user_id="ada", settings=settings) as memory:
+        await memory.encode("I like tea.", session_id="s1")
+        await memory.consolidate()
+        known = (await memory.list(memory_types=["semantic"])).memories
+    (tea,) = [one for one in known if "likes tea" in one.content]
+    version = LearningRules.model_validate(CLINIC).version
+    assert tea.provenance.instructions_version == f"{EXTRACTION_VERSION}+{version}"
+    assert "Never miss" in server.read[0].text
+    assert "Sizes only" not in server.read[0].text
+
+
+async def test_what_a_namespace_would_learn_can_be_tried_over_given_turns(
+    server: Provider, tmp_path: Path
+) -> None:
+    """The command asks with and without, shows what differs, and makes not even a data folder."""
+    (tmp_path / "clinic.json").write_text(json.dumps(CLINIC))
+    lines = [{"content": "I like tea. I take a pill.", "timestamp": "2024-05-01T10:00:00Z"}]
+    (tmp_path / "turns.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    pill = stating("Ada takes a pill.", quote="I take a pill", tags=["medication"])
+    server.script(answer(pill, TEA), answer(TEA, stating("Ada says hello.")))
+    folder = tmp_path / "memory"
+    asking = ["test", "learning", str(tmp_path / "turns.jsonl")]
+    given = ["--learning", str(tmp_path / "clinic.json")]
+    env = {"ENGRAM_MODEL": CHAT, "ENGRAM_DATA_DIR": str(folder)}
+    done = await asyncio.to_thread(cli.engram, *asking, *given, env=env)
+    assert done.code == 0, done.stderr
+    first, *shown, last = done.stdout.splitlines()
+    assert LearningRules.model_validate(CLINIC).version in first
+    assert shown == [
+        "+ Ada takes a pill.  (principle, medication)",
+        "  Ada likes tea.  (fact)",
+        "- Ada says hello.",
+    ]
+    assert last == "1 turns read. Nothing was stored."
+    assert ["Never miss" in one.text for one in server.asked] == [True, False]
+    assert not folder.exists()
+    server.script(answer(TEA))
+    plain = await asyncio.to_thread(cli.engram, *asking, "--json", env=env)
+    tried = LearningTrial.model_validate_json(plain.stdout)
+    assert (tried.version, tried.not_followed, tried.without) == (None, (), ())
+    assert [one.quotes for one in tried.learnt] == [("I like tea",)]
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("spec", [CHAT, RESPONSES])

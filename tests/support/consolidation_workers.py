@@ -31,6 +31,7 @@ from engram.activities.consolidation import (
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
+from engram.agents.models import followed
 from engram.agents.rules_model import RulesModel
 from engram.contracts import names
 from engram.contracts.consolidation import (
@@ -234,7 +235,11 @@ async def consolidating(
     digesting = DigestActivitiesImpl(Digests(repository, embedder, lambda: uuid4().hex))
     model = model or RulesModel()
     thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, ExtractionAgent(model), LinkingAgent(model)
+        repository,
+        embedder,
+        ExtractionAgent(model),
+        LinkingAgent(model),
+        learning=followed(model, settings.learning_by_namespace),
     )
     interceptors: Sequence[Interceptor] = [TypedErrorInterceptor(), faults]
     memory = Memory(

@@ -64,6 +64,8 @@ def values(field: FieldInfo) -> str:
         return "JSON list of " + values(FieldInfo(annotation=get_args(kind)[0]))
     if get_origin(kind) is dict:
         return "JSON object of " + values(FieldInfo(annotation=get_args(kind)[1]))
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return f"objects with {', '.join(f'`{name}`' for name in kind.model_fields)}"
     names = {
         SecretStr: "secret",
         timedelta: "duration",

@@ -68,6 +68,7 @@ def checks(*, connected: bool) -> Sequence[Check]:
         local.variables,
         local.embedder,
         local.model,
+        local.learning,
         local.model_answers,
     ]
     if connected:

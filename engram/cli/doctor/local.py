@@ -86,6 +86,22 @@ def model(around: CheckContext) -> CheckResult:
     return ok("model", f"{made.model_id}; --ask-model asks it something")
 
 
+def learning(around: CheckContext) -> CheckResult:
+    """What namespaces ask to learn is what the model that is set can follow."""
+    asked = around.settings.learning_by_namespace
+    if not asked:
+        return ok("learning", "no namespace asks for anything of its own")
+    if around.settings.model != RULES:
+        versions = (f"{namespace} {each.version}" for namespace, each in asked.items())
+        return ok("learning", ", ".join(versions))
+    ignored = (f"{namespace}: {', '.join(each.parts)}" for namespace, each in asked.items())
+    return warning(
+        "learning",
+        f"the language rules cannot follow {'; '.join(ignored)}",
+        "set ENGRAM_MODEL to a language model",
+    )
+
+
 async def model_answers(around: CheckContext) -> CheckResult:
     """The language model answers; only with --ask-model, because it costs something."""
     if not around.ask_model:

@@ -18,6 +18,7 @@ import pytest
 
 from engram.cli.doctor import commands, installation, local
 from engram.cli.doctor.installation import CheckContext, CheckResult, State
+from engram.domain.learning import LearningRules
 from engram.embedded.folder import DataFolder, ServerRecord
 from engram.embedding.embedder import make_embedder
 from engram.errors import EmbeddedPartMissing
@@ -106,6 +107,16 @@ def test_models_that_are_set(data: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     without_key = around(data, {"ENGRAM_MODEL": "openai:gpt-5-mini"})
     says(local.model(without_key), State.FAILED, "OPENAI_API_KEY")
+
+
+def test_rules_that_cannot_follow_what_a_namespace_asks_to_learn(data: Path) -> None:
+    """They are told with the parts; a language model follows all of it, and has its version."""
+    asked = {"ENGRAM_LEARNING_BY_NAMESPACE": '{"clinic": {"entity_types": ["drug"]}}'}
+    says(local.learning(around(data)), State.OK, "no namespace")
+    says(local.learning(around(data, asked)), State.WARNING, "clinic: entity_types", "MODEL")
+    by_model = around(data, {**asked, "ENGRAM_MODEL": "openai:gpt-5-mini"})
+    version = LearningRules(entity_types=("drug",)).version
+    says(local.learning(by_model), State.OK, f"clinic {version}")
 
 
 async def test_the_model_is_asked_only_when_asked_for(
