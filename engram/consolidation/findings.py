@@ -30,6 +30,7 @@ from engram.domain.memories import (
     NegationFact,
     Slot,
 )
+from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, Equals, Filter, MemoryRepository, NewMemory
@@ -401,6 +402,7 @@ def _common(
             update={"workflow_id": request.workflow_id, "run_id": request.run_id}
         ),
         "source_episode_ids": (episode.id,),
+        "occasions": occasions_of([episode]),
         "identity": identity,
         "lifecycle": LifecycleState.CANDIDATE,
         "confidence": Confidence(

@@ -78,7 +78,8 @@ class Confidence(StoredValue):
         method: verbatim, extracted or inferred.
         extraction: What the extraction itself said, 0 to 1; the method's base
             for deterministic patterns.
-        supporting_episodes: How many independent episodes say so; at least 1.
+        supporting_episodes: How many independent episodes say so; at least 1. Those of one
+            conversation and one day are not independent, and count once.
         last_confirmed: When an episode or the user last said so.
         contradictions: How many episodes spoke against it.
         verification: What checking found.

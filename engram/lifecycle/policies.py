@@ -441,7 +441,7 @@ def is_correction(memory: AnyMemory) -> bool:
 
 
 def is_supported(memory: AnyMemory) -> bool:
-    """Whether something besides its first source speaks for it: a second turn, or the user."""
+    """Whether it was told on a second occasion, or the user vouches for it."""
     if isinstance(memory, Episode):
         return False
     confirmed = memory.confidence.verification is Verification.USER_CONFIRMED
