@@ -10,7 +10,7 @@ from typing import Protocol
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
 from engram.domain.confidence import (
-    EXTRACTION_BASE,
+    PATTERN_EXTRACTION,
     SEED_FRESH,
     Confidence,
     ExtractionMethod,
@@ -407,7 +407,7 @@ def _common(
         "lifecycle": LifecycleState.CANDIDATE,
         "confidence": Confidence(
             method=ExtractionMethod.EXTRACTED,
-            extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],
+            extraction=PATTERN_EXTRACTION,
             last_confirmed=episode.timestamp,
             verification=Verification.EVIDENCE_FOUND,
             seed=seed,
