@@ -301,7 +301,7 @@ def _print_boxes(found: Sequence[MemoryBox]) -> None:
             (
                 f"{box.opened:%Y-%m-%d %H:%M}",
                 str(len(box.episode_ids)),
-                "yes" if box.sealed else "no",
+                box.sealed or "open",
                 ", ".join(box.topic),
             )
             for box in found

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from engram.contracts.consolidation import ConsolidationReport
     from engram.contracts.lifecycle import MaintenanceReport, PassKind, PassReport
+    from engram.domain.plan import Eligibility
     from engram.settings import Settings
     from engram.temporal.schedules import ScheduleInfo, Schedules
     from engram.workflows.replaying import Replayed
@@ -124,8 +125,11 @@ def consolidate(
         output.print_fields(title, report.model_copy(update={"changes": ()}))
         if report.changes:
             output.print_table(
-                ("action", "reason", "words"),
-                [(one.action, one.reason, one.content) for one in report.changes[:_MOST_SHOWN]],
+                ("action", "reason", "rests on", "words"),
+                [
+                    (one.action, one.reason, _rests_on(one.eligibility), one.content)
+                    for one in report.changes[:_MOST_SHOWN]
+                ],
                 title="Would change",
             )
 
@@ -135,6 +139,10 @@ def consolidate(
         doing="Consolidating",
         left=lambda real, tests: (tests if test_only else real).waiting,
     )
+
+
+def _rests_on(found: Eligibility) -> str:
+    return f"{found.source}, {found.confidence:.2f} sure, {found.state}"
 
 
 @commands.command()

@@ -111,6 +111,10 @@ class RecallOptions(OptionGroup):
     role: Roles = None
     form: Forms = None
     metadata: Metadata = None
+    context: Annotated[
+        str | None,
+        typer.Option(help="Circumstances, in words: habits bound to others come further behind."),
+    ] = None
     include_archived: Annotated[
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False
@@ -132,6 +136,7 @@ class RecallOptions(OptionGroup):
             "roles": self.role,
             "forms": self.form,
             "metadata": pairs(self.metadata) or None,
+            "context": self.context,
             "include_archived": self.include_archived,
             "include_test": self.include_test,
             "include_stale": not self.no_stale,
@@ -267,6 +272,8 @@ def recall(
     Example: engram recall tea -u ada -t factual -t semantic --json
 
     Example: engram recall tea -u ada --tag home --metadata app=diary --min-score 0.4
+
+    Example: engram recall "How do I relax?" -u ada --context "working late"
     """
     question = _read() if query == "-" else query
     when = moment(as_of, InvalidQuery)

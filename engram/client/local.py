@@ -175,7 +175,7 @@ def direct_engine(
         ProgressHandlers(gateway, repository, clock),
         KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),
-        DigestHandlers(repository),
+        DigestHandlers(repository, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),

@@ -290,13 +290,15 @@ class DigestMethods(StoreMethods):
         return await self._call(TOPICS, Question())
 
     async def boxes(self, session_id: str | None = None) -> Sequence[MemoryBox]:
-        """List the runs of turns on one topic that take no further turn, in order of time.
+        """List the runs of turns on one topic, in order of time.
 
         Args:
             session_id: Only those of this conversation.
 
         Returns:
-            At most 1,000 boxes, oldest first.
+            At most 1,000 boxes that are stored, oldest first, and the runs that are not yet: of
+            the conversation, or of the 20 that were last spoken in. The last run of a
+            conversation is open (``sealed`` is None) until something seals it.
 
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.

@@ -20,6 +20,12 @@ from engram.domain.memories import (
     plain_part,
     remember,
 )
+from engram.domain.occasions import (
+    folded_occasions,
+    occasions_of,
+    with_occasions,
+    without_occasions,
+)
 from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.rules import MOST_PASSES
 from engram.lifecycle.decisions import taken_back, told_again
@@ -29,7 +35,7 @@ from engram.lifecycle.decisions import taken_back, told_again
 # A thing can be said a thousand times. Kept whole are the first sources and the
 # latest ones; of those between only a fingerprint remains, by which reading them
 # again is recognised. Past the last bound the oldest fingerprints go as well: by
-# then an episode counted twice would change the corroboration by less than 1e-90.
+# then an episode counted twice changes little.
 
 FIRST_KEPT: Final = 16
 LATEST_KEPT: Final = 48
@@ -64,7 +70,11 @@ def folded(memory: D) -> D:
     kept = (*sources[:FIRST_KEPT], *sources[-LATEST_KEPT:])
     prints = (*_fingerprints(memory), *map(_fingerprint, between))
     newest = tuple(dict.fromkeys(reversed(prints)))[:MOST_FINGERPRINTS][::-1]
-    changes: dict[str, object] = {"source_episode_ids": kept, "folded_sources": "".join(newest)}
+    changes: dict[str, object] = {
+        "source_episode_ids": kept,
+        "folded_sources": "".join(newest),
+        "occasions": folded_occasions(memory.occasions, frozenset(between)),
+    }
     if isinstance(memory, SemanticMemory):
         changes["tellings"] = _with_sources(memory.tellings, frozenset(kept))
         changes["evidence"] = tuple(q for q in memory.evidence if q.episode_id in kept)
@@ -125,10 +135,11 @@ def retold(
     sources = tuple(e for e in memory.source_episode_ids if e not in gone)
     changes: dict[str, object] = {"tellings": kept}
     if sources != memory.source_episode_ids:
-        changes["source_episode_ids"] = sources
+        less = without_occasions(memory, gone)
+        changes |= {"source_episode_ids": sources, "occasions": less["occasions"]}
         changes["confidence"] = memory.confidence.model_copy(
             update={
-                "supporting_episodes": _support_without(gone, memory),
+                "supporting_episodes": less["supporting_episodes"],
                 "last_confirmed": max(one.known_at for one in kept),
             }
         )
@@ -153,12 +164,6 @@ def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[
     """The episodes that some tellings rest on, and others do not."""
     elsewhere = {e for one in others for e in one.episode_ids}
     return {e for one in these for e in one.episode_ids} - elsewhere
-
-
-def _support_without(gone: Collection[str], memory: SemanticMemory) -> int:
-    """How many episodes support it without those; folded ones stay."""
-    lost = sum(source in gone for source in memory.source_episode_ids)
-    return max(memory.confidence.supporting_episodes - lost, 1)
 
 
 def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:
@@ -241,7 +246,8 @@ def _latest_end(ends: Iterable[datetime | None]) -> datetime | None:
 def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
     """``memory`` with these episodes among its sources; None if they all were already.
 
-    Re-reading the same episode corroborates nothing. ``known_at`` never moves
+    Re-reading the same episode corroborates nothing, and neither does another one of the same
+    conversation and day: it is a source like the others. ``known_at`` never moves
     later, because the memory was known since its first source; an earlier source
     that arrives late (an import) moves it earlier. What time had taken comes back; so does
     what was refuted, where it is told after that. It becomes as important, and as lasting,
@@ -252,9 +258,10 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
         return None
     times = [episode.timestamp for episode in fresh.values()]
     sources = (*memory.source_episode_ids, *fresh)
+    more = with_occasions(memory, occasions_of(fresh.values()))
     confidence = memory.confidence.model_copy(
         update={
-            "supporting_episodes": memory.confidence.supporting_episodes + len(fresh),
+            "supporting_episodes": more["supporting_episodes"],
             "last_confirmed": max(memory.confidence.last_confirmed, *times),
         }
     )
@@ -269,15 +276,16 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
         )
     # By the end that it had: what comes back after it has none any more.
     joined = with_traits(memory, tuple(fresh.values()))
-    more = told_again(joined).model_copy(
+    again = told_again(joined).model_copy(
         update={
             "expires_at": joined.expires_at,
             "source_episode_ids": sources,
+            "occasions": more["occasions"],
             "confidence": confidence,
             "known_at": min(memory.known_at, *times),
         }
     )
-    return folded(more)
+    return folded(again)
 
 
 # --- what an update in a plan makes of a memory. Applying it again changes nothing

@@ -10,7 +10,7 @@ from typing import Protocol
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
 from engram.domain.confidence import (
-    EXTRACTION_BASE,
+    PATTERN_EXTRACTION,
     SEED_FRESH,
     Confidence,
     ExtractionMethod,
@@ -30,6 +30,7 @@ from engram.domain.memories import (
     NegationFact,
     Slot,
 )
+from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import Embedder, Equals, Filter, MemoryRepository, NewMemory
@@ -401,11 +402,12 @@ def _common(
             update={"workflow_id": request.workflow_id, "run_id": request.run_id}
         ),
         "source_episode_ids": (episode.id,),
+        "occasions": occasions_of([episode]),
         "identity": identity,
         "lifecycle": LifecycleState.CANDIDATE,
         "confidence": Confidence(
             method=ExtractionMethod.EXTRACTED,
-            extraction=EXTRACTION_BASE[ExtractionMethod.EXTRACTED],
+            extraction=PATTERN_EXTRACTION,
             last_confirmed=episode.timestamp,
             verification=Verification.EVIDENCE_FOUND,
             seed=seed,

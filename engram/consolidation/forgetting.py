@@ -25,6 +25,7 @@ from engram.domain.memories import (
     SemanticMemory,
     is_summary,
 )
+from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
@@ -109,11 +110,14 @@ def without_sources(
     sources = tuple(e for e in memory.source_episode_ids if e in left and e not in gone)
     if not sources:
         return None
-    lost = sum(source in gone for source in memory.source_episode_ids)
-    confidence = memory.confidence.model_copy(
-        update={"supporting_episodes": max(memory.confidence.supporting_episodes - lost, 1)}
-    )
-    kept = memory.model_copy(update={"source_episode_ids": sources, "confidence": confidence})
+    less = without_occasions(memory, gone)
+    supporting = {"supporting_episodes": less["supporting_episodes"]}
+    changes = {
+        "source_episode_ids": sources,
+        "occasions": less["occasions"],
+        "confidence": memory.confidence.model_copy(update=supporting),
+    }
+    kept = memory.model_copy(update=changes)
     match kept:
         case SemanticMemory():
             evidence = tuple(quote for quote in kept.evidence if quote.episode_id not in gone)

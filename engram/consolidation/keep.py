@@ -26,6 +26,7 @@ from engram.domain.memories import (
     Slot,
     Telling,
 )
+from engram.domain.occasions import occasions_of
 from engram.domain.plan import (
     MAX_ENTITIES,
     Action,
@@ -95,7 +96,7 @@ class Circumstances:
     def memory(self, statement: Statement, telling: Telling, slot: Slot | None) -> SemanticMemory:
         """What a statement becomes if nothing like it is known: generation 0."""
         episodes = self.sources(statement)
-        identity = self.identity(statement)
+        identity, occasions = self.identity(statement), occasions_of(episodes)
         sessions = {episode.session_id for episode in episodes}
         return SemanticMemory(
             id=derived_id(self.scope, MemoryType.SEMANTIC, identity, 0),
@@ -110,9 +111,10 @@ class Circumstances:
             is_test=any(e.is_test for e in episodes),
             provenance=self.provenance,
             source_episode_ids=telling.episode_ids,
+            occasions=occasions,
             event_at=telling.event_at,
             derived_at=self.now,
-            confidence=_confidence(statement, telling),
+            confidence=_confidence(statement, telling, len(occasions)),
             identity=identity,
             valid_from=telling.event_at if telling.begins else None,
             category=statement.category,
@@ -136,6 +138,7 @@ class Circumstances:
             derived_at=self.now,
             provenance=self.provenance,
             source_episode_ids=memory.source_episode_ids,
+            occasions=memory.occasions,
             lifecycle=LifecycleState.CANDIDATE,
         )
 
@@ -145,13 +148,13 @@ class Circumstances:
         return memory.model_copy(update={"id": memory_id, "generation": number})
 
 
-def _confidence(statement: Statement, telling: Telling) -> Confidence:
+def _confidence(statement: Statement, telling: Telling, occasions: int) -> Confidence:
     found = bool(statement.evidence)
     return Confidence(
         # Extracted is what a quotation of the source says; the rest is inferred.
         method=ExtractionMethod.EXTRACTED if found else ExtractionMethod.INFERRED,
         extraction=statement.confidence,
-        supporting_episodes=len(telling.episode_ids),
+        supporting_episodes=occasions,
         last_confirmed=telling.known_at,
         verification=Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED,
     )
@@ -236,6 +239,7 @@ def artifact(one: Verbatim, episode: Episode, at: Circumstances) -> SemanticMemo
         is_test=episode.is_test,
         provenance=at.provenance,
         source_episode_ids=(episode.id,),
+        occasions=occasions_of([episode]),
         evidence=(Evidence(episode_id=episode.id, words=one.words),),
         confidence=Confidence(
             method=ExtractionMethod.VERBATIM,

@@ -26,6 +26,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Slot,
 )
+from engram.domain.occasions import occasions_among
 from engram.domain.plan import (
     MAX_ENTITIES,
     MAX_STATEMENT_CHARACTERS,
@@ -156,6 +157,8 @@ class _Group:
         generation = 1 + max((s.generation for s in self._made()), default=-1)
         scope, now = self.circumstances.scope, self.circumstances.now
         sources = tuple(dict.fromkeys(m.source_episode_ids[0] for m in named))
+        noted = {key: group for m in named for key, group in m.occasions.items()}
+        occasions = occasions_among(noted, sources)
         changed = [m.superseded_known_at for m in told if m.superseded_known_at is not None]
         return SemanticMemory(
             id=derived_id(scope, MemoryType.SEMANTIC, identity, generation),
@@ -174,10 +177,11 @@ class _Group:
             is_test=is_test,
             provenance=self.circumstances.provenance,
             source_episode_ids=sources,
+            occasions=occasions,
             confidence=Confidence(
                 method=ExtractionMethod.INFERRED,
                 extraction=min(m.confidence.extraction for m in named),
-                supporting_episodes=len(sources),
+                supporting_episodes=len(occasions),
                 last_confirmed=max(m.confidence.last_confirmed for m in named),
             ),
             identity=identity,

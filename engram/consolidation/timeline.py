@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from engram.consolidation.amendments import disputed, quoting, sources_only_of, tellings_of
+from engram.consolidation.amendments import (
+    disputed,
+    quoting,
+    sources_only_of,
+    tellings_of,
+)
 from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
+from engram.domain.occasions import occasions_among, occasions_told
 from engram.domain.plan import Place, Statement, Supersession, UpdateNote
 from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
 
@@ -386,9 +392,11 @@ def _placed(
     if known:
         changes["disputed_with"] = (*foreign.disputed_with, *rivals)
         return memory.model_copy(update=changes)
+    occasions = occasions_among(occasions_told(told), sources)
+    changes["occasions"] = occasions
     changes["confidence"] = memory.confidence.model_copy(
         update={
-            "supporting_episodes": len(sources),
+            "supporting_episodes": len(occasions),
             "last_confirmed": max(one.known_at for one in told),
         }
     )

@@ -18,7 +18,7 @@ from engram.contracts.messages import (
 )
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.digests import ConsolidationEffect
-from engram.domain.plan import Action, ConsolidationPlan, Statement
+from engram.domain.plan import Action, ConsolidationPlan, Eligibility, Statement
 from engram.domain.rules import DigestPolicy, ReviewRules
 
 # --- what passes between the consolidation workflow and the activities of its digest stage
@@ -225,12 +225,15 @@ class PlannedChange(Message):
         reason: Why, as a code.
         memory_id: Which memory; None where a proposal would come to nothing.
         content: The words of what would be new, or why it is done, cut where they are long.
+        eligibility: What it rests on: how sure the extraction is, how far the memory has come in
+            its life, how important it is, and whether extraction or consolidation proposes it.
     """
 
     action: str
     reason: str
     memory_id: str | None = None
     content: str = ""
+    eligibility: Eligibility = Eligibility()
 
 
 def planned(plan: ConsolidationPlan) -> tuple[PlannedChange, ...]:
@@ -246,6 +249,7 @@ def _shown(action: Action) -> PlannedChange:
         reason=str(action.reason),
         memory_id=changed if new is None else new.id,
         content=(action.why if new is None else new.content)[:_LONGEST_QUOTED],
+        eligibility=action.eligibility,
     )
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.messages import Population
-from engram.digests.store import DigestStore
+from engram.digests.store import DigestStore, latest_semantic
 from engram.digests.versions import Composer, Draft
 from engram.domain.digests import BoxDetail, SealReason
 from engram.domain.identity import operation_id
@@ -161,6 +161,8 @@ _PAGE = 200
 _REAL = of_population(Population.REAL)
 # A longer stretch of a session without a sealed box is cut piece by piece.
 _MOST_READ = 2000
+LATEST_SESSIONS = 20
+"""Where no session is named, so many are looked at for runs of turns that are not stored yet."""
 # Earlier boxes that a new one is compared with.
 _EARLIER = 24
 # Both ends of a link keep a bounded number of links.
@@ -184,74 +186,53 @@ class _Late:
 
 
 @dataclass(frozen=True, slots=True)
-class BoxWriter:
-    """Seals boxes. Everything may run twice.
-
-    Args:
-        repository: Where episodes are read.
-        store: Where boxes are kept.
-        plans: Links boxes with what was derived from their turns.
-    """
+class BoxReader:
+    """Reads what is in boxes, and what is in none yet."""
 
     repository: MemoryRepository
-    store: DigestStore
-    plans: PlanWriter
 
-    async def seal(
-        self,
-        composer: Composer,
-        session_id: str,
-        episode_ids: Sequence[str],
-        policy: DigestPolicy,
-        *,
-        ended: bool,
-    ) -> Sealed:
-        """Store every box of a session that takes no further turn.
+    async def waiting(
+        self, scope: Scope, session_id: str | None, policy: DigestPolicy
+    ) -> list[tuple[str, Box]]:
+        """The runs of turns that are not stored as boxes, each with its session, in order.
+
+        The last one of a session is open; those before it are stored by the next consolidation.
 
         Args:
-            composer: Whose, when, and by which run.
-            session_id: The conversation.
-            episode_ids: Those of its turns that are new, whatever their timestamps.
+            scope: Whose.
+            session_id: The conversation; None for those that were last spoken in.
             policy: The thresholds.
-            ended: Whether the session has ended.
         """
-        stored: list[SemanticMemory] = []
-        linked = 0
-        while True:
-            before = await self._last_box(composer.scope, session_id)
-            last = _box(before)
-            tail, more = await self._tail(composer.scope, session_id, last)
-            late = await self._late(composer.scope, episode_ids, last, tail)
-            # Whoever sealed the last box may have died before linking it.
-            for box in (*([before] if before else []), *late.boxes):
-                linked += await self._link(composer, box)
-            why = SealReason.ENDED if ended and not more else None
-            # Reads every word of them: not while others wait.
-            cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
-            cut += await asyncio.to_thread(
-                segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
-            )
-            for run in cut:
-                if run.sealed is None:
-                    continue
-                sealed = await self._store(composer, session_id, run, policy)
-                if sealed is not None:
-                    linked += await self._link(composer, sealed)
-                    stored.append(sealed)
-            # A run of turns with one timestamp can be longer than what is read at once:
-            # reading it again would find the same turns.
-            if not more or all(run.sealed is None for run in cut):
-                return Sealed(tuple(stored), linked)
+        sessions = await self._latest_sessions(scope) if session_id is None else [session_id]
+        found: list[tuple[str, Box]] = []
+        for session in sessions:
+            turns, _ = await self.tail(scope, session, _box(await self.last_box(scope, session)))
+            cut = await asyncio.to_thread(segment, [_said(e) for e in turns], policy)
+            found += [(session, box) for box in cut]
+        return found
 
-    async def _last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
+    async def _latest_sessions(self, scope: Scope) -> list[str]:
+        page = await self.repository.scroll(
+            scope,
+            MemoryType.EPISODIC,
+            where=(_REAL,),
+            order_by="timestamp",
+            descending=True,
+            limit=_PAGE,
+        )
+        named = dict.fromkeys(m.session_id for m in page.memories if m.session_id is not None)
+        return list(named)[:LATEST_SESSIONS]
+
+    async def last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
+        """The latest box of a session that is stored."""
         where: Filter = (
             Equals("form", MemoryForm.BOX.value),
             Equals("detail.keys", f"session:{session_id}"),
         )
-        found = await self.store.semantic(scope, where, limit=1)
+        found = await latest_semantic(self.repository, scope, where, limit=1)
         return found[0] if found else None
 
-    async def _tail(
+    async def tail(
         self, scope: Scope, session_id: str, last: BoxDetail | None
     ) -> tuple[list[Episode], bool]:
         """The turns after the last sealed box, in order, and whether there are more."""
@@ -276,9 +257,84 @@ class BoxWriter:
         if last is not None:
             # Turns of one moment can lie on both sides of a border.
             doubtful = [e.id for e in found if e.timestamp == last.last]
-            boxed = _turns_of(await self._boxes_of(scope, doubtful))
+            boxed = _turns_of(await self.boxes_of(scope, doubtful))
             found = [episode for episode in found if episode.id not in boxed]
         return found, cursor is not None
+
+    async def boxes_of(self, scope: Scope, episode_ids: Sequence[str]) -> list[SemanticMemory]:
+        """The boxes that these turns are in."""
+        if not episode_ids:
+            return []
+        where: Filter = (
+            Equals("form", MemoryForm.BOX.value),
+            AnyOf("source_episode_ids", tuple(sorted(episode_ids))),
+        )
+        return await latest_semantic(self.repository, scope, where, limit=len(episode_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWriter:
+    """Seals boxes. Everything may run twice.
+
+    Args:
+        repository: Where episodes are read.
+        store: Where boxes are kept.
+        plans: Links boxes with what was derived from their turns.
+    """
+
+    repository: MemoryRepository
+    store: DigestStore
+    plans: PlanWriter
+
+    @property
+    def _reader(self) -> BoxReader:
+        return BoxReader(self.repository)
+
+    async def seal(
+        self,
+        composer: Composer,
+        session_id: str,
+        episode_ids: Sequence[str],
+        policy: DigestPolicy,
+        *,
+        ended: bool,
+    ) -> Sealed:
+        """Store every box of a session that takes no further turn.
+
+        Args:
+            composer: Whose, when, and by which run.
+            session_id: The conversation.
+            episode_ids: Those of its turns that are new, whatever their timestamps.
+            policy: The thresholds.
+            ended: Whether the session has ended.
+        """
+        stored: list[SemanticMemory] = []
+        linked = 0
+        while True:
+            before = await self._reader.last_box(composer.scope, session_id)
+            last = _box(before)
+            tail, more = await self._reader.tail(composer.scope, session_id, last)
+            late = await self._late(composer.scope, episode_ids, last, tail)
+            # Whoever sealed the last box may have died before linking it.
+            for box in (*([before] if before else []), *late.boxes):
+                linked += await self._link(composer, box)
+            why = SealReason.ENDED if ended and not more else None
+            # Reads every word of them: not while others wait.
+            cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
+            cut += await asyncio.to_thread(
+                segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
+            )
+            for run in cut:
+                if run.sealed is None:
+                    continue
+                sealed = await self._store(composer, session_id, run, policy)
+                if sealed is not None:
+                    linked += await self._link(composer, sealed)
+                    stored.append(sealed)
+            # A run of turns with one timestamp can be longer than what is read at once:
+            # reading it again would find the same turns.
+            if not more or all(run.sealed is None for run in cut):
+                return Sealed(tuple(stored), linked)
 
     async def _late(
         self,
@@ -297,21 +353,12 @@ class BoxWriter:
             for m in found.values()
             if isinstance(m, Episode) and not m.is_test and m.timestamp <= last.last
         ]
-        boxes = await self._boxes_of(scope, [episode.id for episode in early])
+        boxes = await self._reader.boxes_of(scope, [episode.id for episode in early])
         boxed = _turns_of(boxes)
         return _Late(
             turns=tuple(episode for episode in early if episode.id not in boxed),
             boxes=tuple(boxes),
         )
-
-    async def _boxes_of(self, scope: Scope, episode_ids: Sequence[str]) -> list[SemanticMemory]:
-        if not episode_ids:
-            return []
-        where: Filter = (
-            Equals("form", MemoryForm.BOX.value),
-            AnyOf("source_episode_ids", tuple(sorted(episode_ids))),
-        )
-        return await self.store.semantic(scope, where, limit=len(episode_ids))
 
     async def _store(
         self,

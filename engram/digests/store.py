@@ -85,19 +85,7 @@ class DigestStore:
 
     async def semantic(self, scope: Scope, where: Filter, *, limit: int) -> list[SemanticMemory]:
         """The latest known memories that match, at most ``limit``."""
-        found: list[SemanticMemory] = []
-        async for page in every_page(
-            self.repository,
-            scope,
-            MemoryType.SEMANTIC,
-            where=where,
-            descending=True,
-            at_once=min(_PAGE, limit),
-        ):
-            found += [m for m in page if isinstance(m, SemanticMemory)]
-            if len(found) >= limit:
-                break
-        return found[:limit]
+        return await latest_semantic(self.repository, scope, where, limit=limit)
 
     async def by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, SemanticMemory]:
         """Those of the ids that exist."""
@@ -312,3 +300,22 @@ def _by_successor(
         key = own if own in keys else successors.get(own, own)
         found.setdefault(key, []).append(memory)
     return found
+
+
+async def latest_semantic(
+    repository: MemoryRepository, scope: Scope, where: Filter, *, limit: int
+) -> list[SemanticMemory]:
+    """The latest known memories that match, at most ``limit``."""
+    found: list[SemanticMemory] = []
+    async for page in every_page(
+        repository,
+        scope,
+        MemoryType.SEMANTIC,
+        where=where,
+        descending=True,
+        at_once=min(_PAGE, limit),
+    ):
+        found += [m for m in page if isinstance(m, SemanticMemory)]
+        if len(found) >= limit:
+            break
+    return found[:limit]

@@ -28,11 +28,6 @@ class Verification(StrEnum):
     DISPUTED = "disputed"
 
 
-EXTRACTION_BASE: dict[ExtractionMethod, float] = {
-    ExtractionMethod.VERBATIM: 1.0,
-    ExtractionMethod.EXTRACTED: 0.9,
-    ExtractionMethod.INFERRED: 0.6,
-}
 VERIFICATION_PART: dict[Verification, float] = {
     Verification.EVIDENCE_FOUND: 1.0,
     Verification.USER_CONFIRMED: 1.0,
@@ -41,14 +36,18 @@ VERIFICATION_PART: dict[Verification, float] = {
 }
 # Below this the extraction itself was not sure.
 SPECULATIVE_BELOW = 0.40
-# Where corroboration starts, and the part of the gap each episode closes.
+# What is stored for where corroboration starts: these two stand for the settings of the same name.
 SEED_FRESH = 0.4
 SEED_IMPORTED = 0.25
-GAP_CLOSED = 0.1
+# How sure the extraction by a deterministic pattern is.
+PATTERN_EXTRACTION = 0.9
 
 
 class ConfidenceWeights(BaseModel):
-    """How much each part counts; the four weights sum to 1."""
+    """What confidence is computed by; the four weights sum to 1.
+
+    Nothing computed is stored: a change holds for all that is remembered, at once.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -62,6 +61,18 @@ class ConfidenceWeights(BaseModel):
     """Weight of what checking found."""
     decay_days: float = Field(default=365.0, gt=0)
     """Days without confirmation after which recency is 36.8 %."""
+    base_verbatim: float = Field(default=1.0, ge=0, le=1)
+    """What counts as extraction of words that are kept as they were said."""
+    base_extracted: float = Field(default=0.9, ge=0, le=1)
+    """The same of what a quotation or a pattern shows."""
+    base_inferred: float = Field(default=0.6, ge=0, le=1)
+    """The same of what is concluded without a quotation."""
+    seed_fresh: float = Field(default=SEED_FRESH, ge=0, le=1)
+    """Corroboration of what was told once."""
+    seed_imported: float = Field(default=SEED_IMPORTED, ge=0, le=1)
+    """Corroboration of what was imported and told once."""
+    gap_closed: float = Field(default=0.1, ge=0, le=1)
+    """Part of the gap between corroboration and 1 that each further, independent episode closes."""
 
     @model_validator(mode="after")
     def _sum_to_one(self) -> ConfidenceWeights:
@@ -70,19 +81,32 @@ class ConfidenceWeights(BaseModel):
             raise ValueError(f"the four confidence weights must sum to 1, not {total:g}")
         return self
 
+    def base(self, method: ExtractionMethod) -> float:
+        """What counts as extraction, 0 to 1."""
+        return {
+            ExtractionMethod.VERBATIM: self.base_verbatim,
+            ExtractionMethod.EXTRACTED: self.base_extracted,
+            ExtractionMethod.INFERRED: self.base_inferred,
+        }[method]
+
+    def start(self, seed: float) -> float:
+        """Where the corroboration starts of what is stored with ``seed``."""
+        return {SEED_FRESH: self.seed_fresh, SEED_IMPORTED: self.seed_imported}.get(seed, seed)
+
 
 class Confidence(StoredValue):
     """What the score of a derived memory is computed from.
 
     Attributes:
         method: verbatim, extracted or inferred.
-        extraction: What the extraction itself said, 0 to 1; the method's base
-            for deterministic patterns.
-        supporting_episodes: How many independent episodes say so; at least 1.
+        extraction: What the extraction itself said, 0 to 1; 0.9 for deterministic patterns.
+        supporting_episodes: How many independent episodes say so; at least 1. Those of one
+            conversation and one day are not independent, and count once.
         last_confirmed: When an episode or the user last said so.
         contradictions: How many episodes spoke against it.
         verification: What checking found.
-        seed: Where corroboration starts (fresh or imported).
+        seed: Where corroboration starts: ``SEED_FRESH`` and ``SEED_IMPORTED`` stand for what
+            the settings say, any other is meant as it is.
     """
 
     method: ExtractionMethod
@@ -97,16 +121,16 @@ class Confidence(StoredValue):
         """The composite score at ``now``, 0 to 1; nothing stored changes."""
         weights = weights or ConfidenceWeights()
         return (
-            weights.extraction * EXTRACTION_BASE[self.method]
-            + weights.corroboration * self.corroboration
+            weights.extraction * weights.base(self.method)
+            + weights.corroboration * self.corroboration(weights)
             + weights.recency * self.recency(now, weights.decay_days)
             + weights.verification * VERIFICATION_PART[self.verification]
         )
 
-    @property
-    def corroboration(self) -> float:
+    def corroboration(self, weights: ConfidenceWeights) -> float:
         """Grows with each independent episode, halved by each contradiction."""
-        gap = (1.0 - self.seed) * (1.0 - GAP_CLOSED) ** (self.supporting_episodes - 1)
+        closed = (1.0 - weights.gap_closed) ** (self.supporting_episodes - 1)
+        gap = (1.0 - weights.start(self.seed)) * closed
         return float((1.0 - gap) * 0.5**self.contradictions)
 
     def recency(self, now: datetime, decay_days: float) -> float:
@@ -128,11 +152,12 @@ class Confidence(StoredValue):
             weights: Of the four parts.
             recalled_at: When the memory was last recalled; see :func:`effective_confidence`.
         """
+        weights = weights or ConfidenceWeights()
         episodes, counted = self.supporting_episodes, refreshed(self, recalled_at)
         recalled = "" if counted is self else f"recalled {_ago(now, counted.last_confirmed)}, "
         return (
             f"{counted.score(now, weights):.2f}: {self.method} "
-            f"({EXTRACTION_BASE[self.method]:.2f} base), "
+            f"({weights.base(self.method):.2f} base), "
             f"{episodes} supporting episode{'s' if episodes != 1 else ''}, "
             f"last confirmed {_ago(now, self.last_confirmed)}, {recalled}"
             + (

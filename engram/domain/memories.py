@@ -25,7 +25,7 @@ class LifecycleState(StrEnum):
     CANDIDATE = "candidate"
     """Concluded once, and neither used nor confirmed since; or disputed."""
     VALIDATED = "validated"
-    """A second turn says the same, or the user confirmed it."""
+    """It was told on a second occasion, or the user confirmed it."""
     ACTIVE = "active"
     """In use. A turn begins here: what was said needs no confirming."""
     STALE = "stale"
@@ -429,12 +429,15 @@ class DerivedMemory(Memory):
         supersedes: The memories that this one replaced.
         source_episode_ids: The first and the latest episodes that say so.
         folded_sources: Fingerprints of the sources between those, see
-            :mod:`engram.consolidation.amendments`; the confidence counts them all.
+            :mod:`engram.consolidation.amendments`.
+        occasions: Its sources by the conversation and day that they belong to. The confidence
+            counts an occasion once, however often it says so.
         refuted_at: When it was settled that it is not so: by the user, or by a review.
     """
 
     source_episode_ids: tuple[str, ...] = Field(min_length=1)
     folded_sources: str = ""
+    occasions: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     event_at: datetime
     derived_at: datetime
     confidence: Confidence

@@ -23,7 +23,7 @@ _DEEPEST: Final = MAX_METADATA_DEPTH + 8
 _NO_WORDS: Final = frozenset(
     {"id", "namespace", "user_id", "session_id", "message_id", "identity", "provenance", "vitals"}
     | {"write_id", "operation_ids", "folded_sources", "policy_fingerprint", "links", "tellings"}
-    | {"type", "personal_data"}
+    | {"type", "personal_data", "occasions"}
 )
 
 

@@ -25,6 +25,7 @@ from engram.domain.memories import (
     Tier,
     is_summary,
 )
+from engram.domain.occasions import occasions_among, with_occasions
 from engram.domain.rules import HealthRules
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.links import Observed, link_to, linked, without_links
@@ -216,10 +217,11 @@ def merged(kept: DerivedMemory, other: DerivedMemory) -> DerivedMemory | None:
     if operation in kept.operation_ids:
         return None
     sources = tuple(dict.fromkeys((*kept.source_episode_ids, *other.source_episode_ids)))
-    more = len(sources) - len(kept.source_episode_ids)
+    fresh = [source for source in sources if source not in kept.source_episode_ids]
+    more = with_occasions(kept, occasions_among(other.occasions, fresh))
     confidence = kept.confidence.model_copy(
         update={
-            "supporting_episodes": kept.confidence.supporting_episodes + more,
+            "supporting_episodes": more["supporting_episodes"],
             "last_confirmed": max(kept.confidence.last_confirmed, other.confidence.last_confirmed),
         }
     )
@@ -227,6 +229,7 @@ def merged(kept: DerivedMemory, other: DerivedMemory) -> DerivedMemory | None:
     return kept.model_copy(
         update={
             "source_episode_ids": sources,
+            "occasions": more["occasions"],
             "confidence": confidence,
             "known_at": min(kept.known_at, other.known_at),
             "access_count": kept.access_count + other.access_count,

@@ -9,7 +9,7 @@ from typing import Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.confidence import GAP_CLOSED, Verification, effective_confidence
+from engram.domain.confidence import Verification, effective_confidence
 from engram.domain.memories import (
     AnyMemory,
     Category,
@@ -40,6 +40,8 @@ from engram.domain.rules import (
 
 _HOUR: Final = 3600.0
 _DAY_SECONDS: Final = 86_400.0
+# Part of the gap to 1 that each recall closes.
+_PER_ACCESS: Final = 0.1
 _TICK: Final = timedelta(microseconds=1)
 # Past this nobody looks, and the calendar of the standard library ends.
 _MOST_DAYS: Final = 1_000_000.0
@@ -341,7 +343,7 @@ def quality(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Quality:
     return Quality(
         salience=weight * (0.5 + 0.5 * memory.importance),
         confidence=trust(memory, now, rules),
-        access=1 - 0.5 * (1 - GAP_CLOSED) ** memory.access_count,
+        access=1 - 0.5 * (1 - _PER_ACCESS) ** memory.access_count,
         recency=float(0.5 ** (days / rules.value.half_life_days)),
     )
 
@@ -441,7 +443,7 @@ def is_correction(memory: AnyMemory) -> bool:
 
 
 def is_supported(memory: AnyMemory) -> bool:
-    """Whether something besides its first source speaks for it: a second turn, or the user."""
+    """Whether it was told on a second occasion, or the user vouches for it."""
     if isinstance(memory, Episode):
         return False
     confirmed = memory.confidence.verification is Verification.USER_CONFIRMED

@@ -256,7 +256,7 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "supported",
         (_STATE.CANDIDATE.value, _STATE.ACTIVE.value),
         _STATE.VALIDATED.value,
-        "a second turn says the same, or the user confirmed it; not disputed; if ephemeral, "
+        "told on a second occasion, or the user confirmed it; not disputed; if ephemeral, "
         "only confirmed",
         windows.supported,
         types=_DERIVED_TYPES,

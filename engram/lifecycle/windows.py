@@ -155,7 +155,7 @@ def can_return(memory: AnyMemory, ground: PolicyContext) -> Window | None:
 
 
 def supported(memory: AnyMemory, ground: PolicyContext) -> Window | None:
-    """A second turn says the same, or the user confirmed it; nobody disputes it."""
+    """Told on a second occasion, or the user confirmed it; nobody disputes it."""
     if not is_supported(memory) or is_disputed(memory):
         return None
     ephemeral = policy_class(memory, ground.rules) is PolicyClass.EPHEMERAL

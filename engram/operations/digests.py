@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from engram.digests.boxes import Box, BoxReader, topic_words
 from engram.digests.names import name_key, names_in
 from engram.digests.profiles import USER_KEY
 from engram.domain.access import Access
@@ -27,6 +28,7 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
+from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
 from engram.lifecycle.policies import is_disputed, is_refuted
@@ -88,27 +90,28 @@ class Topic(Answered):
 
 
 class MemoryBox(Answered):
-    """A run of turns on one topic, sealed.
+    """A run of turns on one topic.
 
     Attributes:
-        memory_id: Of the box; what was derived from its turns is linked to it.
+        memory_id: Of the box; what was derived from its turns is linked to it. None until a
+            consolidation stores it.
         session_id: The conversation.
         opened: Timestamp of its first turn.
         last: Timestamp of its last turn.
-        sealed: Why it was sealed.
+        sealed: Why it takes no further turn; None while it is open.
         topic: The words that tell what it is about.
         episode_ids: Its turns, in order.
-        trace_id: Shared by the boxes in which its topic comes back.
+        trace_id: Shared by the boxes in which its topic comes back; None until it is stored.
     """
 
-    memory_id: str
+    memory_id: str | None
     session_id: str | None
     opened: datetime
     last: datetime
-    sealed: SealReason
+    sealed: SealReason | None
     topic: tuple[str, ...]
     episode_ids: tuple[str, ...]
-    trace_id: str
+    trace_id: str | None
 
 
 class Guidelines(Answered):
@@ -162,7 +165,7 @@ BOXES: Final = Operation(
     "boxes",
     AboutBoxes,
     tuple[MemoryBox, ...],
-    "Runs of turns on one topic, sealed.",
+    "Runs of turns on one topic; the last of a conversation can be open.",
     access=Access.READ,
 )
 GUIDELINES: Final = Operation(
@@ -179,10 +182,13 @@ class DigestHandlers:
 
     Args:
         repository: Where memories are kept.
+        policy: What boxes are cut by.
     """
 
-    def __init__(self, repository: MemoryRepository) -> None:
+    def __init__(self, repository: MemoryRepository, policy: DigestPolicy | None = None) -> None:
         self._repository = repository
+        self._policy = policy or DigestPolicy()
+        self._boxes = BoxReader(repository)
 
     @handles(PROFILE)
     async def profile(self, scope: Scope, asked: AboutSomebody) -> Profile:
@@ -240,7 +246,9 @@ class DigestHandlers:
 
     @handles(BOXES)
     async def boxes(self, scope: Scope, asked: AboutBoxes) -> tuple[MemoryBox, ...]:
-        """Sealed boxes, in order of time.
+        """Boxes in order of time, with the runs of turns that are not stored yet.
+
+        Without a session, these are shown of the sessions that were last spoken in.
 
         Raises:
             InvalidScope: the session id has a form that is refused.
@@ -253,7 +261,10 @@ class DigestHandlers:
             for m in await self._read(scope, MemoryForm.BOX, keys)
             if isinstance(m.detail, BoxDetail)
         ]
-        return tuple(sorted(found, key=lambda box: (box.opened, box.memory_id)))
+        if self._policy.enabled:
+            waiting = await self._boxes.waiting(scope, asked.session_id, self._policy)
+            found += [_unsealed(session, box) for session, box in waiting]
+        return tuple(sorted(found, key=lambda box: (box.opened, box.memory_id or "")))
 
     @handles(GUIDELINES)
     async def guidelines(self, scope: Scope, _: Question) -> Guidelines:
@@ -315,6 +326,19 @@ def _shown(lines: Sequence[Line], known: Mapping[str, AnyMemory]) -> Iterator[Pr
         if not behind or not all(is_refuted(memory) for memory in behind):
             doubted = any(is_disputed(memory) for memory in behind)
             yield ProfileLine(**dict(line), disputed=doubted)
+
+
+def _unsealed(session_id: str, box: Box) -> MemoryBox:
+    return MemoryBox(
+        memory_id=None,
+        session_id=session_id,
+        opened=box.opened,
+        last=box.last,
+        sealed=box.sealed,
+        topic=topic_words(box.turns),
+        episode_ids=tuple(turn.id for turn in box.turns),
+        trace_id=None,
+    )
 
 
 def _profile(memory: SemanticMemory, known: Mapping[str, AnyMemory]) -> Profile:

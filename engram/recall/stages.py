@@ -27,6 +27,7 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
 )
+from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.errors import EngramError
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
@@ -689,11 +690,13 @@ def _without_hindsight(
         changes["verification"] = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
     if before.last_confirmed > as_of:
         sources = memory.source_episode_ids
-        lost = sum(source in since for source in sources)
-        if since.issuperset(sources[-LATEST_KEPT:]):
-            lost += folded_count(memory)
+        all_since = since.issuperset(sources[-LATEST_KEPT:])
+        gone = {*since, FOLDED} if all_since else since
+        supporting = without_occasions(memory, gone)["supporting_episodes"]
+        if all_since and not memory.occasions:
+            supporting -= folded_count(memory)
         told = [known[source] for source in sources if source in known and source not in since]
-        changes["supporting_episodes"] = max(before.supporting_episodes - lost, 1)
+        changes["supporting_episodes"] = max(supporting, 1)
         changes["last_confirmed"] = max([memory.known_at, *told])
     then: dict[str, object] = {"confidence": before.model_copy(update=changes)}
     if isinstance(memory, SemanticMemory):

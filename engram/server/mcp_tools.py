@@ -369,6 +369,13 @@ class MemoryTools:
                 "2026-05-20 (the end of that day)."
             ),
         ] = None,
+        context: Annotated[
+            str | None,
+            Field(
+                description='Present circumstances, in words, such as "working late": habits that '
+                "are bound to others come further behind."
+            ),
+        ] = None,
     ) -> str:
         """Search what is remembered about the user from earlier conversations.
 
@@ -381,7 +388,12 @@ class MemoryTools:
         then = None if valid_at is None else _moment(valid_at, InvalidQuery, end_of_day=True)
         hits = await self._access.ask(
             lambda memory: memory.recall(
-                query, limit=limit, memory_types=types, valid_at=then, include_sources=True
+                query,
+                limit=limit,
+                memory_types=types,
+                valid_at=then,
+                include_sources=True,
+                context=context,
             )
         )
         return recalled(hits)

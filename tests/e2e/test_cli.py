@@ -79,7 +79,17 @@ def test_a_turn_is_waited_for_and_found_by_what_was_given_with_it(up: Up) -> Non
     )
     assert kept["expires_at"] is not None
     filters = ("--tag", "travel", "--without-tag", "home", "-s", "trip", "--role", "user")
-    more = ("--metadata", "app=diary", "--min-score", "0.1", "--min-confidence", "0", "--no-stale")
+    more = (
+        "--context",
+        "at the airport",
+        "--metadata",
+        "app=diary",
+        "--min-score",
+        "0.1",
+        "--min-confidence",
+        "0",
+        "--no-stale",
+    )
     found = up.json("recall", "gate", *filters, *more, "--include-archived", "--include-test")
     assert isinstance(found, list)
     assert turn in {hit["memory"]["id"] for hit in found}
@@ -115,6 +125,7 @@ def test_memories_are_checked_and_forgotten(up: Up) -> None:
         (["encode", "x", "--at", "yesterday"], 1, "ISO 8601"),
         (["recall", "x", "-n", "0"], 1, "limit is out of range"),
         (["recall", "x", "-t", "imaginary"], 1, "memory type is unknown"),
+        (["recall", "x", "--context", " "], 1, "context is empty"),
         (["recall", "x", "--form", "poem"], 1, "form of memories is unknown"),
         (["recall", "x", "--metadata", "app"], 1, "KEY=VALUE"),
         (["encode", "x", "--expires-in", "soon"], 1, "90s, 30m, 12h, 7d"),

@@ -93,6 +93,30 @@ async def test_an_answer_as_of_then_is_as_sure_as_one_was_then(
     assert await memory.recall_at(asked, as_of=years(1), **surer) == []
 
 
+async def test_repeats_within_one_conversation_make_nothing_surer(
+    memory: MemoryStore, clock: SetClock
+) -> None:
+    """Eight times within a second is one voice with eight sources; another day is a second one."""
+    clock.now = years(1)
+    for n in range(8):
+        turn = Turn(content="I like green tea.", timestamp=BEGINNING + timedelta(milliseconds=n))
+        await memory.encode(turn, session_id="s1")
+    await memory.consolidate()
+    (once,) = await memory.recall("What does the user like?", memory_types=["semantic"])
+    again = Turn(content="I like green tea.", timestamp=BEGINNING + timedelta(days=1))
+    await memory.encode(again, session_id="s1")
+    await memory.consolidate()
+    (twice,) = await memory.recall("What does the user like?", memory_types=["semantic"])
+    assert isinstance(once.memory, DerivedMemory)
+    assert isinstance(twice.memory, DerivedMemory)
+    assert (len(once.memory.source_episode_ids), len(twice.memory.source_episode_ids)) == (8, 9)
+    assert once.memory.confidence.supporting_episodes == 1
+    assert twice.memory.confidence.supporting_episodes == 2
+    assert once.confidence is not None
+    assert twice.confidence is not None
+    assert once.confidence < twice.confidence
+
+
 async def test_links_of_an_old_conversation_are_followed_as_of_then(
     memory: MemoryStore, clock: SetClock
 ) -> None:

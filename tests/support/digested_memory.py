@@ -72,7 +72,7 @@ class DigestedMemory:
         counter = itertools.count()
         watched: Any = self.store
         self.digests = Digests(watched, self.embedder, lambda: f"w{next(counter)}")
-        self.asked = DigestHandlers(watched)
+        self.asked = DigestHandlers(watched, POLICY)
         self.runs = 0
 
     async def keep(self, *memories: AnyMemory) -> None:

@@ -24,7 +24,7 @@ from temporalio.testing import WorkflowEnvironment
 from engram.agents.rules_model import RulesModel
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
-from engram.domain.memories import MemoryForm, MemoryStatus
+from engram.domain.memories import MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import ModelRejected
 from engram.ports import MemoryRepository
@@ -388,6 +388,10 @@ async def test_a_dry_run_says_what_would_change_and_writes_nothing(
         assert shown["store_note"].content == "The user lives in Lisbon."
         (porto,) = (m for m in before.values() if m.content == "The user lives in Porto.")
         assert shown["update_note"].memory_id == porto.id
+        assert isinstance(porto, SemanticMemory)
+        rests_on = shown["update_note"].eligibility
+        assert (rests_on.source, rests_on.state) == ("extraction", porto.lifecycle)
+        assert rests_on.confidence == porto.confidence.extraction > 0
         done = await memory.consolidate()
         assert (done.dry_run, done.changes) == (False, ())
         assert (done.actions, done.superseded) == (tried.actions, 1)

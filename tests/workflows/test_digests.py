@@ -70,8 +70,9 @@ async def test_a_pass_leaves_profile_and_boxes(memory: Memory) -> None:
     ]
     known = {m.content: m.id for m in await memory.semantic()}
     assert all(line.memory_ids == (known[line.text],) for line in profile.lines)
-    (box,) = await asked.boxes(memory.scope, AboutBoxes(session_id="s1"))
+    box, still_open = await asked.boxes(memory.scope, AboutBoxes(session_id="s1"))
     assert (box.opened, len(box.episode_ids)) == (day(1), 1)
+    assert (still_open.opened, still_open.sealed) == (day(1, 2), None)
     await memory.say(("I moved to Lisbon.", day(1, 6)), session="s2")
     await memory.consolidate()
     named = [profile.name for profile in await asked.profiles(memory.scope, Question())]

@@ -131,7 +131,9 @@ async def test_boxes_are_sealed_once_and_traced(kept: DigestedMemory) -> None:
     await kept.keep(*TURNS, fact)
     for turn in TURNS:
         await kept.digest(turn)
-    assert len(await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))) == 3
+    *stored, still_open = await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))
+    assert len(stored) == 3
+    assert (still_open.sealed, still_open.episode_ids) == (None, (TURNS[-1].id,))
     await kept.digest(ended=["s1"])
     boxes = await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))
     assert [box.sealed for box in boxes] == [
@@ -149,6 +151,25 @@ async def test_boxes_are_sealed_once_and_traced(kept: DigestedMemory) -> None:
         (link,) = found[one].links
         assert (link.target_id, link.kind) == (other, LinkKind.BELONGS_TO)
     assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s2")) == ()
+
+
+async def test_what_is_in_no_box_yet_is_shown_as_open(kept: DigestedMemory) -> None:
+    """Before any pass all runs show, the last one open; sealed, each shows once, with its id."""
+    other = episode("The violin concert was long.", 81, "s2")
+    trial = episode("The violin is a test.", 82, "s3", is_test=True)
+    await kept.keep(*TURNS, other, trial)
+    writes = kept.store.writes
+    runs = await kept.asked.boxes(ADA, AboutBoxes())
+    assert [run.memory_id for run in runs] == [None] * 5
+    assert [run.sealed for run in runs if run.session_id == "s1"][-2:] == [SealReason.IDLE, None]
+    assert [e for run in runs for e in run.episode_ids] == [turn.id for turn in (*TURNS, other)]
+    (own,) = await kept.asked.boxes(ADA, AboutBoxes(session_id="s2"))
+    assert (own.sealed, own.topic[:1]) == (None, ("concert",))
+    assert kept.store.writes == writes
+    await kept.digest(*TURNS, other, ended=["s1", "s2"])
+    boxes = await kept.asked.boxes(ADA, AboutBoxes())
+    assert [box.episode_ids for box in boxes] == [run.episode_ids for run in runs]
+    assert all(box.sealed and box.memory_id for box in boxes)
 
 
 async def test_turns_that_are_forgotten_while_they_are_boxed_get_no_box(

@@ -20,6 +20,7 @@ from engram.domain.confidence import (
     is_speculative,
     refreshed,
 )
+from engram.settings import Settings
 from tests.support.clock import NOW
 
 
@@ -101,6 +102,30 @@ def test_weights_must_sum_to_one() -> None:
     assert ConfidenceWeights(extraction=0.6, corroboration=0.15).extraction == 0.6
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "fields", "score"),
+    [
+        ("base_verbatim", 0.8, {"method": "verbatim"}, 0.4 + 0.1 + 0.15 + 0.05),
+        ("base_extracted", 0.8, {}, 0.4 + 0.1 + 0.15 + 0.05),
+        ("base_inferred", 0.8, {"method": "inferred"}, 0.4 + 0.1 + 0.15 + 0.05),
+        ("seed_fresh", 0.6, {}, 0.45 + 0.25 * 0.6 + 0.15 + 0.05),
+        ("seed_imported", 0.1, {"seed": SEED_IMPORTED}, 0.45 + 0.25 * 0.1 + 0.15 + 0.05),
+        ("gap_closed", 0.5, {"supporting_episodes": 2}, 0.45 + 0.25 * 0.7 + 0.15 + 0.05),
+    ],
+)
+def test_each_base_seed_and_step_can_be_set(
+    setting: str, value: float, fields: dict[str, object], score: float
+) -> None:
+    """Environment variables move the score of what is stored, worked out by hand, and no other."""
+    weights = Settings.load(confidence_weights={setting: value}).confidence_weights
+    told = confidence(**fields)
+    assert told.score(NOW, weights) == pytest.approx(score)
+    assert told.score(NOW) != pytest.approx(score)
+    assert told.explain(NOW, weights).startswith(f"{score:.2f}: ")
+    others = confidence(method="verbatim" if setting != "base_verbatim" else "inferred", seed=0.5)
+    assert others.score(NOW, weights) == others.score(NOW)
+
+
 def test_close_weights_are_accepted() -> None:
     """Rounding in a settings file is no reason to refuse; a visible difference is."""
     assert ConfidenceWeights(extraction=0.5 + 5e-7).recency == 0.15
@@ -153,9 +178,10 @@ def test_a_confidence_out_of_range_is_refused_by_name(field: str, value: float) 
 def test_the_ends_of_the_ranges_are_allowed() -> None:
     """Nothing at all and full certainty can both be said."""
     nothing = confidence(extraction=0, seed=0)
-    assert (nothing.extraction, nothing.seed, nothing.corroboration) == (0, 0, 0)
+    usual = ConfidenceWeights()
+    assert (nothing.extraction, nothing.seed, nothing.corroboration(usual)) == (0, 0, 0)
     sure = confidence(extraction=1, seed=1)
-    assert (sure.extraction, sure.seed, sure.corroboration) == (1, 1, 1)
+    assert (sure.extraction, sure.seed, sure.corroboration(usual)) == (1, 1, 1)
 
 
 def test_neither_weights_nor_confidences_change_in_place() -> None:
@@ -242,5 +268,5 @@ def test_the_explanation_goes_by_the_weights_that_count() -> None:
 def test_each_weight_says_what_it_means() -> None:
     """The page of the settings reads the meaning of a weight at its field."""
     meanings = [field.description for field in ConfidenceWeights.model_fields.values()]
-    assert len(set(meanings)) == 5
+    assert len(set(meanings)) == len(meanings) == 11
     assert None not in meanings

@@ -267,6 +267,17 @@ async def test_what_is_remembered_for_a_while_says_until_when(engine: FakeEngine
     ]
 
 
+async def test_a_model_can_say_what_the_circumstances_are(engine: FakeEngine) -> None:
+    """They reach the question, and what is no words is refused like any other argument."""
+    async with client_of(engine) as client:
+        found = await called(client, "recall", query="Relax?", context="working late")
+        assert not found.is_error, text(found)
+        empty = await called(client, "recall", query="Relax?", context=" ")
+    assert [asked.context for _, asked in engine.asked] == ["working late"]
+    assert empty.is_error
+    assert "The context is empty." in text(empty)
+
+
 async def test_errors_say_what_is_allowed(engine: FakeEngine) -> None:
     """A typed error is a tool error: its text for the model, its fields for programs."""
     async with client_of(engine) as client:
