@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-import stamina
 from temporalio.client import Client
 
 from engram.client.memory import MemoryStore
@@ -15,7 +14,7 @@ from engram.domain.confidence import Verification
 from engram.domain.memories import AnyMemory, MemoryStatus, SemanticMemory
 from engram.errors import InvalidInput, ReviewNotFound
 from engram.ports import MemoryRepository
-from tests.support.remembering import everything, remembering, said
+from tests.support.remembering import comes_true, everything, remembering, said
 
 ASKED = "Where does the user live?"
 
@@ -44,12 +43,6 @@ async def home(memory: MemoryStore, repository: MemoryRepository, city: str) -> 
         if isinstance(m, SemanticMemory) and m.detail is None and city in m.content
     ]
     return found
-
-
-@stamina.retry(on=AssertionError, attempts=50, wait_initial=0.02, wait_max=0.2, timeout=20)
-async def comes_true(look: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for what a workflow does by itself."""
-    assert await look()
 
 
 async def shown(memory: MemoryStore, memory_id: str) -> dict[str, bool | None]:
