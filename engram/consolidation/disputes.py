@@ -14,6 +14,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    MemoryStatus,
     NegationFact,
     ProceduralMemory,
     SemanticMemory,
@@ -62,8 +63,14 @@ class DisputeSettler:
             now: The present.
             kept: What stands; several stand side by side, and are not disputed again.
             refuted: What does not.
-            confirmed: Whether a person says that what is kept holds.
+            confirmed: Whether a person says that what is kept holds. Where none does, what
+                came to its own end is left as it is.
         """
+        if not confirmed:
+            ended = await self._ended(scope, refuted)
+            await self.free_others(scope, ended)
+            await self._update(scope, ended, lambda memory: _freed(memory, _disputed_with(memory)))
+            refuted = tuple(one for one in refuted if one not in ended)
         heir = kept[0] if len(kept) == 1 else None
         await self.refute(scope, refuted, heir, now)
         together = frozenset(kept) if len(kept) > 1 else frozenset[str]()
@@ -121,12 +128,16 @@ class DisputeSettler:
         if len(found) < len(memory_ids):
             return DisputeFound(state=DisputeState.FORGOTTEN)
         newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
+        # What has left the answers does not hold, however new it is.
+        newest.sort(key=lambda one: found[one].status is not MemoryStatus.ACTIVE)
         supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
         return DisputeFound(
             state=_state(found),
             newest_first=tuple(newest),
             best_supported_first=tuple(supported),
-            refuted=tuple(one for one in memory_ids if is_refuted(found[one])),
+            refuted=tuple(
+                one for one in memory_ids if is_refuted(found[one]) or _is_over(found[one])
+            ),
         )
 
     async def in_dispute(
@@ -139,6 +150,10 @@ class DisputeSettler:
         return [
             pair for pair in there if _state({one: found[one] for one in pair}) is DisputeState.OPEN
         ]
+
+    async def _ended(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
+        found = await self._read(scope, ids)
+        return tuple(one for one in ids if one in found and _is_over(found[one]))
 
     async def _read(self, scope: Scope, ids: Collection[str]) -> dict[str, Conclusion]:
         read = await self.repository.get(scope, ids, fresh=True)
@@ -174,7 +189,13 @@ def _state(found: Mapping[str, Conclusion]) -> DisputeState:
     }
     if not argued:
         return DisputeState.SETTLED
-    return DisputeState.HALFWAY if refuted else DisputeState.OPEN
+    over = {one for one, memory in found.items() if _is_over(memory)}
+    return DisputeState.HALFWAY if refuted or over else DisputeState.OPEN
+
+
+def _is_over(memory: Conclusion) -> bool:
+    """Whether it came to its own end, so that it contradicts nothing any more."""
+    return memory.status is MemoryStatus.EXPIRED
 
 
 def _freed(memory: AnyMemory, of: Collection[str]) -> AnyMemory:
