@@ -120,6 +120,26 @@ async def test_what_the_user_disputes_leaves_the_answers_until_it_is_confirmed(
         assert await shown(memory, porto) == dict.fromkeys(EVERYWHERE, False)
 
 
+async def test_as_of_before_the_user_disputed_it_nothing_is_marked(
+    temporal_client: Client,
+) -> None:
+    """What the user says later is hindsight, for recall as for the profile, and its certainty."""
+    async with remembering(temporal_client) as (memory, repository):
+        await memory.encode(said("I live in Porto. I like tea.", 0), session_id="s1")
+        await memory.consolidate()
+        before = await home(memory, repository, "Porto")
+        await memory.dispute(before.id)
+        as_of = said("-", 1).timestamp
+        assert as_of is not None
+        hits = await memory.recall_at(ASKED, as_of=as_of, memory_types="semantic")
+        (hit,) = [hit for hit in hits if hit.memory.id == before.id]
+        assert isinstance(hit.memory, SemanticMemory)
+        assert not hit.disputed
+        assert hit.memory.confidence == before.confidence
+        lines = (await memory.profile(as_of=as_of)).lines
+        assert [one.disputed for one in lines if "Porto" in one.text] == [False]
+
+
 async def test_disputing_one_of_two_frees_the_other(temporal_client: Client) -> None:
     """The user says which is not so: what it contradicted stands, unconfirmed and unmarked."""
     async with torn(temporal_client) as (memory, repository, lisbon, porto):
