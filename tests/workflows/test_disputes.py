@@ -161,6 +161,36 @@ async def test_the_last_word_of_the_user_counts(temporal_client: Client) -> None
         assert (await memory.validate()).findings == ()
 
 
+@pytest.mark.parametrize("by", ["confirmation", "review"])
+async def test_what_was_refuted_and_is_confirmed_holds_in_place_of_what_was_told_since(
+    temporal_client: Client, by: str
+) -> None:
+    """One home at a time: the user's last word counts, and what is told later counts again."""
+    async with remembering(temporal_client) as (memory, repository):
+        await memory.encode(said("I live in Porto.", 0), session_id="s1")
+        await memory.consolidate()
+        porto = (await home(memory, repository, "Porto")).id
+        await memory.dispute(porto)
+        await memory.encode(said("I live in Rome now.", 2), session_id="s2")
+        await memory.consolidate()
+        rome = (await home(memory, repository, "Rome")).id
+        if by == "review":
+
+            async def is_listed() -> bool:
+                return len(await memory.reviews()) == 1
+
+            await comes_true(is_listed)
+            (review,) = await memory.reviews()
+            await memory.review(review.review_id, keep=porto)
+        else:
+            await memory.confirm(porto)
+        kept, gone = [await home(memory, repository, city) for city in ("Porto", "Rome")]
+        assert (kept.status, gone.status) == (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
+        assert (kept.supersedes, gone.superseded_by) == ((rome,), porto)
+        assert await shown(memory, rome) == dict.fromkeys(EVERYWHERE)
+        assert (await memory.validate()).findings == ()
+
+
 async def test_what_is_settled_is_not_disputed_again_by_what_was_said_before(
     temporal_client: Client,
 ) -> None:
