@@ -168,8 +168,8 @@ class DisputeSettler:
         )
 
     async def in_dispute(
-        self, scope: Scope, pairs: Iterable[tuple[str, str]]
-    ) -> list[tuple[str, str]]:
+        self, scope: Scope, pairs: Iterable[tuple[str, ...]]
+    ) -> list[tuple[str, ...]]:
         """Those pairs that are in dispute now."""
         wanted = list(pairs)
         found = await self._read(scope, {one for pair in wanted for one in pair})

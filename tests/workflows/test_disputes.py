@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -252,4 +253,30 @@ async def test_forgetting_one_of_two_ends_the_review_and_the_mark(temporal_clien
         assert (kept.disputed_with, kept.confidence.contradictions) == ((), 0)
         assert kept.confidence.verification is Verification.EVIDENCE_FOUND
         assert (await shown(memory, lisbon))["recall"] is False
+        assert not await memory.reviews()
+
+
+async def test_a_dispute_that_is_imported_waits_for_a_person_too(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Brought back from an export, both come marked, and a review of them waits; once."""
+    async with torn(temporal_client) as (memory, _, lisbon, porto):
+        lines = [line.rstrip("\n") async for line in memory.export_lines()]
+        namespace = memory.scope.namespace
+    exported = tmp_path / "export.jsonl"
+    exported.write_text("\n".join(lines) + "\n")
+    async with remembering(temporal_client) as (memory, _):
+        assert memory.scope.namespace != namespace
+        for _ in range(2):
+            await memory.import_file(exported)
+
+        async def is_listed() -> bool:
+            return len(await memory.reviews()) == 1
+
+        await comes_true(is_listed)
+        (review,) = await memory.reviews()
+        assert len(review.memories) == 2
+        assert not {m.id for m in review.memories} & {lisbon, porto}
+        await memory.review(review.review_id, keep="newest")
+        await memory.import_file(exported, consolidate=False)
         assert not await memory.reviews()
