@@ -6,6 +6,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -53,6 +54,7 @@ from engram.contracts.importing import ImportBatch
 from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
 from engram.domain.rules import EdgeRules
+from engram.domain.scope import Scope
 from engram.errors import InvalidInput
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
@@ -261,7 +263,8 @@ async def running_workers(
         rules = Extractor(settings)
         turns = TurnStore(repository, embedder, rules, new_write_id, most, aside, guard)
         importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
-        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard)
+        asks = partial(_have_settled, client, repository, settings, new_write_id)
+        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard, asks)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id, lives.edges),
@@ -345,6 +348,20 @@ def _of_disputes(
     settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
     settling = DisputeActivitiesImpl(settler, ReviewGateway(client, settings).open)
     return [settling.open_reviews, settling.look_at_dispute, settling.settle_dispute]
+
+
+async def _have_settled(
+    client: Client,
+    repository: MaintenanceRepository,
+    settings: Settings,
+    new_write_id: Callable[[], str],
+    scope: Scope,
+    pairs: Sequence[tuple[str, ...]],
+) -> None:
+    """Let a review wait for each of these pairs that is in dispute."""
+    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
+    opened = await settler.in_dispute(scope, pairs)
+    await ReviewGateway(client, settings).changed(scope, (), opened)
 
 
 def _of_removal(

@@ -14,17 +14,20 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    MemoryStatus,
     NegationFact,
     ProceduralMemory,
     SemanticMemory,
+    Slot,
 )
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
+from engram.domain.slots import ends_something, related_predicates, timeline_key
 from engram.lifecycle import decisions
 from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion_pass import follow_sources
-from engram.ports import MemoryRepository
-from engram.storage.updates import NewWriteId, update_memories
+from engram.ports import AnyOf, Equals, Filter, MemoryRepository
+from engram.storage.updates import NewWriteId, every_page, update_memories
 
 Conclusion: TypeAlias = Fact | SemanticMemory | ProceduralMemory | NegationFact
 
@@ -62,8 +65,17 @@ class DisputeSettler:
             now: The present.
             kept: What stands; several stand side by side, and are not disputed again.
             refuted: What does not.
-            confirmed: Whether a person says that what is kept holds.
+            confirmed: Whether a person says that what is kept holds. Where none does, what
+                came to its own end is left as it is.
         """
+        if not confirmed:
+            ended = await self._ended(scope, refuted)
+            await self.free_others(scope, ended)
+            await self._update(scope, ended, lambda memory: _freed(memory, _disputed_with(memory)))
+            refuted = tuple(one for one in refuted if one not in ended)
+        elif len(kept) == 1:
+            for memory in (await self._read(scope, kept)).values():
+                refuted = _with(tuple(refuted), await self.rivals(scope, memory))
         heir = kept[0] if len(kept) == 1 else None
         await self.refute(scope, refuted, heir, now)
         together = frozenset(kept) if len(kept) > 1 else frozenset[str]()
@@ -82,6 +94,28 @@ class DisputeSettler:
 
         await self._update(scope, kept, stand)
         await follow_sources(self.repository, scope, kept, self.new_write_id)
+
+    async def rivals(self, scope: Scope, memory: AnyMemory) -> tuple[str, ...]:
+        """What gives way if a person confirms ``memory``.
+
+        That is what it contradicts and what was kept for it; of what was refuted, also what
+        was told since: its timeline went on without it.
+        """
+        beaten = decisions.rivals_of(memory)
+        if not isinstance(memory, SemanticMemory) or memory.slot is None or not is_refuted(memory):
+            return beaten
+        slot = memory.slot
+        about: Filter = (
+            Equals("slot.subject", slot.subject),
+            AnyOf("slot.predicate", related_predicates(slot)),
+        )
+        since = [
+            other.id
+            async for page in every_page(self.repository, scope, memory.type, where=about)
+            for other in page
+            if isinstance(other, SemanticMemory) and _stands_instead(other, memory, slot)
+        ]
+        return _with(beaten, since)
 
     async def refute(
         self, scope: Scope, memory_ids: Sequence[str], heir: str | None, now: datetime
@@ -121,17 +155,21 @@ class DisputeSettler:
         if len(found) < len(memory_ids):
             return DisputeFound(state=DisputeState.FORGOTTEN)
         newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
+        # What has left the answers does not hold, however new it is.
+        newest.sort(key=lambda one: found[one].status is not MemoryStatus.ACTIVE)
         supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
         return DisputeFound(
             state=_state(found),
             newest_first=tuple(newest),
             best_supported_first=tuple(supported),
-            refuted=tuple(one for one in memory_ids if is_refuted(found[one])),
+            refuted=tuple(
+                one for one in memory_ids if is_refuted(found[one]) or _is_over(found[one])
+            ),
         )
 
     async def in_dispute(
-        self, scope: Scope, pairs: Iterable[tuple[str, str]]
-    ) -> list[tuple[str, str]]:
+        self, scope: Scope, pairs: Iterable[tuple[str, ...]]
+    ) -> list[tuple[str, ...]]:
         """Those pairs that are in dispute now."""
         wanted = list(pairs)
         found = await self._read(scope, {one for pair in wanted for one in pair})
@@ -139,6 +177,10 @@ class DisputeSettler:
         return [
             pair for pair in there if _state({one: found[one] for one in pair}) is DisputeState.OPEN
         ]
+
+    async def _ended(self, scope: Scope, ids: Sequence[str]) -> tuple[str, ...]:
+        found = await self._read(scope, ids)
+        return tuple(one for one in ids if one in found and _is_over(found[one]))
 
     async def _read(self, scope: Scope, ids: Collection[str]) -> dict[str, Conclusion]:
         read = await self.repository.get(scope, ids, fresh=True)
@@ -174,7 +216,26 @@ def _state(found: Mapping[str, Conclusion]) -> DisputeState:
     }
     if not argued:
         return DisputeState.SETTLED
-    return DisputeState.HALFWAY if refuted else DisputeState.OPEN
+    over = {one for one, memory in found.items() if _is_over(memory)}
+    return DisputeState.HALFWAY if refuted or over else DisputeState.OPEN
+
+
+def _stands_instead(other: SemanticMemory, memory: SemanticMemory, slot: Slot) -> bool:
+    """Whether it stands where ``memory``, of this slot, would; or has given way to it already."""
+    if other.slot is None or other.id == memory.id or other.is_test != memory.is_test:
+        return False
+    if timeline_key(other.slot) != timeline_key(slot):
+        return False
+    if ends_something(other.slot) and other.slot.object != slot.object:
+        return False
+    return other.status is MemoryStatus.ACTIVE or (
+        is_refuted(other) and other.superseded_by == memory.id
+    )
+
+
+def _is_over(memory: Conclusion) -> bool:
+    """Whether it came to its own end, so that it contradicts nothing any more."""
+    return memory.status is MemoryStatus.EXPIRED
 
 
 def _freed(memory: AnyMemory, of: Collection[str]) -> AnyMemory:

@@ -167,7 +167,7 @@ class DisputeState(StrEnum):
 
     OPEN = "open"
     HALFWAY = "halfway"
-    """One is refuted, and the other does not know it yet: whoever settled it was stopped."""
+    """One is refuted, or came to its end, and the other is still in dispute with it."""
     SETTLED = "settled"
     FORGOTTEN = "forgotten"
 
@@ -177,9 +177,10 @@ class DisputeFound(Message):
 
     Attributes:
         state: Whether anything is left to settle.
-        newest_first: The memories, the newest first: by when it began to hold, was told, made.
+        newest_first: The memories, the newest first: by when it began to hold, was told, made;
+            what has left the answers comes after what holds.
         best_supported_first: The same, by how many turns say so; then the newest first.
-        refuted: Those that are refuted.
+        refuted: Those that are refuted, or came to their end.
     """
 
     state: DisputeState

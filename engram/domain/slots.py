@@ -48,6 +48,9 @@ _FUNCTIONAL_ANYWHERE = (
 )
 # "The capital of X is Y": what stands before "is" is one thing, unless there can be several.
 _ROLE = re.compile(r"(?P<role>[a-z][\w'&/-]*(?: [a-z][\w'&/-]*){0,3}) is")
+# The same with the person or thing first, and as a subject of its own.
+_ROLE_OF = re.compile(r"is the (?P<role>.+) of")
+_ROLE_OF_WHOM = re.compile(r"[Tt]he (?P<role>.+?) of (?P<whom>.+)")
 _SEVERAL = frozenset(
     "friend friends hobby interest goal dream concern worry fear problem issue question answer "
     "child son daughter kid brother sister sibling cousin uncle aunt nephew niece grandchild "
@@ -166,6 +169,31 @@ def role_slot(role: str) -> str | None:
     """
     named = f"{role} is"
     return named if _is_role(named) else None
+
+
+def by_role(
+    subject: str | None, predicate: str | None, what: str | None
+) -> tuple[str | None, str | None, str | None]:
+    """Subject, predicate and object, where "the author of X is Y" was put in another way.
+
+    "Y is the author of X" and "the author of X" "is" Y become X, "author is" and Y, so that
+    the next author replaces Y. What somebody says of themselves stays theirs.
+
+    Args:
+        subject: Whom or what it is about.
+        predicate: The relation.
+        what: What the relation holds.
+    """
+    relation = normalise((predicate or "").replace("_", " "))
+    said = _ROLE_OF.fullmatch(relation)
+    if said is not None and subject and what and normalise(subject) not in _USER_WORDS:
+        named = role_slot(said.group("role"))
+        return (what, named, subject) if named else (subject, predicate, what)
+    about = _ROLE_OF_WHOM.fullmatch(" ".join((subject or "").split()))
+    if relation in {"is", "is called", "is named"} and about is not None:
+        named = role_slot(normalise(about.group("role")))
+        return (about.group("whom"), named, what) if named else (subject, predicate, what)
+    return subject, predicate, what
 
 
 def wordings() -> frozenset[str]:

@@ -362,13 +362,19 @@ def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
             "contradictions": max(before.contradictions - _spoken_against(derived), 0),
         }
     )
-    beaten = rivals_of(memory)
     changes: dict[str, Any] = {"confidence": confidence}
-    if beaten:
-        changes["supersedes"] = tuple(dict.fromkeys((*derived.supersedes, *beaten)))
     if isinstance(memory, SemanticMemory):
         changes["disputed_with"] = ()
-    return _changed(fired.memory or memory, changes, fired.transitions)
+    kept = in_place_of(fired.memory or memory, rivals_of(memory))
+    return _changed(kept, changes, fired.transitions)
+
+
+def in_place_of(memory: AnyMemory, beaten: tuple[str, ...]) -> AnyMemory:
+    """``memory`` as what stands in the place of these."""
+    if not isinstance(memory, DerivedMemory) or not beaten:
+        return memory
+    instead = tuple(dict.fromkeys((*memory.supersedes, *beaten)))
+    return memory.model_copy(update={"supersedes": instead})
 
 
 def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:

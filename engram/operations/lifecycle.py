@@ -201,15 +201,17 @@ class LifecycleHandlers:
             changes = _changes(before, tried.transitions)
             return Acted(memory=tried.memory, changes=changes, dry_run=True)
         steps: dict[str, tuple[Transition, ...]] = {}
+        beaten: tuple[str, ...] = ()
         if action.settles is not None:
-            await self._settle_others(scope, before, action.settles, now)
+            beaten = await self._settle_others(scope, before, action.settles, now)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             changed = action.decide(memory, now, self._rules)
-            if not changed.transitions and changed.memory == memory:
+            after = decisions.in_place_of(changed.memory, beaten)
+            if not changed.transitions and after == memory:
                 return None
             steps[memory.id] = changed.transitions
-            return changed.memory
+            return after
 
         await update_memories(
             self._repository,
@@ -226,12 +228,18 @@ class LifecycleHandlers:
 
     async def _settle_others(
         self, scope: Scope, before: AnyMemory, holds: bool, now: datetime
-    ) -> None:
-        """What the user's word means for what it was in dispute with; its own end comes last."""
-        if holds:
-            await self._settler.refute(scope, decisions.rivals_of(before), before.id, now)
-        else:
+    ) -> tuple[str, ...]:
+        """What the user's word means for what it was in dispute with; its own end comes last.
+
+        Returns:
+            What gave way to it.
+        """
+        if not holds:
             await self._settler.free_others(scope, (before.id,))
+            return ()
+        beaten = await self._settler.rivals(scope, before)
+        await self._settler.refute(scope, beaten, before.id, now)
+        return beaten
 
     async def _tell_reviews(self, scope: Scope, before: AnyMemory, after: AnyMemory) -> None:
         await follow_sources(self._repository, scope, (after.id,), self._new_write_id)

@@ -31,6 +31,7 @@ from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.errors import EngramError
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
+from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
     AnyOf,
@@ -666,7 +667,7 @@ async def as_sure_as_then(
         memory
         for memory in memories
         if isinstance(memory, DerivedMemory)
-        and (memory.confidence.last_confirmed > as_of or _disputes(memory))
+        and (memory.confidence.last_confirmed > as_of or _disputes(memory) or memory.refuted_at)
     ]
     wanted = {other for one in grown for other in (*one.source_episode_ids, *_disputes(one))}
     read = await repository.get(question.scope, sorted(wanted)) if wanted else {}
@@ -678,6 +679,8 @@ def _without_hindsight(
     memory: DerivedMemory, known: Mapping[str, datetime], as_of: datetime
 ) -> AnyMemory:
     since = {key for key, moment in known.items() if moment > as_of}
+    if memory.refuted_at is not None and memory.refuted_at > as_of:
+        memory = taken_back(memory)
     before, now = memory.confidence, _disputes(memory)
     disputed = tuple(one for one in now if one not in since)
     changes: dict[str, object] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
+from engram.consolidation.disputes import disputes_of
 from engram.consolidation.findings import FindingsStore
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
@@ -326,6 +327,10 @@ class _MemoryEntry:
     place: str
 
 
+InDispute: TypeAlias = Callable[[Scope, Sequence[tuple[str, ...]]], Awaitable[None]]
+"""Is told whose memories contradict each other, and which."""
+
+
 class MemoryRestorer:
     """Stores exported memories that are not there.
 
@@ -335,6 +340,7 @@ class MemoryRestorer:
         new_write_id: Gives a fresh id for each write.
         max_turn_bytes: Longest content of a turn.
         guard: Marks personal data, and refuses what should be masked.
+        in_dispute: Is told which of them contradict each other; None: nobody is.
     """
 
     def __init__(
@@ -344,12 +350,14 @@ class MemoryRestorer:
         new_write_id: Callable[[], str],
         max_turn_bytes: int,
         guard: PersonalDataGuard = UNGUARDED,
+        in_dispute: InDispute | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
         self._new_write_id = new_write_id
         self._max_turn_bytes = max_turn_bytes
         self._guard = guard
+        self._in_dispute = in_dispute
 
     async def store(self, request: StoreBatchInput) -> ImportTally:
         """Store what is not there; count it.
@@ -366,6 +374,10 @@ class MemoryRestorer:
         left_out = 0
         for start in range(0, len(new), _EMBEDDED_AT_ONCE):
             left_out += await self._insert(request, new[start : start + _EMBEDDED_AT_ONCE])
+        # Those that were there as well: whoever stored them may have been stopped after that.
+        pairs = {pair for one in entries for pair in disputes_of(one.memory) if len(pair) > 1}
+        if pairs and self._in_dispute is not None:
+            await self._in_dispute(request.scope, sorted(pairs))
         other = [one.place for one in entries if _differs(there.get(one.memory.id), one.memory)]
         return ImportTally(
             stored=len(new) - left_out,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import stamina
 from temporalio.client import Client
 
 from engram.agents.models import make_model
@@ -57,3 +58,9 @@ async def everything(repository: MemoryRepository, scope: Scope) -> dict[str, An
         page = await repository.scroll(scope, kind, limit=500)
         found |= {memory.id: memory for memory in page.memories}
     return found
+
+
+@stamina.retry(on=AssertionError, attempts=50, wait_initial=0.02, wait_max=0.2, timeout=20)
+async def comes_true(look: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for what a workflow does by itself."""
+    assert await look()

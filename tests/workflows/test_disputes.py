@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-import stamina
 from temporalio.client import Client
 
 from engram.client.memory import MemoryStore
@@ -15,7 +15,7 @@ from engram.domain.confidence import Verification
 from engram.domain.memories import AnyMemory, MemoryStatus, SemanticMemory
 from engram.errors import InvalidInput, ReviewNotFound
 from engram.ports import MemoryRepository
-from tests.support.remembering import everything, remembering, said
+from tests.support.remembering import comes_true, everything, remembering, said
 
 ASKED = "Where does the user live?"
 
@@ -44,12 +44,6 @@ async def home(memory: MemoryStore, repository: MemoryRepository, city: str) -> 
         if isinstance(m, SemanticMemory) and m.detail is None and city in m.content
     ]
     return found
-
-
-@stamina.retry(on=AssertionError, attempts=50, wait_initial=0.02, wait_max=0.2, timeout=20)
-async def comes_true(look: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for what a workflow does by itself."""
-    assert await look()
 
 
 async def shown(memory: MemoryStore, memory_id: str) -> dict[str, bool | None]:
@@ -127,6 +121,26 @@ async def test_what_the_user_disputes_leaves_the_answers_until_it_is_confirmed(
         assert await shown(memory, porto) == dict.fromkeys(EVERYWHERE, False)
 
 
+async def test_as_of_before_the_user_disputed_it_nothing_is_marked(
+    temporal_client: Client,
+) -> None:
+    """What the user says later is hindsight, for recall as for the profile, and its certainty."""
+    async with remembering(temporal_client) as (memory, repository):
+        await memory.encode(said("I live in Porto. I like tea.", 0), session_id="s1")
+        await memory.consolidate()
+        before = await home(memory, repository, "Porto")
+        await memory.dispute(before.id)
+        as_of = said("-", 1).timestamp
+        assert as_of is not None
+        hits = await memory.recall_at(ASKED, as_of=as_of, memory_types="semantic")
+        (hit,) = [hit for hit in hits if hit.memory.id == before.id]
+        assert isinstance(hit.memory, SemanticMemory)
+        assert not hit.disputed
+        assert hit.memory.confidence == before.confidence
+        lines = (await memory.profile(as_of=as_of)).lines
+        assert [one.disputed for one in lines if "Porto" in one.text] == [False]
+
+
 async def test_disputing_one_of_two_frees_the_other(temporal_client: Client) -> None:
     """The user says which is not so: what it contradicted stands, unconfirmed and unmarked."""
     async with torn(temporal_client) as (memory, repository, lisbon, porto):
@@ -145,6 +159,36 @@ async def test_the_last_word_of_the_user_counts(temporal_client: Client) -> None
         assert await shown(memory, lisbon) == dict.fromkeys(EVERYWHERE)
         kept = await home(memory, repository, "Porto")
         assert (kept.supersedes, kept.superseded_by) == ((lisbon,), None)
+        assert (await memory.validate()).findings == ()
+
+
+@pytest.mark.parametrize("by", ["confirmation", "review"])
+async def test_what_was_refuted_and_is_confirmed_holds_in_place_of_what_was_told_since(
+    temporal_client: Client, by: str
+) -> None:
+    """One home at a time: the user's last word counts, and what is told later counts again."""
+    async with remembering(temporal_client) as (memory, repository):
+        await memory.encode(said("I live in Porto.", 0), session_id="s1")
+        await memory.consolidate()
+        porto = (await home(memory, repository, "Porto")).id
+        await memory.dispute(porto)
+        await memory.encode(said("I live in Rome now.", 2), session_id="s2")
+        await memory.consolidate()
+        rome = (await home(memory, repository, "Rome")).id
+        if by == "review":
+
+            async def is_listed() -> bool:
+                return len(await memory.reviews()) == 1
+
+            await comes_true(is_listed)
+            (review,) = await memory.reviews()
+            await memory.review(review.review_id, keep=porto)
+        else:
+            await memory.confirm(porto)
+        kept, gone = [await home(memory, repository, city) for city in ("Porto", "Rome")]
+        assert (kept.status, gone.status) == (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
+        assert (kept.supersedes, gone.superseded_by) == ((rome,), porto)
+        assert await shown(memory, rome) == dict.fromkeys(EVERYWHERE)
         assert (await memory.validate()).findings == ()
 
 
@@ -209,4 +253,30 @@ async def test_forgetting_one_of_two_ends_the_review_and_the_mark(temporal_clien
         assert (kept.disputed_with, kept.confidence.contradictions) == ((), 0)
         assert kept.confidence.verification is Verification.EVIDENCE_FOUND
         assert (await shown(memory, lisbon))["recall"] is False
+        assert not await memory.reviews()
+
+
+async def test_a_dispute_that_is_imported_waits_for_a_person_too(
+    temporal_client: Client, tmp_path: Path
+) -> None:
+    """Brought back from an export, both come marked, and a review of them waits; once."""
+    async with torn(temporal_client) as (memory, _, lisbon, porto):
+        lines = [line.rstrip("\n") async for line in memory.export_lines()]
+        namespace = memory.scope.namespace
+    exported = tmp_path / "export.jsonl"
+    exported.write_text("\n".join(lines) + "\n")
+    async with remembering(temporal_client) as (memory, _):
+        assert memory.scope.namespace != namespace
+        for _ in range(2):
+            await memory.import_file(exported)
+
+        async def is_listed() -> bool:
+            return len(await memory.reviews()) == 1
+
+        await comes_true(is_listed)
+        (review,) = await memory.reviews()
+        assert len(review.memories) == 2
+        assert not {m.id for m in review.memories} & {lisbon, porto}
+        await memory.review(review.review_id, keep="newest")
+        await memory.import_file(exported, consolidate=False)
         assert not await memory.reviews()

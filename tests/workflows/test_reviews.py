@@ -26,13 +26,14 @@ from engram.contracts.reviews import (
     review_id_of,
 )
 from engram.domain.confidence import Confidence, ExtractionMethod, Verification
-from engram.domain.memories import MemoryStatus, SemanticMemory
+from engram.domain.memories import AnyMemory, MemoryStatus, SemanticMemory
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.updates import update_memories
 from engram.temporal.reviews import ReviewGateway
 from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.worker import WORKFLOWS, running_workers, sandbox_runner
@@ -225,6 +226,27 @@ async def test_what_was_stopped_half_way_is_finished() -> None:
         assert (outcome.ended, outcome.kept) == (ReviewEnd.SETTLED, (LISBON_ID,))
         lisbon = await here.now_is(LISBON_ID)
         assert (lisbon.disputed_with, lisbon.supersedes) == ((), (PORTO_ID,))
+
+
+@pytest.mark.parametrize("left", [MemoryStatus.EXPIRED, MemoryStatus.ARCHIVED])
+async def test_what_holds_no_more_is_not_kept_in_place_of_what_does(left: MemoryStatus) -> None:
+    """The newest has left: nothing is refuted for it; what came to its end ends the review."""
+    async with waiting() as here, here.workers():
+        review = await here.opened()
+
+        def leave(memory: AnyMemory) -> AnyMemory:
+            return memory.model_copy(update={"status": left})
+
+        await update_memories(here.store, ADA, [LISBON_ID], leave, new_write_id=lambda: uuid4().hex)
+        expired = left is MemoryStatus.EXPIRED
+        await here.days(1.1 if expired else 5)
+        outcome: ReviewOutcome = await review.result()
+        assert outcome.ended is (ReviewEnd.SETTLED if expired else ReviewEnd.DEFAULTED)
+        assert outcome.kept == (PORTO_ID,)
+        lisbon, porto = await here.now_is(LISBON_ID), await here.now_is(PORTO_ID)
+        assert (porto.status, porto.refuted_at) == (MemoryStatus.ACTIVE, None)
+        assert porto.disputed_with == lisbon.disputed_with == ()
+        assert (lisbon.status is left, lisbon.refuted_at is None) == (expired, expired)
 
 
 async def test_a_memory_that_is_gone_ends_the_review() -> None:

@@ -16,6 +16,7 @@ from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.agents.rules_model import RulesModel
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
+from engram.domain.slots import by_role
 from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.lifecycle.links import Observed, linked
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
@@ -48,6 +49,63 @@ async def test_statements_name_episodes_by_id_and_carry_what_they_cost() -> None
     assert output.use.instructions_version == EXTRACTION_VERSION
     assert output.use.requests == 1
     assert output.use.input_tokens > 0
+
+
+@pytest.mark.parametrize("first", ["an unknown alias", "nothing before"])
+async def test_invented_words_go_back_to_the_model_once_whatever_was_wrong_before(
+    first: str,
+) -> None:
+    """An answer that named a turn that there is not takes nothing from the next one's quotes."""
+    alias = (
+        [{"reasoning": "", "statements": [statement("e7")]}] if first != "nothing before" else []
+    )
+    words = "turn 1"
+    wrong = {"reasoning": "", "statements": [statement("e1", quotes=["nobody said so"])]}
+    right = {"reasoning": "", "statements": [statement("e1", quotes=[words])]}
+    model, asked = scripted(*alias, wrong, right)
+    turn = said(1).model_copy(update={"content": f"This is {words}."})
+    output = await ExtractionAgent(model).extract([turn])
+    assert len(asked) == len(alias) + 2
+    assert [quote.words for quote in output.statements[0].evidence] == [words]
+    assert output.dropped_quotes == 0
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        ("Dune Road", "author is", "Ann Lee"),
+        ("Ann Lee", "is the author of", "Dune Road"),
+        ("The author of Dune Road", "is", "Ann Lee"),
+    ],
+)
+async def test_who_is_what_of_something_is_one_slot_however_it_is_put(
+    put: tuple[str, str, str],
+) -> None:
+    """Of the thing, of the person, or as it was said: the next author replaces this one."""
+    words = "The author of Dune Road is Ann Lee."
+    subject, predicate, thing = put
+    one = statement(
+        "e1", content=words, quotes=[words], subject=subject, predicate=predicate, object=thing
+    )
+    model, _ = scripted({"reasoning": "", "statements": [one]})
+    turn = said(1).model_copy(update={"content": words})
+    (read,) = (await ExtractionAgent(model).extract([turn])).statements
+    assert (read.subject, read.predicate, read.object) == ("Dune Road", "author is", "Ann Lee")
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        ("user", "is the author of", "Dune Road"),
+        ("Ann Lee", "is the sister of", "Tom Reed"),
+        ("the end of the road", "is", "near"),
+    ],
+)
+def test_what_there_can_be_several_of_and_what_the_user_is_stays_as_it_was_put(
+    put: tuple[str, str, str],
+) -> None:
+    """Nothing that may stand beside another is made to replace it; the user's own is the user's."""
+    assert by_role(*put) == put
 
 
 async def test_an_unknown_alias_goes_back_to_the_model() -> None:
