@@ -149,6 +149,8 @@ def try_swapped(
 
     def loop(session: pytest.Session) -> None:
         items = {item.nodeid: item for item in _pure(session)}
+        # What is frozen is not found.
+        gc.unfreeze()
         loaded = _Loaded()
         gc.collect()
         gc.freeze()
