@@ -149,8 +149,6 @@ def try_swapped(
 
     def loop(session: pytest.Session) -> None:
         items = {item.nodeid: item for item in _pure(session)}
-        # What is frozen is not found.
-        gc.unfreeze()
         loaded = _Loaded()
         gc.collect()
         gc.freeze()
@@ -275,6 +273,8 @@ class _Loaded:
     """Our functions and caches that are in memory, looked up once: there are a million objects."""
 
     def __init__(self) -> None:
+        # What is frozen is not found.
+        gc.unfreeze()
         paths = {str(target.path) for target in TARGETS}
         self.caches: list[Any] = []
         self.functions: dict[tuple[str, str], list[FunctionType]] = {}
