@@ -181,16 +181,17 @@ class FindingsStore:
         every finding is read back here, the fresh ones too.
         """
         episodes: dict[str, list[Episode]] = {}
+        claims: dict[str, list[_Finding]] = {}
         for finding in findings:
             episodes.setdefault(finding.memory.id, []).append(finding.episode)
-
-        claims = {id_: [f for f in findings if f.memory.id == id_ and f.claim] for id_ in episodes}
+            if finding.claim:
+                claims.setdefault(finding.memory.id, []).append(finding)
 
         def with_sources(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, Fact | NegationFact):
                 return None
             more = corroborated(memory, episodes[memory.id]) or memory
-            for finding in claims[memory.id]:
+            for finding in claims.get(memory.id, ()):
                 if isinstance(more, Fact):
                     more = _claimed(more, finding)
             return None if more is memory else more
@@ -220,8 +221,11 @@ class FindingsStore:
                 rivals += [one for one in page if isinstance(one, Fact)]
             for old, new in succession(rivals):
                 await self._replace(request.scope, old.id, new, new.told_at or new.known_at)
+        by_turn: dict[str, list[_Finding]] = {}
         for finding in findings:
-            by = _what_ends(finding, findings) if finding.over else None
+            by_turn.setdefault(finding.episode.id, []).append(finding)
+        for finding in findings:
+            by = _what_ends(finding, by_turn[finding.episode.id]) if finding.over else None
             if by is not None:
                 when = finding.episode.timestamp
                 await self._replace(request.scope, finding.memory.id, by.memory, when)
