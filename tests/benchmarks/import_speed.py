@@ -95,7 +95,8 @@ def talk(count: int) -> Iterator[dict[str, str]]:
         for file in sorted(_DATA.glob("*.seen.jsonl"))
         for line in file.read_text("utf-8").splitlines()
     ]
-    texts = [turn["text"] for one in lines for turn in one.get("turns", [one])]
+    turns = (turn for one in lines for turn in one.get("turns", [one]))
+    texts = [turn["text"] for turn in turns if "text" in turn]
     for number in range(count):
         asked = number % 2 == 0
         several = 1 + number % 4 // 2 if asked else 3 + number % 3
