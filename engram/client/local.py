@@ -10,7 +10,6 @@ from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
 from engram.agents.reranking import make_reranker
-from engram.consolidation.disputes import DisputeSettler
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import EngramError, MemoryClosed
@@ -179,7 +178,7 @@ def direct_engine(
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
-        ReviewHandlers(reviews, repository, DisputeSettler(repository, rules, new_id)),
+        ReviewHandlers(reviews, repository),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         AuditHandlers(trail),
         TrialHandlers(

@@ -151,21 +151,7 @@ class DisputeSettler:
 
     async def look(self, scope: Scope, memory_ids: Sequence[str]) -> DisputeFound:
         """How things stand between the memories of a review."""
-        found = await self._read(scope, memory_ids)
-        if len(found) < len(memory_ids):
-            return DisputeFound(state=DisputeState.FORGOTTEN)
-        newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
-        # What has left the answers does not hold, however new it is.
-        newest.sort(key=lambda one: found[one].status is not MemoryStatus.ACTIVE)
-        supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
-        return DisputeFound(
-            state=_state(found),
-            newest_first=tuple(newest),
-            best_supported_first=tuple(supported),
-            refuted=tuple(
-                one for one in memory_ids if is_refuted(found[one]) or _is_over(found[one])
-            ),
-        )
+        return found_between(await self._read(scope, memory_ids), memory_ids)
 
     async def in_dispute(
         self, scope: Scope, pairs: Iterable[tuple[str, ...]]
@@ -201,6 +187,32 @@ def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
     pairs = [(memory.id, other) for other in _disputed_with(memory)]
     alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
     return [*((min(pair), max(pair)) for pair in pairs), *alone]
+
+
+def found_between(read: Mapping[str, AnyMemory], memory_ids: Sequence[str]) -> DisputeFound:
+    """How things stand between the memories of a review.
+
+    Args:
+        read: What is stored, by id; of these memories, and perhaps of others.
+        memory_ids: What the review is about.
+    """
+    found = {
+        one: memory
+        for one in memory_ids
+        if (memory := read.get(one)) is not None and not isinstance(memory, Episode)
+    }
+    if len(found) < len(memory_ids):
+        return DisputeFound(state=DisputeState.FORGOTTEN)
+    newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
+    # What has left the answers does not hold, however new it is.
+    newest.sort(key=lambda one: found[one].status is not MemoryStatus.ACTIVE)
+    supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
+    return DisputeFound(
+        state=_state(found),
+        newest_first=tuple(newest),
+        best_supported_first=tuple(supported),
+        refuted=tuple(one for one in memory_ids if is_refuted(found[one]) or _is_over(found[one])),
+    )
 
 
 def _state(found: Mapping[str, Conclusion]) -> DisputeState:

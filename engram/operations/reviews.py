@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from engram.consolidation.disputes import DisputeSettler
+from engram.consolidation.disputes import found_between
 from engram.contracts.reviews import DisputeState, ReviewOutcome, allowed_answers, review_id_of
 from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
@@ -74,31 +74,29 @@ class ReviewHandlers:
     Args:
         reviews: Reaches the workflows that wait.
         repository: Where memories are kept.
-        settler: Knows how disputes stand.
     """
 
-    def __init__(
-        self, reviews: ReviewGateway, repository: MemoryRepository, settler: DisputeSettler
-    ) -> None:
+    def __init__(self, reviews: ReviewGateway, repository: MemoryRepository) -> None:
         self._reviews = reviews
         self._repository = repository
-        self._settler = settler
 
     @handles(REVIEWS)
     async def reviews(self, scope: Scope, asked: Question) -> tuple[Review, ...]:
         """What waits for a person, the longest first; what was settled a moment ago does not."""
         del asked
+        waiting = await self._reviews.waiting(scope)
+        wanted = {one for _, note in waiting for one in note.memory_ids}
+        memories = await self._repository.get(scope, wanted, fresh=True)
         found: list[Review] = []
-        for workflow_id, note in await self._reviews.waiting(scope):
+        for workflow_id, note in waiting:
             ids = note.memory_ids
-            stands = await self._settler.look(scope, ids)
+            stands = found_between(memories, ids)
             if stands.state is not DisputeState.OPEN:
                 continue
-            memories = await self._repository.get(scope, ids)
             found.append(
                 Review(
                     review_id=review_id_of(ids),
-                    memories=tuple(memories[i] for i in stands.newest_first if i in memories),
+                    memories=tuple(memories[one] for one in stands.newest_first),
                     answers=allowed_answers(ids),
                     opened_at=note.opened_at,
                     deadline=note.deadline,
