@@ -352,7 +352,7 @@ class RankingWeights(_Rules):
     Fitted by a listwise logistic model to questions about long conversations, each
     measured on conversations it was not fitted to, and rounded; the dense side is
     raised, for questions in other words than the answer are rarer there than
-    elsewhere. ``python -m tests.benchmarks.locomo FILE --leave-one-out`` fits anew.
+    elsewhere. ``python -m tests.benchmarks.recall_quality FILE... --parts`` measures each.
     """
 
     sparse: float = Field(default=3.8, ge=0, le=100)

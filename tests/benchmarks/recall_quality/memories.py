@@ -24,12 +24,16 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
+from engram.language.query import analyse
+from engram.ports import Embedder
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
-from engram.recall.results import RecallHit
+from engram.recall.results import Ranked, RecallHit
+from engram.recall.search import FoundMemory, PreparedQuery, Search, SearchBudget
+from engram.recall.stages import Negations
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.benchmarks.locomo.conversations import Conversation
+from tests.benchmarks.recall_quality.sets import Conversation, Question
 
 _AT_ONCE = 10
 """Turns per call, as a chat that saves now and then would send them."""
@@ -43,7 +47,7 @@ class Memories(Protocol):
         ...
 
     async def ask(
-        self, conversation: Conversation, query: str, *, limit: int, explain: bool = False
+        self, conversation: Conversation, question: Question, *, limit: int
     ) -> Sequence[RecallHit]:
         """Recall turns."""
         ...
@@ -55,12 +59,20 @@ class InProcess:
     def __init__(self, repository: EdgeRepository, settings: Settings) -> None:
         embedder = make_embedder(settings.embedder)
         self._settings = settings
+        self._embedder = embedder
         self._turns = TurnStore(
             repository, embedder, Extractor(settings), lambda: uuid4().hex, settings.max_turn_bytes
         )
         self._recaller = Recaller(
             repository, embedder, settings.confidence_weights, settings, covers
         )
+        self._search = Search(repository, embedder)
+        self._negations = Negations(repository, embedder.encode_terms, covers, 0.0)
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns and questions are embedded with."""
+        return self._embedder
 
     async def keep(self, conversation: Conversation) -> None:
         """See :class:`Memories`."""
@@ -74,23 +86,51 @@ class InProcess:
                         session_id=session.name,
                         calls=(EncodeCall(turns=tuple(part)),),
                         first_sequence=start,
-                        workflow_id="locomo",
-                        run_id="locomo",
+                        workflow_id="evaluation",
+                        run_id="evaluation",
                     )
                 )
 
     async def ask(
-        self, conversation: Conversation, query: str, *, limit: int, explain: bool = False
+        self, conversation: Conversation, question: Question, *, limit: int
     ) -> Sequence[RecallHit]:
         """See :class:`Memories`."""
-        request = RecallRequest.of(
-            query,
+        now = question.at or datetime.now(UTC)
+        return await self._recaller.recall(
+            _scope(conversation), self._request(question, limit), now
+        )
+
+    async def bring_up(
+        self, conversation: Conversation, question: Question, *, limit: int
+    ) -> tuple[datetime, tuple[FoundMemory, ...], frozenset[str]]:
+        """When it is asked, the candidates that recall scores, and the ids of those denied."""
+        now = question.at or datetime.now(UTC)
+        request = self._request(question, limit)
+        prepared = PreparedQuery(
+            scope=_scope(conversation),
+            request=request,
+            vectors=await self._embedder.embed_query(question.text),
+            visibility=request.visibility(now),
+            analysis=analyse(question.text, now),
+        )
+        reach = SearchBudget(
+            candidates=max(self._settings.recall_candidates, 2 * limit),
+            pool=max(self._settings.recall_pool, 3 * limit),
+            loosely=True,
+        )
+        pool = await self._search.retrieve_candidates(prepared, reach)
+        whole = [Ranked(one.memory, 1.0) for one in pool.found]
+        spoken_against = await self._negations.apply(prepared, whole)
+        denied = frozenset(one.memory.id for one in spoken_against if one.negated_by)
+        return now, pool.found, denied
+
+    def _request(self, question: Question, limit: int) -> RecallRequest:
+        return RecallRequest.of(
+            question.text,
             settings=self._settings,
             limit=limit,
             memory_types=MemoryType.EPISODIC,
-            explain=explain,
         )
-        return await self._recaller.recall(_scope(conversation), request, datetime.now(UTC))
 
 
 class WholePath:
@@ -106,23 +146,17 @@ class WholePath:
             await memory.encode(session.turns, session_id=session.name)
 
     async def ask(
-        self, conversation: Conversation, query: str, *, limit: int, explain: bool = False
+        self, conversation: Conversation, question: Question, *, limit: int
     ) -> Sequence[RecallHit]:
-        """See :class:`Memories`."""
+        """See :class:`Memories`; asked in the present, whenever the file asks it."""
         memory = self._memory.for_user(conversation.name)
-        return await memory.recall(
-            query, limit=limit, memory_types=MemoryType.EPISODIC, explain=explain
-        )
+        return await memory.recall(question.text, limit=limit, memory_types=MemoryType.EPISODIC)
 
 
 @asynccontextmanager
-async def opened(folder: Path, *, embedded: bool) -> AsyncIterator[Memories]:
+async def opened(folder: Path) -> AsyncIterator[InProcess]:
     """Memories in a folder."""
     settings = Settings.load()
-    if embedded:
-        async with engram.open(folder, user_id="nobody") as memory:
-            yield WholePath(memory)
-        return
     embedder = make_embedder(settings.embedder)
     repository = await EdgeRepository.open(
         folder / "store",
@@ -134,6 +168,13 @@ async def opened(folder: Path, *, embedded: bool) -> AsyncIterator[Memories]:
         yield InProcess(repository, settings)
     finally:
         await repository.close()
+
+
+@asynccontextmanager
+async def opened_whole(folder: Path) -> AsyncIterator[WholePath]:
+    """The same through a Temporal server, as applications have it."""
+    async with engram.open(folder, user_id="nobody") as memory:
+        yield WholePath(memory)
 
 
 def _scope(conversation: Conversation) -> Scope:

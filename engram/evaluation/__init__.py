@@ -1,0 +1,1 @@
+"""How good recall is: figures over questions whose evidence is known."""
