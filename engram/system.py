@@ -49,23 +49,29 @@ def private(path: str, flags: int) -> int:
 
 
 @contextmanager
-def private_draft(target: Path) -> Iterator[TextIO]:
+def private_draft(target: Path, *, durable: bool = False) -> Iterator[TextIO]:
     """Write a file beside ``target``, which it becomes when the block ends without an error.
 
-    The draft is ``target`` with ``.part`` behind it. What a process that was killed left
-    there goes; a link that others put there is removed, not followed.
+    What a process that was killed left of a draft goes; a link that others put there is
+    removed, not followed.
+
+    Args:
+        target: Replaced if it is there.
+        durable: Whether it survives a loss of power once the block has ended.
 
     Raises:
         FileExistsError: another process writes the same file.
         OSError: it cannot be written.
     """
-    draft = target.with_name(target.name + ".part")
+    draft = draft_of(target)
     draft.unlink(missing_ok=True)
     with open(draft, "x", encoding="utf-8", newline="\n", opener=private) as file:
         own = os.fstat(file.fileno())
         try:
             yield file
             file.flush()
+            if durable:
+                os.fsync(file.fileno())
         except BaseException:
             if _lies_at(draft, own):
                 draft.unlink(missing_ok=True)
@@ -73,6 +79,26 @@ def private_draft(target: Path) -> Iterator[TextIO]:
         if not _lies_at(draft, own):
             raise FileExistsError(f"{target} is written by another process, too")
         draft.replace(target)
+    if durable:
+        sync_folder(target.parent)
+
+
+def draft_of(target: Path) -> Path:
+    """Where :func:`private_draft` writes what becomes ``target``."""
+    return target.with_name(target.name + ".part")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make lasting which files are in a folder.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lies_at(path: Path, file: os.stat_result) -> bool:
@@ -156,6 +182,24 @@ class FileLock:
             # The engine still has the number, and may close it: it must not be another file's.
             os.dup2(nothing, descriptor, inheritable=False)
         os.close(nothing)
+
+
+@contextmanager
+def file_locked(path: Path) -> Iterator[None]:
+    """Hold the lock on a file while the block runs, as soon as nobody else does.
+
+    It cannot be taken twice by one thread: the second waits for ever.
+
+    Raises:
+        EmbeddedPartMissing: this platform has no such locks.
+        OSError: the file cannot be opened.
+    """
+    lock = FileLock(path)
+    lock.try_acquire(wait=True)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 _held: WeakSet[FileLock] = WeakSet()

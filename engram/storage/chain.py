@@ -156,8 +156,8 @@ class ChainWriter:
         lines, last = head.lines, head.last
         rest = os.pread(self._file, size - head.size, head.size)
         for line in rest.splitlines(keepends=True):
-            mac, body = _parted(line)
-            if body is None or not hmac.compare_digest(mac, _mac(self._key, last, body)):
+            mac, _, intact = _parted(self._key, last, line)
+            if not intact:
                 return None
             lines, last = lines + 1, mac
         return _ChainHead(lines, size, last)
@@ -228,8 +228,7 @@ def read_chain(path: Path, key: bytes, breaks: list[ChainBreak]) -> Iterator[Cha
             number, last, cut = 0, _first(key, name), head is None
             for line in file:
                 number += 1
-                mac, body = _parted(line)
-                intact = body is not None and hmac.compare_digest(mac, _mac(key, last, body))
+                mac, body, intact = _parted(key, last, line)
                 if not line.endswith(b"\n") and (head is None or number > head.lines):
                     # Being written in this moment, or torn when its process died: it said nothing.
                     break
@@ -246,19 +245,20 @@ def read_chain(path: Path, key: bytes, breaks: list[ChainBreak]) -> Iterator[Cha
         breaks.append(ChainBreak(name, number + 1, BreakKind.CUT))
 
 
-def _parted(line: bytes) -> tuple[bytes, bytes | None]:
-    """The MAC of a line and what it is of; None for what has not the form of a line."""
+def _parted(key: bytes, last: bytes, line: bytes) -> tuple[bytes, bytes, bool]:
+    """The MAC of a line, what it is of, and whether it follows the line with the MAC ``last``."""
     end = line[-_MAC_PLACE:]
     if not (end.startswith(_BEFORE_MAC) and end.endswith(_AFTER_MAC)):
-        return b"", None
+        return b"", b"", False
     try:
         mac = bytes.fromhex(end[len(_BEFORE_MAC) : -len(_AFTER_MAC)].decode())
     except ValueError:
-        return b"", None
-    return mac, line[:-_MAC_PLACE] + b"}"
+        return b"", b"", False
+    body = line[:-_MAC_PLACE] + b"}"
+    return mac, body, hmac.compare_digest(mac, _mac(key, last, body))
 
 
-def _read(body: bytes | None) -> dict[str, Any]:
+def _read(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body or b"{}")
     except ValueError:

@@ -16,7 +16,7 @@ import os
 from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -33,7 +33,7 @@ from engram.errors import AuditUnwritable, EncryptionKeysUnusable, InvalidQuery,
 from engram.ports import Clock, DataKey, KeyStore
 from engram.settings import Settings
 from engram.storage.chain import BreakKind, ChainBreak, ChainWriter, read_chain
-from engram.system import FileLock, private, private_draft
+from engram.system import draft_of, file_locked, private, private_draft
 
 MOST_IDS: Final = 1000
 """So many memories are named in one entry; all are counted."""
@@ -233,7 +233,10 @@ class AuditTrail:
         mark = self._mark(scope)
         self._users.pop(mark, None)
         try:
-            _shred(self._user_file(mark))
+            with file_locked(self._lock):
+                # What a process that was killed left of it names the user, too.
+                _shred(draft_of(self._user_file(mark)))
+                _shred(self._user_file(mark))
         except OSError as error:
             raise AuditUnwritable(
                 f"A user's name cannot be removed from the audit trail ({error.strerror}).",
@@ -263,7 +266,7 @@ class AuditTrail:
             OSError: one of them cannot be removed.
         """
         last = (self._clock().astimezone(UTC) - self._keep).date()
-        with _locked(self._folder):
+        with file_locked(self._lock):
             old = [path for path in self._files() if _day_of(path) < last]
             for path in old:
                 # First: what is gone without a word was taken away.
@@ -289,7 +292,7 @@ class AuditTrail:
 
     def _begin(self, day: date) -> ChainWriter:
         """The first file of the day that nobody else writes to and whose end is whole."""
-        with _locked(self._folder):
+        with file_locked(self._lock):
             listed, _ = self._listed([])
             for number in range(1, _MOST_PROCESSES + 1):
                 path = self._folder / f"{day}.{number}{_SUFFIX}"
@@ -488,17 +491,11 @@ class AuditTrail:
         said = {"user_id": scope.user_id, "key": self._new_secret().hex()}
         nonce = self._new_secret()[:_NONCE_BYTES]
         sealed = self._names.encrypt(nonce, json.dumps(said).encode(), mark.encode())
-        draft = path.with_name(f".{mark}.{os.getpid()}")
-        draft.unlink(missing_ok=True)
-        with open(draft, "xb", opener=private) as file:
-            file.write(nonce + sealed)
-        try:
+        with file_locked(self._lock):
             # Of two processes that make it, one does.
-            os.link(draft, path)
-        except FileExistsError:
-            return
-        finally:
-            draft.unlink()
+            if not path.exists():
+                with private_draft(path) as draft:
+                    draft.buffer.write(nonce + sealed)
 
     def _read_user(self, mark: str) -> _KnownUser | None:
         path = self._user_file(mark)
@@ -537,6 +534,10 @@ class AuditTrail:
     def _index(self) -> Path:
         return self._folder / "files.jsonl"
 
+    @property
+    def _lock(self) -> Path:
+        return self._folder / "lock"
+
     def _files(self) -> list[Path]:
         """The chains of days, the oldest first."""
         found = self._folder.glob(f"[0-9]*{_SUFFIX}")
@@ -572,9 +573,9 @@ def _read_about(path: Path) -> Any:
 def _make_about(path: Path, made: dict[str, str]) -> Any:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     (path.parent / "users").mkdir(mode=0o700, exist_ok=True)
-    with _locked(path.parent):
+    with file_locked(path.parent / "lock"):
         if not path.exists():
-            with private_draft(path) as draft:
+            with private_draft(path, durable=True) as draft:
                 json.dump(made, draft)
     return _read_about(path)
 
@@ -635,16 +636,6 @@ def _shred(path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
         path.unlink()
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    lock = FileLock(folder / "lock")
-    lock.try_acquire(wait=True)
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 # --- the trail of a process, as its settings want it

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engram.errors import EncryptionKeysUnusable, InvalidSettings
 from engram.ports import DataKey
-from engram.system import FileLock
+from engram.system import draft_of, file_locked, private_draft, sync_folder
 
 NONCE_BYTES: Final = 12
 _KEY_BYTES: Final = 32
@@ -136,15 +136,16 @@ class FolderKeyStore:
         with _failing_typed(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "owners").mkdir(mode=0o700, exist_ok=True)
-            if not about.exists():
-                if master is None:
-                    _make(folder / "master.key", _master_file([new_secret()]))
-                # Last: where it is, the rest was there before.
-                made = {
-                    "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
-                    "since": None if since is None else since.isoformat(),
-                }
-                _make(about, json.dumps(made))
+            with file_locked(folder / "lock"):
+                if not about.exists():
+                    if master is None and not (folder / "master.key").exists():
+                        _replace(folder / "master.key", _master_file([new_secret()]))
+                    # Last: where it is, the rest was there before.
+                    made = {
+                        "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
+                        "since": None if since is None else since.isoformat(),
+                    }
+                    _replace(about, json.dumps(made))
         return cls(folder, new_secret=new_secret, master=master)
 
     @property
@@ -243,7 +244,7 @@ class FolderKeyStore:
 
     def _mint(self, owner: str) -> None:
         path = self._file_of(owner)
-        with self._locked():
+        with file_locked(self._folder / "lock"):
             current, wrapped = self._owned(path)
             if current is not None:
                 return
@@ -254,7 +255,7 @@ class FolderKeyStore:
 
     def _retire(self, owner: str) -> None:
         path = self._file_of(owner)
-        with self._locked():
+        with file_locked(self._folder / "lock"):
             current, wrapped = self._owned(path)
             if current is not None:
                 self._write_owned(path, None, wrapped)
@@ -262,11 +263,11 @@ class FolderKeyStore:
 
     def _shred(self, owner: str) -> int:
         path = self._file_of(owner)
-        with self._locked():
+        with file_locked(self._folder / "lock"):
             current, wrapped = self._owned(path)
             gone = [key_id for key_id in wrapped if key_id != current]
             # What a writer left that was killed holds them, too.
-            for draft in path.parent.glob(f".{path.name}.*"):
+            if (draft := draft_of(path)).exists():
                 with _overwritten(draft):
                     draft.unlink()
             if gone:
@@ -293,7 +294,7 @@ class FolderKeyStore:
         )
 
     def _rotate(self, *, data_keys: bool) -> KeysStatus:
-        with self._locked():
+        with file_locked(self._folder / "lock"):
             self._load_masters()
             if not self._given and len(self._masters) == 1:
                 # Both, until no data key needs the old one. What a crash left of that goes on.
@@ -301,9 +302,9 @@ class FolderKeyStore:
                 _replace(self._master_path, _master_file([self._new_secret(), old]))
                 self._load_masters()
         for path in self._owner_files():
-            with self._locked():
+            with file_locked(self._folder / "lock"):
                 self._rewrap(path, drop_current=data_keys)
-        with self._locked():
+        with file_locked(self._folder / "lock"):
             status = self._status()
             if not status.old:
                 if self._given:
@@ -342,15 +343,6 @@ class FolderKeyStore:
     def _owner_files(self) -> list[Path]:
         return sorted((self._folder / "owners").glob("*.json"))
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = FileLock(self._folder / "lock")
-        lock.try_acquire(wait=True)
-        try:
-            yield
-        finally:
-            lock.release()
-
     def _owned(self, path: Path) -> tuple[str | None, dict[str, dict[str, str]]]:
         found = self._read(path) or {"current": None, "keys": {}}
         try:
@@ -365,7 +357,7 @@ class FolderKeyStore:
             _replace(path, json.dumps({"current": current, "keys": keys}))
         else:
             path.unlink(missing_ok=True)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         with _failing_typed(self._folder):
@@ -466,31 +458,10 @@ def _stamp(path: Path) -> FileStamp:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _make(path: Path, content: str) -> None:
-    """Create a file with its content in one step; if there is one, that stays."""
-    draft = _draft(path, content)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        return
-    finally:
-        draft.unlink()
-    _sync_folder(path.parent)
-
-
 def _replace(path: Path, content: str) -> None:
-    _draft(path, content).replace(path)
-    _sync_folder(path.parent)
-
-
-def _draft(path: Path, content: str) -> Path:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    return draft
+    """Write a file in one step; whoever calls has the lock."""
+    with private_draft(path, durable=True) as draft:
+        draft.write(content)
 
 
 @contextmanager
@@ -504,14 +475,6 @@ def _overwritten(path: Path) -> Iterator[None]:
         old.write(b" " * os.fstat(old.fileno()).st_size)
         old.flush()
         os.fsync(old.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -51,7 +51,10 @@ class Target:
 TARGETS: Final = (
     Target("engram.domain.confidence", ("tests/unit/domain/test_confidence.py",)),
     Target("engram.domain.buffer", ("tests/unit/domain/test_buffer.py",)),
-    Target("engram.lifecycle.policies", ("tests/unit/lifecycle/test_policies.py",)),
+    Target(
+        "engram.lifecycle.policies",
+        ("tests/unit/lifecycle/test_policies.py", "tests/unit/lifecycle/test_values.py"),
+    ),
     Target(
         "engram.lifecycle.table",
         (
@@ -71,7 +74,10 @@ TARGETS: Final = (
     Target("engram.lifecycle.promotion", ("tests/unit/lifecycle/test_promotion.py",)),
     Target("engram.consolidation.reconcile", ("tests/unit/consolidation/test_batches.py",)),
     Target("engram.consolidation.timeline", ("tests/unit/consolidation/test_stretches.py",)),
-    Target("engram.recall.request", ("tests/unit/recall/test_visibility.py",)),
+    Target(
+        "engram.recall.request",
+        ("tests/unit/recall/test_visibility.py", "tests/unit/recall/test_filters.py"),
+    ),
     Target(
         "engram.recall.score",
         (

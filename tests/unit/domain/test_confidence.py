@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engram.domain.confidence import (
+    PATTERN_EXTRACTION,
     SEED_IMPORTED,
     Confidence,
     ConfidenceWeights,
@@ -263,6 +264,24 @@ def test_the_explanation_goes_by_the_weights_that_count() -> None:
     assert confidence(contradictions=1).explain(NOW, weights) == (
         "0.90: extracted (0.90 base), 1 supporting episode, last confirmed today, 1 contradiction"
     )
+
+
+def test_the_explanation_says_that_a_recall_keeps_it_fresh() -> None:
+    """Only a recall after the last confirmation is told, with how long ago it was."""
+    told = NOW + timedelta(days=30)
+    score = confidence(last_confirmed=NOW + timedelta(days=28)).score(told)
+    sentence = confidence().explain(told, recalled_at=NOW + timedelta(days=28))
+    assert sentence == (
+        f"{score:.2f}: extracted (0.90 base), 1 supporting episode, "
+        "last confirmed 1 month ago, recalled 2 days ago, no contradictions"
+    )
+    assert "recalled" not in confidence().explain(told, recalled_at=NOW)
+
+
+def test_a_pattern_is_sure_of_what_it_matched() -> None:
+    """The documented 0.9: surer than any extraction by inference, not quite verbatim."""
+    assert PATTERN_EXTRACTION == 0.9
+    assert not is_speculative(confidence(extraction=PATTERN_EXTRACTION))
 
 
 def test_each_weight_says_what_it_means() -> None:

@@ -10,6 +10,8 @@ from engram.consolidation.amendments import corroborated
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
     AnyMemory,
+    DerivedMemory,
+    Evidence,
     Fact,
     LifecycleState,
     MemoryStatus,
@@ -21,6 +23,7 @@ from engram.domain.memories import (
 from engram.errors import InvalidInput
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import lifecycle_of, settle
+from engram.lifecycle.policies import dispute_of
 from tests.support.lifecycle_memories import (
     ENERGY,
     RULES,
@@ -123,6 +126,75 @@ def test_what_was_refuted_returns_when_it_is_told_after_that() -> None:
     assert back.confidence.contradictions == 0
 
 
+def test_a_confirmation_ends_what_was_kept_in_its_place() -> None:
+    """What lost a dispute wins by a word of the user: it stands for the rivals from then on."""
+    lost = semantic(
+        status="superseded", refuted_at=day(1), superseded_by="kept", superseded_known_at=day(1)
+    )
+    assert decisions.rivals_of(lost) == ("kept",)
+    back = decisions.confirm(lost, day(2), RULES).memory
+    assert isinstance(back, SemanticMemory)
+    assert (back.status, back.superseded_by, back.supersedes) == ("active", None, ("kept",))
+    open_dispute = semantic(disputed_with=("one", "two"), supersedes=("one", "old"))
+    assert decisions.rivals_of(open_dispute) == ("one", "two")
+    won = decisions.confirm(open_dispute, day(2), RULES).memory
+    assert isinstance(won, SemanticMemory)
+    assert won.supersedes == ("one", "old", "two")
+
+
+def test_only_conclusions_have_rivals_or_stand_for_others() -> None:
+    """Turns contradict nothing, and what merely followed something else has no rival."""
+    assert decisions.rivals_of(episode("hello")) == ()
+    assert decisions.rivals_of(fact()) == ()
+    assert decisions.rivals_of(semantic(status="superseded", superseded_by="next")) == ()
+    turn = episode("hello")
+    assert decisions.in_place_of(turn, ("x",)) is turn
+    plain = semantic(supersedes=("y",))
+    assert decisions.in_place_of(plain, ()) is plain
+    assert decisions.in_place_of(fact(), ("x", "x")).supersedes == ("x",)  # type: ignore[union-attr]  # a fact
+
+
+def test_what_is_taken_back_is_as_sure_as_before() -> None:
+    """With evidence that was found again, unchecked without; nothing speaks against it."""
+    quoted = semantic(evidence=(Evidence(episode_id="e", words="tea"),))
+    for memory, verified in (
+        (quoted, Verification.EVIDENCE_FOUND),
+        (semantic(), Verification.UNCHECKED),
+        (fact(), Verification.UNCHECKED),
+    ):
+        refuted = decisions.dispute(memory, day(1), RULES).memory
+        assert isinstance(refuted, DerivedMemory)
+        back = decisions.taken_back(refuted)
+        assert back.confidence.verification is verified
+        assert (back.confidence.contradictions, back.refuted_at) == (0, None)
+        assert back.lifecycle is LifecycleState.ACTIVE
+        assert decisions.taken_back(back) is back
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (semantic(), None),
+        (episode("hello"), None),
+        (semantic(status="superseded", superseded_by="next"), None),
+        (semantic(refuted_at=day(1), status="superseded"), "refuted on 2026-01-02"),
+        (
+            semantic(refuted_at=day(1), status="superseded", superseded_by="kept"),
+            "refuted on 2026-01-02, and kept was kept",
+        ),
+        (
+            semantic(disputed_with=("one", "two")),
+            "disputed: it contradicts one, two, and nothing settles which holds",
+        ),
+        (fact(confidence={"verification": "disputed"}), "disputed by the user"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_dispute_is_told_in_one_sentence(memory: AnyMemory, said: str | None) -> None:
+    """Who or what speaks against it, by id; nothing where nothing does."""
+    assert dispute_of(memory) == said
+
+
 def test_history_that_is_disputed_stays_history() -> None:
     """What something else replaced is neither refuted nor brought back by a word about it."""
     replaced = semantic(status="superseded", superseded_by="x", superseded_known_at=day(1))
@@ -132,6 +204,8 @@ def test_history_that_is_disputed_stays_history() -> None:
         assert isinstance(memory, SemanticMemory)
         assert (memory.status, memory.refuted_at) == (MemoryStatus.SUPERSEDED, None)
         assert memory.superseded_by == "x"
+    # What it was called while it held is settled all the same.
+    assert confirmed.lifecycle is LifecycleState.VALIDATED
 
 
 @pytest.mark.parametrize("action", [decisions.confirm, decisions.dispute])

@@ -146,6 +146,8 @@ def test_a_habit_keeps_what_is_known_of_its_source() -> None:
             "session_id": "s7",
             "importance": 0.9,
             "tags": ("drinks",),
+            "metadata": {"app": "diary"},
+            "expires_at": day(40),
             "is_test": True,
             "provenance": Provenance(workflow_id="w", run_id="3"),
             "known_at": day(-3),
@@ -158,7 +160,7 @@ def test_a_habit_keeps_what_is_known_of_its_source() -> None:
     for name in (
         *("namespace", "user_id", "content", "known_at", "session_id", "importance", "tags"),
         *("is_test", "provenance", "source_episode_ids", "event_at", "confidence", "identity"),
-        *("generation", "valid_from"),
+        *("generation", "valid_from", "metadata", "expires_at"),
     ):
         assert getattr(made, name) == getattr(source, name), name
     assert made.created_at == made.derived_at == day(10)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import LifecycleState, Link
+from engram.domain.memories import LifecycleState, Link, MemoryType
+from engram.domain.turns import ROLES
 from engram.errors import InvalidQuery
-from engram.recall.request import RecallRequest
+from engram.ports import AnyOf, Equals, Not
+from engram.recall.request import RecallFilters, RecallRequest, Visibility, narrowed
 from tests.support.recall_memories import SETTINGS, Memories, contents, day, episode, semantic
 
 USER = episode("I drink tea in the morning.", 1, tags=("home",), metadata={"app": "diary", "n": 1})
@@ -102,3 +104,88 @@ def test_a_filter_that_no_memory_could_pass_is_refused(wrong: dict[str, Any]) ->
     """Out of range, unknown, empty or too much is a typed error, before anything is searched."""
     with pytest.raises(InvalidQuery):
         RecallRequest.of("tea", settings=SETTINGS, **wrong)
+
+
+def test_what_is_allowed_stands_in_the_refusal() -> None:
+    """Roles by their names, pairs by their number and length; the bounds themselves are taken."""
+    most = {f"k{n}": n for n in range(16)}
+    assert RecallRequest.of("tea", settings=SETTINGS, metadata=most).metadata == most
+    longest = {"a" * 128: "x" * 128}
+    assert RecallRequest.of("tea", settings=SETTINGS, metadata=longest).metadata == longest
+    every_role = RecallRequest.of("tea", settings=SETTINGS, roles=list(ROLES)).roles
+    assert every_role == tuple(ROLES)
+    one: Any = {"one"}
+    assert RecallRequest.of("tea", settings=SETTINGS, tags=one).tags == ("one",)
+    for wrong, said in (
+        ({"roles": ["boss"]}, f"A role is unknown. Allowed: {', '.join(ROLES)}, or None."),
+        (
+            {"metadata": {**most, "one": 1}},
+            "The metadata asked for is empty, or too much. Allowed: 1 to 16 keys.",
+        ),
+        (
+            {"metadata": {"a": "x" * 129}},
+            "Metadata is asked for by a key or text that is too long. "
+            "Allowed: up to 128 characters.",
+        ),
+    ):
+        with pytest.raises(InvalidQuery) as refused:
+            RecallRequest.of("tea", settings=SETTINGS, **wrong)
+        assert str(refused.value) == said
+
+
+def test_a_question_that_is_no_text_or_too_long_is_refused() -> None:
+    """What is wrong, what is allowed, and the numbers for a program; the bound itself is taken."""
+    most = SETTINGS.max_turn_bytes
+    RecallRequest.of("x" * most, settings=SETTINGS)
+    for text, said in (
+        (" ", "The query is empty. Allowed: text with a visible character."),
+        (
+            "\ud800",
+            "The query holds a lone surrogate, so it is not valid Unicode. "
+            "Allowed: text that can be encoded as UTF-8.",
+        ),
+        (
+            "x" * (most + 1),
+            f"The query has {most + 1} bytes. Allowed: up to {most} bytes of UTF-8.",
+        ),
+    ):
+        with pytest.raises(InvalidQuery) as refused:
+            RecallRequest.of(text, settings=SETTINGS)
+        assert str(refused.value) == said
+    assert refused.value.details == {"size": most + 1, "limit": most}
+
+
+def test_every_filter_can_be_left_out() -> None:
+    """None of the further arguments has to be given."""
+    assert RecallFilters.__required_keys__ == frozenset()
+
+
+def test_a_listing_is_narrowed_by_what_each_type_has() -> None:
+    """Conditions by field; a type without role or form is not narrowed by it."""
+    asked: dict[str, Any] = {
+        "session_id": "s",
+        "tags": ("a",),
+        "without_tags": ("b",),
+        "roles": ("user",),
+        "forms": ("summary",),
+    }
+    common = [Equals("session_id", "s"), AnyOf("tags", ("a",)), Not(AnyOf("tags", ("b",)))]
+    assert narrowed(MemoryType.EPISODIC, **asked) == [*common, AnyOf("role", ("user",))]
+    assert narrowed(MemoryType.SEMANTIC, **asked) == [*common, AnyOf("form", ("summary",))]
+    assert narrowed(MemoryType.FACTUAL, **asked) == common
+    assert narrowed(MemoryType.SEMANTIC) == []
+
+
+def test_a_recall_counts_from_when_it_was_known() -> None:
+    """Looking back, a later recall had not happened yet; at that very moment it had."""
+    memory = semantic("The user drinks tea.", 0, last_accessed_at=day(3))
+    for then, recalled in ((day(2), None), (day(3), day(3)), (day(4), day(3))):
+        assert Visibility(now=day(9), as_of=then).recalled(memory) == recalled
+    never = semantic("The user drinks tea.", 0)
+    assert Visibility(now=day(9)).recalled(never) is None
+
+
+def test_stale_memories_count_unless_they_are_left_out() -> None:
+    """By default what was not used for long is an answer like any other."""
+    assert Visibility(now=day(9)).counts(STALE)
+    assert not Visibility(now=day(9), include_stale=False).counts(STALE)

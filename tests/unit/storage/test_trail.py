@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from engram.domain.scope import Scope
 from engram.errors import AuditUnwritable, EncryptionKeysUnusable, InvalidQuery
 from engram.storage.chain import BreakKind, ChainBreak, ChainWriter, read_chain
 from engram.storage.trail import MOST_IDS, AuditTrail
-from engram.system import new_secret
+from engram.system import draft_of, new_secret
 from engram.temporal.keys import FolderKeyStore
 from tests.support.folders import quick_folder
 from tests.support.raw_files import holders
@@ -157,6 +158,16 @@ async def test_an_entry_names_a_bounded_number_of_memories_and_counts_all(noted:
     note(trail, memory_ids=ids, keep_name=True)
     (entry,) = entries(trail)
     assert (entry.memory_ids, entry.touched) == (tuple(ids[:MOST_IDS]), 1500)
+
+
+async def test_what_a_killed_writer_left_names_nobody_who_is_erased(noted: Noted) -> None:
+    """The draft of a user's file holds the name; it goes with the user."""
+    trail = await noted.open()
+    note(trail, keep_name=True)
+    (kept,) = (noted.folder / "audit" / "users").iterdir()
+    shutil.copy(kept, draft_of(kept))
+    trail.forget_user(ADA)
+    assert not list((noted.folder / "audit" / "users").iterdir())
 
 
 async def test_who_is_erased_stays_as_a_mark_and_numbers(noted: Noted) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from engram.errors import EncryptionKeysUnusable, InvalidSettings
-from engram.system import new_secret
+from engram.system import draft_of, new_secret
 from engram.temporal import keys as keys_module
 from engram.temporal.keys import FolderKeyStore
 
@@ -114,7 +114,7 @@ async def test_what_a_killed_writer_left_is_shredded_too(tmp_path: Path) -> None
     store = opened(tmp_path / "k")
     await store.current(ADA)
     (kept,) = (tmp_path / "k" / "owners").iterdir()
-    shutil.copy(kept, kept.with_name(f".{kept.name}.17.4"))
+    shutil.copy(kept, draft_of(kept))
     await store.retire(ADA)
     await store.shred(ADA)
     assert not list((tmp_path / "k" / "owners").iterdir())
