@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import TextIO
 from uuid import uuid4
 from weakref import WeakSet
@@ -34,6 +35,12 @@ def new_id() -> str:
 def new_secret() -> bytes:
     """256 random bits that nobody can guess."""
     return secrets.token_bytes(32)
+
+
+def seeded_draw(seed: int) -> Callable[[Sequence[float], int], Sequence[float]]:
+    """Draws so many of some numbers, with replacement; the same ones for the same seed."""
+    random = Random(seed)  # noqa: S311 - nothing is kept secret with it
+    return lambda values, count: random.choices(values, k=count)
 
 
 # --- files that only their owner reads

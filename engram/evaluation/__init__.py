@@ -1,1 +1,1 @@
-"""How good recall is: figures over questions whose evidence is known."""
+"""How good recall is, measured on conversations and questions whose evidence is known."""

@@ -27,10 +27,17 @@ def read(stream: BinaryIO) -> Iterator[ReadEntry]:
         UnreadableSource: the file is no JSON; the sample is named by its number.
     """
     for number, sample in enumerate(elements(stream, "sample"), start=1):
-        yield from _sample(sample, f"sample {number}", number)
+        yield from sample_turns(sample, number)
 
 
-def _sample(given: Any, place: str, number: int) -> Iterator[ReadEntry]:
+def sample_turns(given: Any, number: int) -> Iterator[ReadEntry]:
+    """The turns of one sample.
+
+    Args:
+        given: As the file has it.
+        number: Counted from 1; stands for a sample that has no name.
+    """
+    place = f"sample {number}"
     talk = given.get("conversation") if isinstance(given, dict) else None
     if not isinstance(talk, dict):
         yield LeftOut("a sample without conversation", place)

@@ -7,17 +7,16 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from engram.evaluation.measuring import RankedAnswer, counted, ids_of
 from engram.evaluation.metrics import DEPTH
+from engram.evaluation.sets import load
 from engram.settings import Settings
-from tests.benchmarks.recall_quality.candidates import candidates, ids_of
+from tests.benchmarks.recall_quality.candidates import candidates
 from tests.benchmarks.recall_quality.memories import opened_whole
-from tests.benchmarks.recall_quality.sets import load
 from tests.benchmarks.recall_quality.table import (
-    Answer,
     against,
     answers,
     by_kind,
-    counted,
     plain_answers,
     without_each_part,
 )
@@ -59,14 +58,16 @@ def main() -> None:
         _show(without_each_part(sets, settings))
 
 
-async def _whole(file: Path) -> list[Answer]:
+async def _whole(file: Path) -> list[RankedAnswer]:
     conversations = load(file)
     with tempfile.TemporaryDirectory(prefix="engram-quality-") as folder:
         async with opened_whole(Path(folder)) as memories:
             for conversation in conversations:
                 await memories.keep(conversation)
             return [
-                Answer(question, ids_of(await memories.ask(conversation, question, limit=DEPTH)))
+                RankedAnswer(
+                    question, ids_of(await memories.ask(conversation, question, limit=DEPTH))
+                )
                 for conversation in conversations
                 for question in conversation.questions
             ]

@@ -15,8 +15,8 @@ import Stemmer  # type: ignore[import-not-found]  # an extension module without 
 from numpy.typing import NDArray
 
 from engram.evaluation.metrics import DEPTH
+from engram.evaluation.talks import Talk
 from engram.ports import Embedder
-from tests.benchmarks.recall_quality.sets import Conversation
 
 Numbers = NDArray[np.float64]
 
@@ -30,16 +30,16 @@ _STOP_WORDS = frozenset(
 _STEMMER = Stemmer.Stemmer("english")
 
 
-async def plain_rankings(conversation: Conversation, embedder: Embedder) -> list[list[str]]:
+async def plain_rankings(talk: Talk, embedder: Embedder) -> list[list[str]]:
     """The turns that plain fusion finds for each question, best first."""
-    turns = [turn for session in conversation.sessions for turn in session.turns]
+    turns = [turn for session in talk.sessions for turn in session.turns]
     texts = [
         f"{turn.timestamp:%I:%M %p on %d %B, %Y} {turn.speaker}: {turn.content}"
         if turn.speaker
         else turn.content
         for turn in turns
     ]
-    queries = [one.text for one in conversation.questions]
+    queries = [one.text for one in talk.questions]
     documents = [vector.dense for vector in await embedder.embed_documents(texts)]
     asked = [(await embedder.embed_query(query)).dense for query in queries]
     near = np.asarray(asked) @ np.asarray(documents).T

@@ -1,0 +1,48 @@
+"""`engram eval`: figures, a comparison, a report, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Said, engram
+
+TALK = Path(__file__).parents[2] / "data" / "conversations.json"
+
+
+def evaluate(*words: str | Path) -> Said:
+    """What the command answers."""
+    return engram("eval", *map(str, words))
+
+
+def test_two_settings_are_compared_and_reported(tmp_path: Path) -> None:
+    """Figures of both as one JSON document, the page and the picture beside it."""
+    done = evaluate(
+        "recall", TALK, "--with", "ENGRAM_RECALL_WEIGHTS__SPARSE=0", "--report", tmp_path, "--json"
+    )
+    assert done.code == 0, done.stderr
+    (told,) = json.loads(done.stdout)
+    assert told["file"] == "conversations"
+    assert told["figures"]["all"]["questions"] == told["compared"]["all"]["questions"] == 3
+    assert told["recall_at_10"]["low"] <= told["recall_at_10"]["difference"]
+    assert "ENGRAM_RECALL_WEIGHTS__SPARSE=0" in (tmp_path / "report.md").read_text("utf-8")
+    assert (tmp_path / "report.svg").read_text("utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("fit", TALK), "There are 3 questions with evidence."),
+        (("recall", TALK, "--with", "POOL=3"), "A setting to compare with cannot be read."),
+        (("recall", TALK, "--with", "ENGRAM_RECALL_POOL=0"), "ENGRAM_RECALL_POOL"),
+        (("recall", Path(__file__)), "is in no format that can be measured"),
+    ],
+    ids=["too few to fit", "no setting", "out of range", "no conversations"],
+)
+def test_what_cannot_be_done_is_refused(words: tuple[str | Path, ...], said: str) -> None:
+    """A typed error in one sentence, and an exit code that is not 0."""
+    done = evaluate(*words)
+    assert done.code != 0
+    assert said in " ".join(done.stderr.split())
