@@ -14,7 +14,7 @@ import engram
 from engram.client.memory import MemoryStore
 from engram.domain.memories import MemoryStatus
 
-OLD, USED, RECALLS = 12, 6, 25
+OLD, USED, RECALLS = 12, 6, 40
 _CLIENT = f"""
 import asyncio, collections, json, sys
 import engram
@@ -22,6 +22,7 @@ import engram
 async def main():
     recalled = collections.Counter()
     async with engram.open(sys.argv[1], user_id="ada") as memory:
+        print("ready", flush=True)
         for _ in range({RECALLS}):
             hits = await memory.recall("the marimba lesson", include_test=True, limit=4)
             recalled.update(hit.memory.id for hit in hits)
@@ -50,9 +51,14 @@ async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Pat
             )
             for _ in range(2)
         ]
+        # Passes while they start would meet nobody.
+        for client in clients:
+            assert client.stdout is not None
+            assert await client.stdout.readline() == b"ready\n"
         talking = asyncio.gather(*(client.communicate() for client in clients))
-        left = 0
+        left = rounds = 0
         while not talking.done():
+            rounds += 1
             left += await _both_passes_twice(memory)
         left += await _both_passes_twice(memory)
         answers = await talking
@@ -61,6 +67,7 @@ async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Pat
     for printed, _ in answers:
         recalled.update(json.loads(printed))
     assert recalled.total() >= 2 * RECALLS
+    assert rounds >= 2
     assert recalled.keys().isdisjoint(old)
     # Closing noted the last recalls.
     async with engram.open(folder, user_id="ada") as memory:
