@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import role_slot, wordings
 from engram.language.statements.clauses import Sentence, opened, sentences
+from engram.language.text import STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
 
 _DATA = "declared"
@@ -91,7 +92,7 @@ def declared(text: str) -> list[Declared]:
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
-    said = _openings().sub("", said, count=1).strip(" .,")
+    said = without_openings(said).strip(" .,")
     denied = _NOT_THAT.search(said)
     if denied:
         said = said[: denied.start()]
@@ -148,18 +149,36 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
     if said.words in _MOVES:
         yield from _moved(sentence, before, said.words, rest)
         return
-    subject, value = _subject(before, said.words), _value(rest)
-    if subject is None or value is None or not _fits(said.words, value):
+    if said.words in _BEGINNINGS:
+        yield from _begun(sentence, before, _BEGINNINGS[said.words], rest)
+        return
+    subject, value = subject_of(before, said.words), value_of(rest)
+    if subject is None or value is None or not fits_predicate(said.words, value):
+        return
+    if said.words == "runs in" and before[0].lower() not in words(_DATA, "determiners"):
+        # Who runs in the park may run elsewhere tomorrow.
         return
     if said.words == "works as":
         # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
         value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
-    made = _made(sentence, subject, said.words, value, holds=said.holds)
-    yield replace(made, predicate=_placed().get(said.words, said.words))
+    one = made(sentence, subject, said.words, value, holds=said.holds)
+    yield replace(one, predicate=_placed().get(said.words, said.words))
 
 
 _ELSEWHERE_TOO = re.compile(r"\s(?:in|at|for|with)\s")
-_MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", "relocated to"})
+_MOVES = frozenset(
+    {"moved to", "has moved to", "moved from", "has moved from", "relocated to", "has relocated to"}
+)
+# What somebody began to do: "Ana was hired by Acme" says where Ana works.
+_BEGINNINGS = {
+    **dict.fromkeys(("settled in", "has settled in", "moved back to"), "lives in"),
+    **dict.fromkeys(("was hired by", "got a job at", "took a job at"), "works at"),
+    **dict.fromkeys(("started working at", "started working for"), "works at"),
+    **dict.fromkeys(("started studying at", "enrolled at", "has enrolled at"), "studies at"),
+    **dict.fromkeys(("started playing for", "has signed for", "signed for"), "plays for"),
+    **dict.fromkeys(("got married to", "has married", "married"), "is married to"),
+    **dict.fromkeys(("got engaged to",), "is engaged to"),
+}
 
 
 def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> Iterator[Declared]:
@@ -167,45 +186,57 @@ def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> I
     from_to = _FROM_TO.match(rest) if said.endswith("from") else None
     if from_to is None and said.endswith("from"):
         return
-    place = _value(from_to.group("new") if from_to else rest)
-    subject = _subject(before, "lives in")
+    place = value_of(from_to.group("new") if from_to else rest)
+    subject = subject_of(before, "lives in")
     if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
         return
-    made = _made(sentence, subject, "lives in", place, begins=True)
-    yield made
-    old = _value(from_to.group("old")) if from_to else None
+    new = made(sentence, subject, "lives in", place, begins=True)
+    yield new
+    old = value_of(from_to.group("old")) if from_to else None
     if old is not None and old[:1].isupper():
-        yield _instead(made, old)
+        yield _instead(new, old)
+
+
+def _begun(
+    sentence: Sentence, before: Sequence[str], predicate: str, rest: str
+) -> Iterator[Declared]:
+    subject, value = subject_of(before, predicate), value_of(rest)
+    if subject and value and subject[:1].isupper() and value[:1].isupper():
+        yield made(sentence, subject, predicate, value, begins=True)
 
 
 def _role(
     sentence: Sentence, before: Sequence[str], rest: str, *, holds: bool
 ) -> Iterator[Declared]:
     """What is said with no more than "is": "The capital of X is Y", "Y is the capital of X"."""
-    value = _value(rest)
-    left = _role_in(before)
+    value = value_of(rest)
+    left = role_in(before)
     if left is not None:
         role, whose = left
         predicate = role_slot(role)
-        if predicate and value and _names_one(role, value):
-            yield _made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
+        if predicate and value and names_one(role, value):
+            yield made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
         return
-    if value and (where := _whereabouts(value)) and (what := _subject(before, where)):
-        if holds and before[0].lower() in words(_DATA, "determiners"):
+    if value and (where := _whereabouts(value)) and (what := subject_of(before, where)):
+        on_a_street = _STREET.search(value) is not None
+        if holds and (before[0].lower() in words(_DATA, "determiners") or on_a_street):
             yield replace(
-                _made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
+                made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
             )
         return
-    right = _role_in(_without_closing(rest).split())
-    who = _subject(before, "is")
+    right = role_in(without_closing(rest).split())
+    who = subject_of(before, "is")
     if right is None or who is None or not who[:1].isupper():
         return
     role, whose = right
     predicate = role_slot(role)
     if predicate and role.rpartition(" ")[-1] not in vocabulary().relations:
-        named = [w for w in _without_closing(rest).split() if w not in words(_DATA, "present")]
+        named = [w for w in without_closing(rest).split() if w not in words(_DATA, "present")]
         content = f"{who} is{'' if holds else ' no longer'} {' '.join(named)}."
         yield Declared(whose, predicate, who, content, sentence, holds)
+
+
+_STREET = re.compile(rf"\A(?:on|in|at) (?:\d+ )?[A-Z].* {STREET_WORD}\Z")
 
 
 def _whereabouts(value: str) -> str | None:
@@ -223,7 +254,7 @@ def _whereabouts(value: str) -> str | None:
     )
 
 
-def _role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
+def role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
     """Role and owner in "the capital of X" and "X's capital"."""
     lowered = [word.lower() for word in spoken]
     owned = next((n for n, word in enumerate(lowered) if word.endswith(("'s", "s'"))), None)
@@ -244,7 +275,7 @@ def _role_of(
     role: Sequence[str], whose: Sequence[str], *, plain: Sequence[str] = ()
 ) -> tuple[str, str] | None:
     named = [word for word in role if word not in words(_DATA, "present")]
-    owner = SPEAKER if list(whose) == [SPEAKER] else _subject(whose, "is")
+    owner = SPEAKER if list(whose) == [SPEAKER] else subject_of(whose, "is")
     former = words(_DATA, "former").intersection(named)
     capitals = any(word[:1].isupper() and not word.isupper() for word in plain)
     if owner is None or former or capitals or not 0 < len(named) <= _LONGEST_ROLE:
@@ -255,7 +286,7 @@ def _role_of(
 _WORD = re.compile(r"[a-z][\w/&-]*")
 
 
-def _subject(before: Sequence[str], predicate: str) -> str | None:
+def subject_of(before: Sequence[str], predicate: str) -> str | None:
     """What is spoken of, without its article; None unless it is one thing that is known."""
     spoken = [word for word in before if word.lower() not in {"now", "currently"}]
     if not 0 < len(spoken) <= _LONGEST_SUBJECT or _SIGNS.search(" ".join(spoken)):
@@ -297,13 +328,13 @@ _VERBAL = frozenset("being having going getting doing making is was do does did 
 _PRICED = frozenset({"costs", "weighs"})
 
 
-def _value(rest: str) -> str | None:
+def value_of(rest: str) -> str | None:
     """What the sentence ends with, if it is a name, a number or a thing."""
-    text = _without_closing(rest)
+    text = without_closing(rest)
     return text if _is_thing(text) else None
 
 
-def _without_closing(rest: str) -> str:
+def without_closing(rest: str) -> str:
     """Without what says when: "Ajax these days", "Porto since May"."""
     text = _SIGNS.split(rest, maxsplit=1)[0].strip(" .")
     if _SIGNS.search(rest) and _NEW_CLAUSE.match(rest[len(text) :].lstrip(" ,.")):
@@ -339,7 +370,7 @@ def _first(text: str) -> str:
     return text.partition(" ")[0]
 
 
-def _names_one(role: str, value: str) -> bool:
+def names_one(role: str, value: str) -> bool:
     """Whether the value says which, and not of what kind: "Lisbon", not "lovely"."""
     first = _first(value)
     low = first.lower()
@@ -355,11 +386,11 @@ def _names_one(role: str, value: str) -> bool:
     return named and few and low not in words(_DATA, "opinions")
 
 
-def _fits(predicate: str, value: str) -> bool:
+def fits_predicate(predicate: str, value: str) -> bool:
     """Whether the value is of the kind that the predicate takes."""
     if predicate in _PRICED:
         return bool(_PRICE.match(value))
-    first, last = _first(predicate), predicate.rpartition(" ")[-1]
+    first, last, low = _first(predicate), predicate.rpartition(" ")[-1], _first(value).lower()
     dated = first in _TIMED
     if dated and last == "at":
         return bool(_CLOCK.match(value))
@@ -367,6 +398,13 @@ def _fits(predicate: str, value: str) -> bool:
         return value[:1].isupper() or _first(value) in {"the"} or bool(_NUMBER.match(value))
     if predicate in {"works as"}:
         return _first(value).lower() in {"a", "an", "the"} or value[:1].islower()
+    if predicate == "drives":
+        # A car by its make; a lorry for a living is something else.
+        return value.startswith(("a ", "an ")) and value.split()[1][:1].isupper()
+    if predicate in {"go to", "goes to", "is posted in"}:
+        return value.startswith(("#", "@"))
+    if predicate in {"is painted", "is coloured", "is colored", "is available under"}:
+        return low not in vocabulary().thing_prepositions and not low.endswith("ly")
     if predicate in _OF_PLACES:
         return value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
     return True
@@ -376,7 +414,7 @@ _TIMED = frozenset("starts begins ends finishes opens closes leaves arrives take
 _OF_PLACES = frozenset({"lives in", "works at", "studies at", "plays for", "is based in"})
 
 
-def _made(
+def made(
     sentence: Sentence,
     subject: str,
     predicate: str,
@@ -421,7 +459,7 @@ def _worded(verb: str, *, holds: bool) -> str:
 def _predicates() -> frozenset[str]:
     """Everything that can stand between subject and value, "is" included."""
     third = {one for one in wordings() if one not in {"live in", "married to"}}
-    return frozenset(third | _placed().keys() | _MOVES | {"is"})
+    return frozenset(third | _placed().keys() | _MOVES | _BEGINNINGS.keys() | {"is"})
 
 
 _ELSEWHERE = ("on", "at", "under", "inside", "behind", "with")
@@ -440,6 +478,11 @@ def _beginnings() -> frozenset[str]:
     """What such words begin with, so that a search knows when to stop."""
     split = [said.split() for said in _predicates()]
     return frozenset(" ".join(one[:n]) for one in split for n in range(1, len(one) + 1))
+
+
+def without_openings(said: str) -> str:
+    """A sentence without what says that it is of the time of speaking: "As of today", "FYI"."""
+    return _openings().sub("", said, count=1)
 
 
 @cache
