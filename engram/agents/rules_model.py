@@ -47,13 +47,13 @@ from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
-from engram.domain.slots import USER
+from engram.domain.slots import USER, role_slot
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.corrections import claims, corrected, denied
 from engram.language.statements.changes import changed
-from engram.language.statements.declared import SPEAKER, Declared, declared
+from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -156,14 +156,15 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     who = _who(turn)
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
+    held = role_slot(person.relation) if is_held_by_one(person.relation) else None
     yield _PROPOSED(
         sources=[turn.alias],
         content=f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
         category=Category.RELATIONSHIP,
-        subject=person.name,
-        predicate=f"is {whose}'s",
-        object=person.relation,
+        subject=(turn.speaker or "user") if held else person.name,
+        predicate=held or f"is {whose}'s",
+        object=person.name if held else person.relation,
         holds=person.holds,
         entities=[person.name],
         confidence=_PLAINLY_SAID if person.holds else _AS_IT_STANDS,

@@ -166,9 +166,9 @@ def _with_what_changed(
         old = replaced_by(slot, said, about) if changes else None
         if old is not None:
             content = _reworded(about[old], old.object, said) or statement.content
-            statement = statement.model_copy(
-                update={"predicate": old.predicate, "content": content}
-            )
+            # That it changed happened once; what it changed to holds.
+            now = {"predicate": old.predicate, "content": content, "kind": MemoryKind.NOTE}
+            statement = statement.model_copy(update=now)
         found.append(statement)
         about.setdefault(_slot(statement) or slot, statement.content)
     return found

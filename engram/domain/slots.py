@@ -30,7 +30,7 @@ _AFFILIATED = frozenset(
         *("is engaged to", "is a citizen of", "belongs to", "is named after", "died in", "died on"),
         *("runs on", "listens on", "points to", "resolves to", "deploys to"),
         *("costs", "weighs", "is aged", "is scheduled for", "is due on", "expires on"),
-        *("takes place on", "takes place at", "takes place in", "runs in", "is routed to", "drives"),
+        *("takes place on", "takes place at", "takes place in", "runs in", "is routed to", "drives", "is set to"),
         *(f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in _WHEN),
         *(f"{verb} {when}" for verb in ("opens", "closes", "leaves", "arrives") for when in _WHEN),
     }
@@ -61,7 +61,8 @@ _SEVERAL = frozenset(
     "example advantage disadvantage benefit risk idea plan day time moment side aspect fact "
     "truth lesson message result effect cause highlight joy beauty trick secret key rest end "
     "start beginning middle bottom top back front feature option favourite favorite word "
-    "difference difficulty challenge feeling thought story memory experience piece bit lot".split()
+    "difference difficulty challenge feeling thought story memory experience piece bit lot teammate flatmate roommate housemate "
+    "classmate coworker workmate teacher mate pal buddy relative".split()
 )
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)
@@ -162,6 +163,7 @@ _GROUPS: Mapping[str, frozenset[str]] = {
     "team": frozenset({"plays for", "races for", "rides for", "team is", "club is"}),
     "school": frozenset({"studies at", "is enrolled at", "school is", "university is"}),
     "job": frozenset({"works as"}),
+    "work": frozenset({"works at"}),
     "language": frozenset({"is written in", "language is"}),
     "owner": frozenset({"owner is"}),
     "partner": frozenset({"is engaged to", "is married to", "partner is"}),
@@ -180,6 +182,7 @@ _CHANGES: Mapping[str, tuple[str, ...]] = {
     "was bought by": ("owner",),
     "is with": ("partner",),
     "got": ("car",),
+    "left for": ("work", "team", "school"),
     "changed to": (),
 }
 _OF_NAMES = frozenset({"lives in", "plays for", "studies at", "works at"})
@@ -327,7 +330,11 @@ def kind_of_value(text: str) -> ValueKind:
 _KINDS = (
     (
         ValueKind.CLOCK,
-        re.compile(r"(?:\d{1,2}[:.]\d\d(?![\d.])|\d{1,2} ?[ap]\.?m|noon\b|midnight\b)"),
+        re.compile(
+            r"(?:\d{1,2}[:.]\d\d(?![\d.])|\d{1,2} ?[ap]\.?m|noon\b|midnight\b|"
+            r"(?:half|(?:a )?quarter|ten|twenty|five) (?:past|to) \w|\w{3,6} o'clock|"
+            r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\Z)"
+        ),
     ),
     (
         ValueKind.DAY,
@@ -335,7 +342,7 @@ _KINDS = (
             r"(?:(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
             r"(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|"
             r"dec)[a-z]{0,6}\.?(?: \d|\Z)|\d{4}-\d\d|\d{1,2}(?:st|nd|rd|th)\b|tomorrow\b|"
-            r"next (?:week|month|year)\b)"
+            r"next (?:week|month|year)\b|(?:end|start|beginning|middle) of )"
         ),
     ),
     (ValueKind.NUMBER, re.compile(r"(?:about |around |only |just )?[$€£]? ?v?\d")),

@@ -51,6 +51,35 @@ _WITH_NOW = re.compile(
     r"(?:is now with|is with|is seeing|is now seeing) "
     r"(?P<whom>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3})(?P<now> now)?\Z"
 )
+_SOMEBODY = r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}|(?:[Mm]y|[Oo]ur) [a-z]{2,14})"
+_ABOUT_THEM = r"(?: [\w'-]+){1,6}?[,;:](?: and| but| so)?"
+# What follows is said of who moved: "Ana has moved, she's in Porto now".
+_IS_ELSEWHERE = re.compile(
+    rf"{_SOMEBODY}(?=[^,;:]{{0,40}}\b(?:moved|relocated|emigrated|left)\b){_ABOUT_THEM}"
+    r" (?:(?:she|he|they)(?:'s|'re| is| are) (?:now |living |based ){0,2}(?:in|at)|lives in|now in)"
+    r" (?P<where>(?:the )?[A-Z].{1,50})\Z"
+)
+_WORKS_ELSEWHERE = re.compile(
+    rf"{_SOMEBODY}(?=[^,;:]{{0,40}}\b(?:quit|left|notice|resigned|fired|sacked|laid off|redundant|"
+    rf"changed jobs)\b){_ABOUT_THEM} (?:(?:she|he|they)(?:'s|'re| is| are) (?:now )?(?:at|with)|"
+    r"(?:(?:the|her|his|their) )?new job(?:'s| is) (?:at|with)|"
+    r"(?:(?:she|he|they) )?(?:now )?works? (?:at|for)|(?:(?:she|he|they) )?joined|now at)"
+    r" (?P<where>.{2,50})\Z"
+)
+_LEFT_FOR = re.compile(
+    rf"{_SOMEBODY} (?:has |just |recently |finally ){{0,2}}(?:left|quit) (?P<old>[A-Z][^,;:]{{1,40}}?)"
+    r" (?:for|to join|and joined|to work at|to work for|to play for|and is now at|and went to)"
+    r" (?P<where>(?:the )?[A-Z].{1,50})\Z"
+)
+# Which way a day went, and then to which: "they pushed the talk back, we have until Friday".
+_UNTIL = re.compile(
+    r"(?P<who>[\w' -]{1,40}?) (?:has |have |just |been |was |were |got ){0,2}(?:pushed|moved|put|"
+    r"brought|extended|postponed|delayed|shifted|rescheduled|changed)(?P<what>(?: [\w'&/-]+){1,7}?)??"
+    r"(?: back| forward| out| up)?[,;:](?: so| and| but)? (?:(?:we|you|they|i|it) (?:now )?(?:have|has)"
+    r" until|(?:it's|it is|they are|they're|that's|now|which is) (?:now )?(?:due |on |at |until |by ){0,2}"
+    r"|(?:the )?new (?:date|deadline|day|time|slot)(?:'s| is) )\s?(?P<value>.{2,40})\Z",
+    re.I,
+)
 _TRADED = re.compile(
     r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:has |just |recently ){0,2}"
     r"(?:traded|swapped|exchanged)(?: [\w'-]+){1,6}? for (?P<what>an? [A-Z].{1,40})\Z"
@@ -74,7 +103,7 @@ def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
     said = without_openings(said).strip(" .,!")
     spoken = said.split()
-    if not 2 < len(spoken) <= _LONGEST or not _cues().intersection(w.lower() for w in spoken):
+    if not 2 < len(spoken) <= _LONGEST or not _cues().intersection(map(_plain, spoken)):
         return
     for reading in (_by_verb, _by_form):
         found = reading(sentence, said, spoken)
@@ -85,13 +114,16 @@ def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
 
 def _by_verb(sentence: Sentence, said: str, spoken: Sequence[str]) -> Declared | None:
     del said
-    lowered = [word.lower() for word in spoken]
+    lowered = [_plain(word) for word in spoken]
     at = next((n for n, word in enumerate(lowered) if word in _verbs()), None)
     if at is None:
         return None
     before = _without_around(spoken[:at])
+    if at and before and spoken[at - 1].lower().endswith("'s"):
+        # "The key's moved to the safe": it has.
+        before = [*before[:-1], before[-1][:-2]]
     passive = bool({"was", "were", "been", "got", "being", "is", "are"}.intersection(lowered[:at]))
-    change = _Change(sentence, spoken[at].lower(), before, spoken[at + 1 :], passive=passive)
+    change = _Change(sentence, lowered[at], before, spoken[at + 1 :], passive=passive)
     for reading in (_role_taken, _value_changed, _made_anew):
         found = reading(change)
         if found is not None:
@@ -171,7 +203,7 @@ def _made_anew(change: _Change) -> Declared | None:
         if value is None or (what and not _is_agent(change.before)):
             continue
         named = list(what or change.before)
-        subject = subject_of(named, "is")
+        subject = subject_of(named, str(kind["called"]))
         if subject is None or (not what and not change.passive and _is_agent_word(named)):
             continue
         return _beginning(change.sentence, subject, str(kind["called"]), value)
@@ -243,11 +275,42 @@ def _by_form(sentence: Sentence, said: str, spoken: Sequence[str]) -> Declared |
         who = subject_of(work.group("who").split(), "is")
         if things and who:
             return made(sentence, who, "became", things[0].phrase, begins=True)
+    elsewhere = _gone_elsewhere(sentence, said) or _until(sentence, said)
+    if elsewhere is not None:
+        return elsewhere
     together = _WITH_NOW.match(said)
     if together and "now" in said.lower().split():
         who, whom = together.group("who"), together.group("whom")
         return made(sentence, who, "is with", whom, begins=True)
     return _new_holder(sentence, said)
+
+
+def _gone_elsewhere(sentence: Sentence, said: str) -> Declared | None:
+    """Who went from one place, employer or team to another, told in two steps."""
+    for shape, predicate in (
+        (_IS_ELSEWHERE, "lives in"),
+        (_WORKS_ELSEWHERE, "works at"),
+        (_LEFT_FOR, "left for"),
+    ):
+        found = shape.match(said)
+        value = value_of(found.group("where")) if found else None
+        subject = subject_of(found.group("who").split(), predicate) if found else None
+        if subject and value:
+            return made(sentence, subject, predicate, value, begins=True)
+    return None
+
+
+def _until(sentence: Sentence, said: str) -> Declared | None:
+    """The new day or time of what was moved, in a clause of its own."""
+    found = _UNTIL.match(said)
+    value = value_of(found.group("value")) if found else None
+    if found is None or value is None:
+        return None
+    what = (found.group("what") or found.group("who")).split()
+    subject = subject_of(what, "moved to")
+    if subject is None or kind_of_value(value) not in {ValueKind.DAY, ValueKind.CLOCK}:
+        return None
+    return _beginning(sentence, subject, "is scheduled for", value)
 
 
 def _new_holder(sentence: Sentence, said: str) -> Declared | None:
@@ -283,6 +346,10 @@ def _split(after: Sequence[str], prepositions: frozenset[str]) -> tuple[list[str
     return what, " ".join(after[at + 1 :])
 
 
+def _plain(word: str) -> str:
+    return word.lower().strip(",;:.!")
+
+
 def _without_around(before: Sequence[str]) -> list[str]:
     return [word for word in before if word.lower() not in words(_DATA, "around")]
 
@@ -312,5 +379,5 @@ def _verbs() -> frozenset[str]:
 @cache
 def _cues() -> frozenset[str]:
     """One of these is in every sentence of a change; without, nothing is looked at."""
-    forms = "traded swapped exchanged out here released shipped landed bought acquired purchased over retrained now new"
+    forms = "left quit notice resigned fired sacked emigrated extended traded swapped exchanged out here released shipped landed bought acquired purchased over retrained now new"
     return _verbs() | frozenset(forms.split())

@@ -31,7 +31,10 @@ _SIGNS = re.compile(
 )
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
-    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock)\b", re.I
+    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock|"
+    r"(?:half|(?:a )?quarter|ten|twenty|five) (?:past|to) \w{1,9}|"
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b(?! \w))\b",
+    re.I,
 )
 _DATED = re.compile(
     r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
@@ -161,10 +164,14 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
     if said.words == "works as":
         # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
         value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
+    if said.words in _EMPLOYED:
+        value = _AS_WHAT.split(value, maxsplit=1)[0]
     one = made(sentence, subject, said.words, value, holds=said.holds)
     yield replace(one, predicate=_placed().get(said.words, said.words))
 
 
+_EMPLOYED = frozenset({"works at", "works for", "is employed at", "is employed by"})
+_AS_WHAT = re.compile(r"\sas\s(?:an?|the|head|part)\b")
 _ELSEWHERE_TOO = re.compile(r"\s(?:in|at|for|with)\s")
 _MOVES = frozenset(
     {"moved to", "has moved to", "moved from", "has moved from", "relocated to", "has relocated to"}
@@ -224,13 +231,15 @@ def _role(
                 made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
             )
         return
-    right = role_in(without_closing(rest).split())
+    said = without_closing(rest).split()
+    titled = _first(rest).lower() in words(_DATA, "titles") and "of" in said
+    right = role_in(["the", *said] if titled else said)
     who = subject_of(before, "is")
     if right is None or who is None or not who[:1].isupper():
         return
     role, whose = right
     predicate = role_slot(role)
-    if predicate and role.rpartition(" ")[-1] not in vocabulary().relations:
+    if predicate and not _is_one_of_several(role.split()):
         named = [w for w in without_closing(rest).split() if w not in words(_DATA, "present")]
         content = f"{who} is{'' if holds else ' no longer'} {' '.join(named)}."
         yield Declared(whose, predicate, who, content, sentence, holds)
@@ -261,7 +270,7 @@ def role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
     if owned is not None and owned < len(spoken) - 1:
         whose = [*spoken[:owned], spoken[owned].removesuffix("'s").removesuffix("'")]
         return _role_of(lowered[owned + 1 :], whose)
-    if lowered[:1] in (["my"], ["our"]) and not vocabulary().relations.intersection(lowered):
+    if lowered[:1] in (["my"], ["our"]) and not _is_one_of_several(lowered):
         return _role_of(lowered[1:], [SPEAKER], plain=spoken[1:])
     if lowered[:1] != ["the"]:
         return None
@@ -275,12 +284,25 @@ def _role_of(
     role: Sequence[str], whose: Sequence[str], *, plain: Sequence[str] = ()
 ) -> tuple[str, str] | None:
     named = [word for word in role if word not in words(_DATA, "present")]
-    owner = SPEAKER if list(whose) == [SPEAKER] else subject_of(whose, "is")
+    plainly = whose if len(whose) > 1 or whose == [SPEAKER] else ["the", *whose]
+    owner = SPEAKER if list(whose) == [SPEAKER] else subject_of(plainly, "is")
     former = words(_DATA, "former").intersection(named)
     capitals = any(word[:1].isupper() and not word.isupper() for word in plain)
     if owner is None or former or capitals or not 0 < len(named) <= _LONGEST_ROLE:
         return None
     return (" ".join(named), owner) if all(map(_WORD.fullmatch, named)) else None
+
+
+def is_held_by_one(role: str) -> bool:
+    """Whether one has one at a time, and may have another later: "boss", not "mother"."""
+    return role.rpartition(" ")[-1] in words(_DATA, "succeeded")
+
+
+def _is_one_of_several(role: Sequence[str]) -> bool:
+    """Whether it names somebody of whom one can have more than one: "sister", not "manager"."""
+    if not vocabulary().relations.intersection(role):
+        return False
+    return role[-1] not in words(_DATA, "held_by_one") or "ex" in role
 
 
 _WORD = re.compile(r"[a-z][\w/&-]*")
@@ -297,15 +319,33 @@ def subject_of(before: Sequence[str], predicate: str) -> str | None:
     bare, low = (spoken[1:], lowered[1:]) if determined or priced else (spoken, lowered)
     if not bare or words(_DATA, "no_subject").intersection(_without_and(bare)):
         return None
-    if lowered[0] in {"my", "our"} and vocabulary().relations.intersection(low):
+    if lowered[0] in {"my", "our"} and _is_one_of_several(low):
         # "My sister": which of them, nobody knows.
         return None
     named = bare[0][:1].isupper() or bare[0][:1].isdigit()
     shaped = all(_NAME_WORD.fullmatch(word) for word in bare)
+    named = named or (predicate in _OF_THINGS and _is_plain(low))
     unknown = not (determined or priced or named or any(w.endswith("'s") for w in low))
     if unknown or not shaped or low[0] in _VERBAL or (low[0] in {"a", "an"} and not priced):
         return None
     return " ".join(bare)
+
+
+_OF_THINGS = frozenset(
+    {"is kept in", "is stored in", "is located in", "is set to", "runs on", "costs", "moved to"}
+    | {f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in ("at", "on")}
+)
+_LONGEST_PLAIN = 3
+
+
+def _is_plain(low: Sequence[str]) -> bool:
+    """Whether it can be a thing that is named without an article: "standup", "signing cert"."""
+    return (
+        len(low) <= _LONGEST_PLAIN
+        and all(_WORD.fullmatch(word) for word in low)
+        and not vocabulary().pronouns.intersection(low)
+        and not low[-1].endswith(("ing", "ed", "ly"))
+    )
 
 
 def _without_and(spoken: Sequence[str]) -> list[str]:
