@@ -50,9 +50,9 @@ from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import USER, role_slot
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
+from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.corrections import claims, corrected, denied
-from engram.language.statements.changes import changed
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement

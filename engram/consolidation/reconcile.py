@@ -155,8 +155,8 @@ def _with_what_changed(
         if memory.slot is not None and memory.refuted_at is None:
             of.setdefault(memory.slot.subject, {}).setdefault(memory.slot, memory.content)
     found: list[Statement] = []
-    for statement in statements:
-        slot = _slot(statement)
+    for stated in statements:
+        statement, slot = stated, _slot(stated)
         if slot is None:
             found.append(statement)
             continue

@@ -113,7 +113,9 @@ def fits_short(short: EntityCandidate, full: EntityCandidate) -> bool:
     if other.given:
         first_name = bool(one.given) and not one.family and short.name_key != full.name_key
         last_name = not one.given and bool(one.family) and bool(one.title)
-        initial = one.given != other.given and bool(one.family) and len(one.given) < len(other.given)
+        initial = (
+            one.given != other.given and bool(one.family) and len(one.given) < len(other.given)
+        )
         untitled = (one.given, one.family) == (other.given, other.family) and bool(one.family)
         return first_name or last_name or initial or untitled
     # "Mister Pickles" is Pickles for short.
@@ -344,7 +346,11 @@ def _asked(wanted: str) -> Mention:
 
 def _means(mention: Mention, asked: Mention) -> bool:
     key = name_key(asked.name)
-    known = (name_key(mention.name), without_title(mention.name), *(i.partition(":")[2] for i in mention.identifiers))
+    known = (
+        name_key(mention.name),
+        without_title(mention.name),
+        *(i.partition(":")[2] for i in mention.identifiers),
+    )
     return key in known
 
 

@@ -30,7 +30,15 @@ _AFFILIATED = frozenset(
         *("is engaged to", "is a citizen of", "belongs to", "is named after", "died in", "died on"),
         *("runs on", "listens on", "points to", "resolves to", "deploys to"),
         *("costs", "weighs", "is aged", "is scheduled for", "is due on", "expires on"),
-        *("takes place on", "takes place at", "takes place in", "runs in", "is routed to", "drives", "is set to"),
+        *(
+            "takes place on",
+            "takes place at",
+            "takes place in",
+            "runs in",
+            "is routed to",
+            "drives",
+            "is set to",
+        ),
         *(f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in _WHEN),
         *(f"{verb} {when}" for verb in ("opens", "closes", "leaves", "arrives") for when in _WHEN),
     }
@@ -61,8 +69,8 @@ _SEVERAL = frozenset(
     "example advantage disadvantage benefit risk idea plan day time moment side aspect fact "
     "truth lesson message result effect cause highlight joy beauty trick secret key rest end "
     "start beginning middle bottom top back front feature option favourite favorite word "
-    "difference difficulty challenge feeling thought story memory experience piece bit lot teammate flatmate roommate housemate "
-    "classmate coworker workmate teacher mate pal buddy relative".split()
+    "difference difficulty challenge feeling thought story memory experience piece bit lot "
+    "teammate flatmate roommate housemate classmate coworker workmate teacher mate pal buddy relative".split()
 )
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)

@@ -31,7 +31,7 @@ from engram.language.statements.predicates import find
 from engram.language.vocabulary import load, words
 
 _DATA = "changes"
-_LONGEST = 40
+_SHORTEST, _LONGEST = 3, 40
 _LONGEST_NAME = 6
 _FEW = 2
 _VERSION = re.compile(
@@ -44,7 +44,8 @@ _BOUGHT = re.compile(
 )
 _NEW_WORK = re.compile(
     r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:[\w' ]{1,40} )??"
-    r"(?:retrained as|became|has become|is now|now is|is) (?P<work>an? [\w -]{2,40}?)(?P<now> now)?\Z"
+    r"(?:retrained as|became|has become|is now|now is|is) (?P<work>an? [\w -]{2,40}?)"
+    r"(?P<now> now)?\Z"
 )
 _WITH_NOW = re.compile(
     r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:[\w' ]{1,40} )??"
@@ -67,16 +68,18 @@ _WORKS_ELSEWHERE = re.compile(
     r" (?P<where>.{2,50})\Z"
 )
 _LEFT_FOR = re.compile(
-    rf"{_SOMEBODY} (?:has |just |recently |finally ){{0,2}}(?:left|quit) (?P<old>[A-Z][^,;:]{{1,40}}?)"
+    rf"{_SOMEBODY} (?:has |just |recently |finally ){{0,2}}(?:left|quit)"
+    r" (?P<old>[A-Z][^,;:]{1,40}?)"
     r" (?:for|to join|and joined|to work at|to work for|to play for|and is now at|and went to)"
     r" (?P<where>(?:the )?[A-Z].{1,50})\Z"
 )
 # Which way a day went, and then to which: "they pushed the talk back, we have until Friday".
 _UNTIL = re.compile(
     r"(?P<who>[\w' -]{1,40}?) (?:has |have |just |been |was |were |got ){0,2}(?:pushed|moved|put|"
-    r"brought|extended|postponed|delayed|shifted|rescheduled|changed)(?P<what>(?: [\w'&/-]+){1,7}?)??"
-    r"(?: back| forward| out| up)?[,;:](?: so| and| but)? (?:(?:we|you|they|i|it) (?:now )?(?:have|has)"
-    r" until|(?:it's|it is|they are|they're|that's|now|which is) (?:now )?(?:due |on |at |until |by ){0,2}"
+    r"brought|extended|postponed|delayed|shifted|rescheduled|changed)"
+    r"(?P<what>(?: [\w'&/-]+){1,7}?)??(?: back| forward| out| up)?[,;:](?: so| and| but)? "
+    r"(?:(?:we|you|they|i|it) (?:now )?(?:have|has) until|(?:it's|it is|they are|they're|that's|now|"
+    r"which is) (?:now )?(?:due |on |at |until |by ){0,2}"
     r"|(?:the )?new (?:date|deadline|day|time|slot)(?:'s| is) )\s?(?P<value>.{2,40})\Z",
     re.I,
 )
@@ -103,7 +106,7 @@ def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
     said = without_openings(said).strip(" .,!")
     spoken = said.split()
-    if not 2 < len(spoken) <= _LONGEST or not _cues().intersection(map(_plain, spoken)):
+    if not _SHORTEST <= len(spoken) <= _LONGEST or not _cues().intersection(map(_plain, spoken)):
         return
     for reading in (_by_verb, _by_form):
         found = reading(sentence, said, spoken)
@@ -254,35 +257,46 @@ def _role_taken(change: _Change) -> Declared | None:
 def _by_form(sentence: Sentence, said: str, spoken: Sequence[str]) -> Declared | None:
     """Changes that no verb of change tells: "Verve 2.0 is out", "Ana is a nurse now"."""
     del spoken
+    readings = (_released, _bought, _new_work, _gone_elsewhere, _until, _with_somebody, _new_holder)
+    return next((found for read in readings if (found := read(sentence, said))), None)
+
+
+def _released(sentence: Sentence, said: str) -> Declared | None:
     release = _VERSION.match(said)
-    if release:
-        what, version = release.group("what"), release.group("version")
-        return made(sentence, what, "version is", version, said=f"the version of {what}")
-    bought = _BOUGHT.match(said)
-    if bought:
-        named = value_of(bought.group("what"))
-        what_is = subject_of(named.split(), "is") if named else None
-        if what_is is None:
-            return None
-        told = f"{bought.group('who')} bought {named}."
-        return Declared(what_is, "was bought by", bought.group("who"), told, sentence, begins=True)
+    if release is None:
+        return None
+    what, version = release.group("what"), release.group("version")
+    return made(sentence, what, "version is", version, said=f"the version of {what}")
+
+
+def _bought(sentence: Sentence, said: str) -> Declared | None:
+    """Who owns something now, or drives another car."""
     traded = _TRADED.match(said)
     if traded and (car := value_of(traded.group("what"))):
         return made(sentence, traded.group("who"), "got", car, begins=True)
+    bought = _BOUGHT.match(said)
+    named = value_of(bought.group("what")) if bought else None
+    what = subject_of(named.split(), "is") if named else None
+    if bought is None or what is None:
+        return None
+    who = bought.group("who")
+    return Declared(what, "was bought by", who, f"{who} bought {named}.", sentence, begins=True)
+
+
+def _new_work(sentence: Sentence, said: str) -> Declared | None:
     work = _NEW_WORK.match(said)
-    if work and ("now" in said.lower().split() or "is" not in said.split()):
-        things = find("work", MatchContext("", work.group("work"), sentence.text))
-        who = subject_of(work.group("who").split(), "is")
-        if things and who:
-            return made(sentence, who, "became", things[0].phrase, begins=True)
-    elsewhere = _gone_elsewhere(sentence, said) or _until(sentence, said)
-    if elsewhere is not None:
-        return elsewhere
+    if work is None or ("is" in said.split() and "now" not in said.lower().split()):
+        return None
+    things = find("work", MatchContext("", work.group("work"), sentence.text))
+    who = subject_of(work.group("who").split(), "is")
+    return made(sentence, who, "became", things[0].phrase, begins=True) if things and who else None
+
+
+def _with_somebody(sentence: Sentence, said: str) -> Declared | None:
     together = _WITH_NOW.match(said)
-    if together and "now" in said.lower().split():
-        who, whom = together.group("who"), together.group("whom")
-        return made(sentence, who, "is with", whom, begins=True)
-    return _new_holder(sentence, said)
+    if together is None or "now" not in said.lower().split():
+        return None
+    return made(sentence, together.group("who"), "is with", together.group("whom"), begins=True)
 
 
 def _gone_elsewhere(sentence: Sentence, said: str) -> Declared | None:
@@ -379,5 +393,4 @@ def _verbs() -> frozenset[str]:
 @cache
 def _cues() -> frozenset[str]:
     """One of these is in every sentence of a change; without, nothing is looked at."""
-    forms = "left quit notice resigned fired sacked emigrated extended traded swapped exchanged out here released shipped landed bought acquired purchased over retrained now new"
-    return _verbs() | frozenset(forms.split())
+    return _verbs() | words(_DATA, "cues")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import role_slot, wordings
 from engram.language.statements.clauses import Sentence, opened, sentences
-from engram.language.text import STREET_WORD
+from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
 
 _DATA = "declared"
@@ -26,9 +26,7 @@ _LONGEST_ROLE = 4
 _LONGEST_LOWER_VALUE = 2
 # Words that can stand between a subject and the end of its predicate.
 _LONGEST_PREDICATE = 8
-_SIGNS = re.compile(
-    r"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|(?<!Dr)(?<!Mr)(?<!Ms)(?<!Mrs)(?<!St)\.\s"
-)
+_SIGNS = re.compile(rf"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)")
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
     r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock|"
@@ -333,7 +331,11 @@ def subject_of(before: Sequence[str], predicate: str) -> str | None:
 
 _OF_THINGS = frozenset(
     {"is kept in", "is stored in", "is located in", "is set to", "runs on", "costs", "moved to"}
-    | {f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in ("at", "on")}
+    | {
+        f"{verb} {when}"
+        for verb in ("starts", "begins", "ends", "finishes")
+        for when in ("at", "on")
+    }
 )
 _LONGEST_PLAIN = 3
 
@@ -428,26 +430,30 @@ def names_one(role: str, value: str) -> bool:
 
 def fits_predicate(predicate: str, value: str) -> bool:
     """Whether the value is of the kind that the predicate takes."""
-    if predicate in _PRICED:
-        return bool(_PRICE.match(value))
     first, last, low = _first(predicate), predicate.rpartition(" ")[-1], _first(value).lower()
-    dated = first in _TIMED
-    if dated and last == "at":
-        return bool(_CLOCK.match(value))
-    if dated and last in {"on", "in"}:
-        return value[:1].isupper() or _first(value) in {"the"} or bool(_NUMBER.match(value))
-    if predicate in {"works as"}:
-        return _first(value).lower() in {"a", "an", "the"} or value[:1].islower()
-    if predicate == "drives":
+    if first in _TIMED and last in {"at", "on", "in"}:
+        return _is_time(value, clock=last == "at")
+    fits = True
+    if predicate in _PRICED:
+        fits = bool(_PRICE.match(value))
+    elif predicate == "works as":
+        fits = low in {"a", "an", "the"} or value[:1].islower()
+    elif predicate == "drives":
         # A car by its make; a lorry for a living is something else.
-        return value.startswith(("a ", "an ")) and value.split()[1][:1].isupper()
-    if predicate in {"go to", "goes to", "is posted in"}:
-        return value.startswith(("#", "@"))
-    if predicate in {"is painted", "is coloured", "is colored", "is available under"}:
-        return low not in vocabulary().thing_prepositions and not low.endswith("ly")
-    if predicate in _OF_PLACES:
-        return value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
-    return True
+        fits = low in {"a", "an"} and value.partition(" ")[-1][:1].isupper()
+    elif predicate in {"go to", "goes to", "is posted in"}:
+        fits = value.startswith(("#", "@"))
+    elif predicate in {"is painted", "is coloured", "is colored", "is available under"}:
+        fits = low not in vocabulary().thing_prepositions and not low.endswith("ly")
+    elif predicate in _OF_PLACES:
+        fits = value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
+    return fits
+
+
+def _is_time(value: str, *, clock: bool) -> bool:
+    if clock:
+        return bool(_CLOCK.match(value))
+    return value[:1].isupper() or _first(value) == "the" or bool(_NUMBER.match(value))
 
 
 _TIMED = frozenset("starts begins ends finishes opens closes leaves arrives takes expires".split())
@@ -464,6 +470,17 @@ def made(
     holds: bool = True,
     begins: bool = False,
 ) -> Declared:
+    """A statement with its sentence.
+
+    Args:
+        sentence: Where it stands.
+        subject: Of whom or what.
+        predicate: What of them.
+        value: What it is.
+        said: Subject and role in words, where the predicate is one: "the rent of the flat".
+        holds: False for what is no longer so.
+        begins: Whether it says that it began.
+    """
     who = said or _called(subject, sentence.text)
     told = _worded("is" if said else predicate, holds=holds)
     content = f"{who[:1].upper()}{who[1:]} {told} {value}."
