@@ -70,7 +70,8 @@ _SEVERAL = frozenset(
     "truth lesson message result effect cause highlight joy beauty trick secret key rest end "
     "start beginning middle bottom top back front feature option favourite favorite word "
     "difference difficulty challenge feeling thought story memory experience piece bit lot "
-    "teammate flatmate roommate housemate classmate coworker workmate teacher mate pal buddy relative".split()
+    "teammate flatmate roommate housemate classmate coworker workmate teacher mate "
+    "pal buddy relative".split()
 )
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)

@@ -78,8 +78,8 @@ _UNTIL = re.compile(
     r"(?P<who>[\w' -]{1,40}?) (?:has |have |just |been |was |were |got ){0,2}(?:pushed|moved|put|"
     r"brought|extended|postponed|delayed|shifted|rescheduled|changed)"
     r"(?P<what>(?: [\w'&/-]+){1,7}?)??(?: back| forward| out| up)?[,;:](?: so| and| but)? "
-    r"(?:(?:we|you|they|i|it) (?:now )?(?:have|has) until|(?:it's|it is|they are|they're|that's|now|"
-    r"which is) (?:now )?(?:due |on |at |until |by ){0,2}"
+    r"(?:(?:we|you|they|i|it) (?:now )?(?:have|has) until|(?:it's|it is|they are|they're|that's|"
+    r"now|which is) (?:now )?(?:due |on |at |until |by ){0,2}"
     r"|(?:the )?new (?:date|deadline|day|time|slot)(?:'s| is) )\s?(?P<value>.{2,40})\Z",
     re.I,
 )
@@ -145,7 +145,7 @@ class _Change(NamedTuple):
 
 
 def _value_changed(change: _Change) -> Declared | None:
-    """The new value of a role: "the rent of the flat went up to 900", "X changed its licence to"."""
+    """The new value of a role: "the rent went up to 900", "X changed its licence to MIT"."""
     if change.verb not in words(_DATA, "changed"):
         return None
     what, rest = _split(change.after, words(_DATA, "to"))
