@@ -143,7 +143,8 @@ _TRAILING = "Jr Sr Inc Ltd Co Corp Bros Ave Blvd Rd Dept dept est etc al ca".spl
 _NUMBERED = "No Nos Nr no nos nr p pp Fig fig Vol vol Ch ch Sec sec Art art".split()
 _BEFORE_STOP = re.compile(r"(?P<street>[A-Z][a-z]+ )?(?<![\w.])(?P<word>\w[\w.]{0,7})\Z")
 _LONGEST_BEFORE_STOP = 24
-FULL_STOP = "".join(rf"(?<!\b{re.escape(word)})" for word in _LEADING) + r"\.(?=\s|\Z)"
+# The stop comes first: so the engine looks back only where there is one.
+FULL_STOP = r"\.(?=\s|\Z)" + "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _LEADING)
 """A full stop that can end a sentence, as a part of patterns."""
 
 

@@ -34,6 +34,7 @@ _DATA = "changes"
 _SHORTEST, _LONGEST = 3, 40
 _LONGEST_NAME = 6
 _FEW = 2
+_CUE_WORDS = re.compile(r"[a-z]+")
 _VERSION = re.compile(
     r"(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,3}) (?:version |v)?(?P<version>\d+(?:\.\d+){1,3})"
     r" (?:is out|came out|is here|was released|has been released|just shipped|shipped|landed)\b"
@@ -103,10 +104,13 @@ def changed(text: str) -> list[Declared]:
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
+    # Most sentences tell of no change, and cost no more than this.
+    if _cues().isdisjoint(_CUE_WORDS.findall(sentence.text.lower())):
+        return
     _, said = opened(sentence)
     said = without_openings(said).strip(" .,!")
     spoken = said.split()
-    if not _SHORTEST <= len(spoken) <= _LONGEST or not _cues().intersection(map(_plain, spoken)):
+    if not _SHORTEST <= len(spoken) <= _LONGEST:
         return
     for reading in (_by_verb, _by_form):
         found = reading(sentence, said, spoken)
