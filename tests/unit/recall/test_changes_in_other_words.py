@@ -8,7 +8,6 @@ import pytest
 
 from engram.consolidation.disputes import DisputeSettler
 from engram.domain.memories import (
-    DerivedMemory,
     Fact,
     MemoryStatus,
     MemoryType,
@@ -36,13 +35,13 @@ async def heard(memory: InProcessMemory, scope: Scope, *turns: tuple[int, str]) 
 
 async def stored(
     repository: EdgeRepository, scope: Scope, kind: MemoryType = MemoryType.SEMANTIC
-) -> dict[str, DerivedMemory]:
+) -> dict[str, SemanticMemory | Fact]:
     """Everything of one kind, by what it says."""
     found = [m async for page in every_page(repository, scope, kind) for m in page]
     return {m.content: m for m in found if isinstance(m, SemanticMemory | Fact)}
 
 
-async def refute(repository: EdgeRepository, scope: Scope, one: DerivedMemory) -> None:
+async def refute(repository: EdgeRepository, scope: Scope, one: SemanticMemory | Fact) -> None:
     """The user says that it is not so: as the operation does it."""
     settler = DisputeSettler(repository, RULES, lambda: uuid4().hex)
     await settler.bring_back(scope, one)
