@@ -52,7 +52,8 @@ def test_labelled_pairs() -> None:
         (["Sergeant Miles Cooper came.", "Cooper took notes."], "Miles Cooper", "Cooper", True),
         (["Alice Cooper and Miles Cooper came.", "Cooper left."], "Miles Cooper", "Cooper", False),
         (["Isabella Conti, Isa to her friends, won."], "Isabella Conti", "Isa", True),
-        (["Lucía Herrera writes.", "Lucia Herrera called."], "Lucía Herrera", "Lucia Herrera", True),
+        (["Lucía Herrera writes.", "Lucia Herrera called."], "Lucía Herrera",
+         "Lucia Herrera", True),
     ],
 )  # fmt: skip
 def test_who_is_one(texts: list[str], first: str, second: str, *, same: bool) -> None:
