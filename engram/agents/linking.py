@@ -304,8 +304,19 @@ class LinkingAgent:
                 retirements=made.dropped_retirements,
                 operation=operation,
             )
-        use = model_use(self._model, version_with(LINKING_VERSION, learning), result.usage)
-        return made.model_copy(update={"use": use})
+        version = version_with(LINKING_VERSION, learning)
+        use = model_use(self._model, version, result.usage)
+        plan = _found_by(made.plan, version)
+        return made.model_copy(update={"use": use, "plan": plan})
+
+
+def _found_by(plan: ConsolidationPlan, version: str) -> ConsolidationPlan:
+    """The plan, its links marked with the instructions by which they were found."""
+    marked = {"instructions_version": version}
+    actions = tuple(
+        one.model_copy(update=marked) if isinstance(one, LinkGraph) else one for one in plan.actions
+    )
+    return plan.model_copy(update={"actions": actions})
 
 
 async def _resolvable_references_only(

@@ -47,12 +47,13 @@ from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
-from engram.domain.slots import USER
+from engram.domain.slots import USER, role_slot
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
+from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.corrections import claims, corrected, denied
-from engram.language.statements.declared import SPEAKER, Declared, declared
+from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import Ended, confirmed, ends, kept
@@ -155,14 +156,15 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     who = _who(turn)
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
+    held = role_slot(person.relation) if is_held_by_one(person.relation) else None
     yield _PROPOSED(
         sources=[turn.alias],
         content=f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
         category=Category.RELATIONSHIP,
-        subject=person.name,
-        predicate=f"is {whose}'s",
-        object=person.relation,
+        subject=(turn.speaker or "user") if held else person.name,
+        predicate=held or f"is {whose}'s",
+        object=person.name if held else person.relation,
         holds=person.holds,
         entities=[person.name],
         confidence=_PLAINLY_SAID if person.holds else _AS_IT_STANDS,
@@ -187,10 +189,15 @@ def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
         holds=one.holds,
         begins=one.begins,
         entities=_names(one.content),
-        happened_at=start_date_of(one.sentence.text, turn.said_at) if one.begins else None,
+        happened_at=_began(turn, one) if one.begins else None,
         confidence=_AS_IT_STANDS,
         importance=_PERSON_IMPORTANCE,
     )
+
+
+def _began(turn: TurnView, one: Declared) -> datetime | None:
+    """When a change happened, said beside its new value: "moved to Friday" is no date of it."""
+    return start_date_of(one.sentence.text.replace(one.value, " "), turn.said_at)
 
 
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
@@ -296,6 +303,8 @@ def _told(turn: TurnView, before: Sequence[TurnView] = ()) -> Iterator[StatedKno
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known}
     plain = declared(turn.content)
+    told = {one.sentence.start for one in plain}
+    plain += [one for one in changed(turn.content) if one.sentence.start not in told]
     others += [one for one in plain if one.sentence.start not in mine | introduced]
     mended = any(one.corrects for one in stated)
     noted = notes(turn.content, [one.at for one in stated])

@@ -28,7 +28,7 @@ from engram.domain.occasions import (
 )
 from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.rules import MOST_PASSES
-from engram.lifecycle.decisions import taken_back, told_again
+from engram.lifecycle.decisions import disputed, taken_back, told_again
 
 # --- which episodes say so: bounded, and yet each counts once
 #
@@ -343,37 +343,6 @@ def retired(memory: SemanticMemory, supersession: Supersession) -> SemanticMemor
         changes["duplicate_of"] = supersession.superseded_by
     after = memory.model_copy(update={"status": MemoryStatus.SUPERSEDED, **changes})
     return after if after != memory else None
-
-
-def disputed(
-    memory: SemanticMemory, *, with_: Collection[str], settled: Collection[str] = ()
-) -> SemanticMemory:
-    """``memory`` in dispute with these, and no longer with those that are settled.
-
-    Each dispute counts as one contradiction while it lasts. What the user
-    confirmed stays confirmed; it counts for less all the same. What a person said
-    holds beside it is not disputed again.
-    """
-    known = {*memory.disputed_with, *memory.settled_with}
-    new = tuple(one for one in dict.fromkeys(with_) if one not in known)
-    gone = tuple(one for one in memory.disputed_with if one in settled)
-    if not (new or gone):
-        return memory
-    left = tuple(one for one in (*memory.disputed_with, *new) if one not in gone)
-    before = memory.confidence
-    verification = before.verification
-    if left and verification is not Verification.USER_CONFIRMED:
-        verification = Verification.DISPUTED
-    elif not left and verification is Verification.DISPUTED and memory.refuted_at is None:
-        found = bool(memory.evidence)
-        verification = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
-    confidence = before.model_copy(
-        update={
-            "contradictions": max(before.contradictions + len(new) - len(gone), 0),
-            "verification": verification,
-        }
-    )
-    return memory.model_copy(update={"disputed_with": left, "confidence": confidence})
 
 
 def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemory:

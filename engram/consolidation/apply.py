@@ -230,6 +230,7 @@ class PlanWriter:
                     Observed.between(derived[memory.id], other),
                     past_the_bound=_says_what_it_is_made_of(link, derived),
                     rules=self.edges,
+                    instructions_version=link.instructions_version,
                 )
                 if further is not None:
                     after = further

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from engram.consolidation.amendments import disputed
 from engram.contracts.reviews import DisputeFound, DisputeState
 from engram.domain.memories import (
     AnyMemory,
@@ -24,6 +23,7 @@ from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, related_predicates, timeline_key
 from engram.lifecycle import decisions
+from engram.lifecycle.decisions import disputed
 from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import AnyOf, Equals, Filter, MemoryRepository
@@ -129,6 +129,9 @@ class DisputeSettler:
             now: The present.
         """
         await self.free_others(scope, memory_ids, heir)
+        if heir is None:
+            for memory in (await self._read(scope, memory_ids)).values():
+                await self.bring_back(scope, memory)
 
         def refute(memory: AnyMemory) -> AnyMemory:
             after = decisions.dispute(memory, now, self.rules).memory
@@ -148,6 +151,36 @@ class DisputeSettler:
         rivals = {one for memory in found.values() for one in _disputed_with(memory)}
         others = rivals - {*memory_ids, heir}
         await self._update(scope, sorted(others), lambda memory: _freed(memory, memory_ids))
+
+    async def bring_back(self, scope: Scope, refuted: AnyMemory) -> None:
+        """Let what a memory replaced hold again: nothing took its place if that is not so.
+
+        Where something replaced that memory in turn, this is what took its place. To be called
+        before the memory is refuted: whoever does it again finds what is left to do.
+
+        Args:
+            scope: Whose it is.
+            refuted: What is going to be refuted.
+        """
+        if not isinstance(refuted, DerivedMemory) or not refuted.supersedes:
+            return
+        by = None if is_refuted(refuted) else refuted.superseded_by
+        heir = (await self._read(scope, (by,))).get(by) if by else None
+        if heir is not None:
+            await self._update(
+                scope, (heir.id,), lambda memory: decisions.in_place_of(memory, refuted.supersedes)
+            )
+        await self._update(
+            scope, refuted.supersedes, lambda memory: _without_successor(memory, refuted, heir)
+        )
+        await follow_sources(self.repository, scope, refuted.supersedes, self.new_write_id)
+
+    async def retire_again(self, scope: Scope, confirmed: AnyMemory) -> None:
+        """Let a memory that comes back replace again what it replaced before it was refuted."""
+        if isinstance(confirmed, DerivedMemory) and is_refuted(confirmed):
+            await self._update(
+                scope, confirmed.supersedes, lambda memory: _succeeded(memory, confirmed)
+            )
 
     async def look(self, scope: Scope, memory_ids: Sequence[str]) -> DisputeFound:
         """How things stand between the memories of a review."""
@@ -236,12 +269,56 @@ def _stands_instead(other: SemanticMemory, memory: SemanticMemory, slot: Slot) -
     """Whether it stands where ``memory``, of this slot, would; or has given way to it already."""
     if other.slot is None or other.id == memory.id or other.is_test != memory.is_test:
         return False
+    if other.id in memory.supersedes and not is_refuted(other):
+        # It gives way as what held before, and is not refuted by that.
+        return False
     if timeline_key(other.slot) != timeline_key(slot):
         return False
     if ends_something(other.slot) and other.slot.object != slot.object:
         return False
     return other.status is MemoryStatus.ACTIVE or (
         is_refuted(other) and other.superseded_by == memory.id
+    )
+
+
+def _without_successor(
+    memory: AnyMemory, refuted: DerivedMemory, heir: Conclusion | None
+) -> AnyMemory:
+    """``memory`` as if what is refuted had not replaced it; a duplicate says the same and stays."""
+    if not isinstance(memory, DerivedMemory) or memory.superseded_by != refuted.id:
+        return memory
+    if is_refuted(memory) or memory.status is not MemoryStatus.SUPERSEDED:
+        return memory
+    semantic = isinstance(memory, SemanticMemory)
+    if isinstance(memory, SemanticMemory) and memory.duplicate_of == refuted.id:
+        return memory
+    standing: dict[str, object] = {
+        "status": MemoryStatus.ACTIVE,
+        "superseded_by": None,
+        "superseded_known_at": None,
+        "valid_to": None,
+    }
+    slot = refuted.slot if isinstance(refuted, SemanticMemory) else None
+    if semantic and slot is not None and ends_something(slot):
+        # It was no end of a promise, either.
+        standing |= {"resolution": None, "resolved_at": None}
+    again = memory.model_copy(update=standing)
+    return again if heir is None else _succeeded(again, heir)
+
+
+def _succeeded(memory: AnyMemory, by: Conclusion) -> AnyMemory:
+    """``memory`` as what held until the other began to."""
+    if not isinstance(memory, DerivedMemory) or memory.status is not MemoryStatus.ACTIVE:
+        return memory
+    if is_refuted(memory) or memory.id == by.id:
+        return memory
+    return memory.model_copy(
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": by.id,
+            "superseded_known_at": max(memory.known_at, by.known_at),
+            "valid_to": max(memory.event_at, by.event_at),
+        }
     )
 
 

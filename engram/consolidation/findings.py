@@ -218,7 +218,8 @@ class FindingsStore:
             async for page in every_page(
                 self._repository, request.scope, MemoryType.FACTUAL, where=where
             ):
-                rivals += [one for one in page if isinstance(one, Fact)]
+                # What was refuted neither took anything's place nor gave way.
+                rivals += [o for o in page if isinstance(o, Fact) and o.refuted_at is None]
             for old, new in succession(rivals):
                 await self._replace(request.scope, old.id, new, new.told_at or new.known_at)
         by_turn: dict[str, list[_Finding]] = {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from engram.consolidation.amendments import disputed, retold
+from engram.consolidation.amendments import retold
 from engram.consolidation.disputes import disputes_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
@@ -29,6 +29,7 @@ from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
+from engram.lifecycle.decisions import disputed
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.updates import (

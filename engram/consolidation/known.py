@@ -21,7 +21,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import Statement
 from engram.domain.scope import Scope
-from engram.domain.slots import is_functional, related_predicates, slot_of
+from engram.domain.slots import is_functional, may_replace, related_predicates, slot_of
 from engram.ports import (
     AnyOf,
     Condition,
@@ -95,6 +95,10 @@ class KnownMemories:
             objects = tuple(dict.fromkeys(slot.object for slot in slots))
             found |= await self._some(scope, (*about, AnyOf("slot.object", objects)))
             found |= await self._summed_up(scope, about, len(slots))
+        for subject in _changing(statements):
+            # What it changes is told by what is known, a bounded number.
+            of_them = (Equals("slot.subject", subject), here)
+            found |= await self._some(scope, of_them, most=_PAGE)
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
 
@@ -215,6 +219,16 @@ def _by_relation(
         if slot is not None:
             found.setdefault((slot.subject, related_predicates(slot)), []).append(slot)
     return found
+
+
+def _changing(statements: Sequence[Statement]) -> list[str]:
+    """Of whom it is said that something changed, which need not be named."""
+    said = (
+        slot_of(one.subject, one.predicate, one.object)
+        for one in statements
+        if one.begins and one.holds
+    )
+    return sorted({slot.subject for slot in said if slot is not None and may_replace(slot)})
 
 
 def _side(*, is_test: bool) -> Condition:

@@ -43,7 +43,13 @@ from engram.domain.plan import (
     UpdateNote,
     eligibility_of,
 )
-from engram.domain.slots import ends_something, is_functional, slot_of, timeline_key
+from engram.domain.slots import (
+    ends_something,
+    is_functional,
+    replaced_by,
+    slot_of,
+    timeline_key,
+)
 
 __all__ = ["Circumstances", "reconcile"]
 
@@ -119,7 +125,10 @@ def reconcile(
     for is_test in (False, True):
         # What test turns state never meets what real ones do.
         side = circumstances.side(is_test=is_test)
-        stated = [s for s in statements if side.sources(s)]
+        stated = _with_what_changed(
+            [s for s in statements if side.sources(s)],
+            [m for m in remembered if m.is_test == is_test],
+        )
         to_keep = [episode for episode in quoted if episode.is_test == is_test]
         here = {m.id: m for m in remembered if m.is_test == is_test}
         done = _reconciled(stated, here, side)
@@ -132,6 +141,48 @@ def reconcile(
         if not circumstances.sources(s)
     ]
     return ConsolidationPlan(actions=(*actions, *unsourced))
+
+
+def _with_what_changed(
+    statements: Sequence[Statement], known: Sequence[SemanticMemory]
+) -> list[Statement]:
+    """Each statement, and those of a change ("moved to Friday") as of what it changed.
+
+    All generations count, so that a second run decides the same.
+    """
+    of: dict[str, dict[Slot, str]] = {}
+    for memory in sorted(known, key=lambda one: (one.known_at, one.id)):
+        if memory.slot is not None and memory.refuted_at is None:
+            of.setdefault(memory.slot.subject, {}).setdefault(memory.slot, memory.content)
+    found: list[Statement] = []
+    for stated in statements:
+        statement, slot = stated, _slot(stated)
+        if slot is None:
+            found.append(statement)
+            continue
+        about = of.setdefault(slot.subject, {})
+        said = statement.object or ""
+        changes = statement.begins and statement.holds
+        old = replaced_by(slot, said, about) if changes else None
+        if old is not None:
+            content = _reworded(about[old], old.object, said) or statement.content
+            # That it changed happened once; what it changed to holds.
+            now = {"predicate": old.predicate, "content": content, "kind": MemoryKind.NOTE}
+            statement = statement.model_copy(update=now)
+        found.append(statement)
+        about.setdefault(_slot(statement) or slot, statement.content)
+    return found
+
+
+def _reworded(content: str, old: str, new: str) -> str | None:
+    """The sentence with the new value in place of the old one, if it ends with that."""
+    before = content.rstrip(".")
+    if not normalise(before).endswith(f" {old}"):
+        return None
+    kept = before.split()[: -len(old.split())]
+    while kept and kept[-1].lower() in {"a", "an", "the"}:
+        kept.pop()
+    return f"{' '.join(kept)} {new}." if kept else None
 
 
 def _reconciled(

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from engram.consolidation.amendments import (
-    disputed,
     quoting,
     sources_only_of,
     tellings_of,
@@ -17,6 +16,7 @@ from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
 from engram.domain.occasions import occasions_among, occasions_told
 from engram.domain.plan import Place, Statement, Supersession, UpdateNote
 from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
+from engram.lifecycle.decisions import disputed
 
 # --- what was told of one slot, in the order of what it tells: who held when, and what came next
 #

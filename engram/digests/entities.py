@@ -13,9 +13,11 @@ from engram.digests.names import (
     GIVEN_NAMES,
     KIND_OF_NOUN,
     PERSON_ROLES,
+    NameParts,
     agree,
     name_key,
     parts_of,
+    without_title,
 )
 from engram.domain.digests import EntityKind, Equation, Mention, Merge
 
@@ -99,6 +101,8 @@ def bearer_key(mention: Mention, ambiguous: Set[str]) -> str:
 def fits_short(short: EntityCandidate, full: EntityCandidate) -> bool:
     """Whether ``short`` is a form of the person's name ``full``: Sam, Dr Shah, W. Hart."""
     one, other = parts_of(short.name), parts_of(full.name)
+    if _is_acronym(short.name, full.name) or _is_surname(short, other):
+        return True
     if not (other.family or other.seniority) or not agree(one, other):
         # "William Hart" can be William Hart Senior, where nobody else can be meant.
         if not (other.seniority and not one.seniority and one.given == other.given):
@@ -109,11 +113,27 @@ def fits_short(short: EntityCandidate, full: EntityCandidate) -> bool:
     if other.given:
         first_name = bool(one.given) and not one.family and short.name_key != full.name_key
         last_name = not one.given and bool(one.family) and bool(one.title)
-        initial = len(one.given) == 1 and one.family == other.family
+        initial = (
+            one.given != other.given and bool(one.family) and len(one.given) < len(other.given)
+        )
         untitled = (one.given, one.family) == (other.given, other.family) and bool(one.family)
         return first_name or last_name or initial or untitled
     # "Mister Pickles" is Pickles for short.
     return bool(other.title) and short.name_key == other.family
+
+
+def _is_acronym(short: str, full: str) -> bool:
+    """Whether it is made of the first letters: "MTA" of the Metropolitan Transport Authority."""
+    initials = "".join(word[0] for word in full.split() if word[:1].isupper())
+    return len(initials) > 2 and short == initials  # noqa: PLR2004 - two letters are anybody's
+
+
+def _is_surname(short: EntityCandidate, other: NameParts) -> bool:
+    """Whether a single word is the family name of somebody who was named in full, or by title."""
+    person = short.kind in {EntityKind.UNKNOWN, EntityKind.PERSON}
+    alone = person and short.is_single and short.name_key not in GIVEN_NAMES
+    known = other.given in GIVEN_NAMES or bool(other.title)
+    return alone and known and short.name_key == other.family
 
 
 def project_core(name: str) -> str:
@@ -326,7 +346,11 @@ def _asked(wanted: str) -> Mention:
 
 def _means(mention: Mention, asked: Mention) -> bool:
     key = name_key(asked.name)
-    known = (name_key(mention.name), *(i.partition(":")[2] for i in mention.identifiers))
+    known = (
+        name_key(mention.name),
+        without_title(mention.name),
+        *(i.partition(":")[2] for i in mention.identifiers),
+    )
     return key in known
 
 

@@ -60,6 +60,11 @@ SAME: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
             r"<a>,?\s*\(?,?\s*(?:who is |who['’]s |is )?(?:also |better |otherwise |generally |"
             r"previously |formerly )?(?:known|referred to) (?:to \w+ )?as (?:the )?<b>",
         ),
+        ("is called so", r"<b>, (?:as|which is what) (?:we|they|I|everyone) (?:all )?calls? <a>"),
+        ("is called so", r"<a>, <b> to (?:his|her|their|my|our|all|everyone|friends|us|me)\b"),
+        ("is called so", r"<a> prefers (?:to be called |to go by |the name )?<b>"),
+        ("the same", r"<a>, (?:I mean|that is|i\.e\.|meaning) <b>"),
+        ("the same", r"<a> = <b>"),
         ("also known as", r"<a>,?\s*\(?(?:aka|a\.k\.a\.?|alias) (?:the )?<b>"),
         ("nickname", r"<a>,?\s*\(?(?:nicknamed|nickname:?|a nickname for) <b>"),
         ("nickname", r"<a>[^.!?<>]{0,40}?\b(?:is|was|['’]s) (?:his|her|a|the) nickname for <b>"),

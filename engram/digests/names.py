@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Final
@@ -20,7 +21,14 @@ MALE: Final = frozenset("mr mister sir lord father".split())
 FEMALE: Final = frozenset("mrs ms miss madam dame lady".split())
 # After one of these, a single name is a family name.
 FORMAL_TITLES: Final = (
-    MALE | FEMALE | frozenset("dr doctor prof professor rev nurse captain".split())
+    MALE
+    | FEMALE
+    | frozenset(
+        (
+            "dr doctor prof professor rev nurse captain coach inspector detective sergeant officer "
+            "colonel major lieutenant judge senator pastor sheriff superintendent constable"
+        ).split()
+    )
 )
 # With one of these, a single name is a given name, and the word sets its bearer apart.
 FAMILY_TITLES: Final = frozenset(
@@ -36,6 +44,12 @@ SENIORITY: Final = {
     "iii": "iii",
     "iv": "iv",
 }
+
+# Said after a name they tell two of one name apart, unless they go on to say what somebody does.
+_SAID_AFTER: Final = frozenset("senior junior sr jr snr jnr".split())
+_POSITIONS: Final = frozenset(
+    "engineer developer analyst manager partner doctor consultant designer year high school".split()
+)
 
 # What somebody is to the user, or does: two wordings of one role under one word.
 PERSON_ROLES: Final[dict[str, str]] = {
@@ -174,6 +188,7 @@ _NAME_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
 _POSSESSIVE_ENDING = re.compile(r"['’]s?\Z")
 _LAST_WORD = re.compile(r"(?<![\w-])([\w-]+)\s+\Z")
 _WORD_BEFORE: Final = 40
+_SHORT_FORM: Final = 3
 _ABBREVIATED_TITLES = FORMAL_TITLES | frozenset("jr sr st mt".split())
 
 
@@ -219,14 +234,37 @@ def names_in(text: str) -> list[FoundName]:
         if run and not _continues(text, run[-1], token):
             found += _named(text, run)
             run = []
-        if _is_capital(token.group()) or (run and token.group() in CONNECTORS):
+        if (
+            _is_capital(token.group())
+            or (run and token.group() in CONNECTORS)
+            or (run and _is_seniority(text, token))
+        ):
             run.append(token)
     return found + _named(text, run)
 
 
+def _is_seniority(text: str, token: re.Match[str]) -> bool:
+    if token.group().casefold() not in _SAID_AFTER:
+        return False
+    after = _NAME_TOKEN.search(text, token.end(), token.end() + _WORD_BEFORE)
+    return after is None or after.group().casefold() not in _POSITIONS | PERSON_ROLES.keys()
+
+
 def name_key(name: str) -> str:
-    """The form under which two spellings are one name."""
-    return " ".join(word.rstrip(".") for word in normalise(name).split())
+    """The form under which two spellings are one name: in lower case, without accents."""
+    words = " ".join(word.rstrip(".") for word in normalise(name).split())
+    if words.isascii():
+        return words
+    apart = unicodedata.normalize("NFD", words)
+    return unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))
+
+
+def without_title(name: str) -> str:
+    """The form of a name without what somebody is addressed by: "Dr Elena Diaz" is Elena Diaz."""
+    words = name_key(name).split()
+    while len(words) > 2 and words[0] in FORMAL_TITLES:  # noqa: PLR2004 - "Dr Diaz" needs its title
+        words = words[1:]
+    return " ".join(words)
 
 
 def parts_of(name: str) -> NameParts:
@@ -260,7 +298,9 @@ def _given_agree(first: str, second: str) -> bool:
     if not first or not second or first == second:
         return True
     short, long = sorted((first, second), key=len)
-    return len(short) == 1 and long.startswith(short)
+    # An initial, or a short form: "Sam" and "Theo", and not "Jo" for "Joanna" and "John" alike.
+    shortened = len(short) == 1 or (len(short) >= _SHORT_FORM and len(long) - len(short) > 1)
+    return shortened and long.startswith(short)
 
 
 def _is_capital(word: str) -> bool:

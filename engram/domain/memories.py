@@ -238,13 +238,18 @@ class Provenance(StoredValue):
 
 
 class Link(StoredValue):
-    """An edge to another memory of the same user. Kept on both ends."""
+    """An edge to another memory of the same user. Kept on both ends.
+
+    Attributes:
+        instructions_version: Of the instructions by which a model found it; None where a rule did.
+    """
 
     target_id: str
     kind: LinkKind = LinkKind.RELATED
     confidence: float = Field(default=1.0, ge=0, le=1)
     first_seen: datetime
     last_seen: datetime
+    instructions_version: str | None = None
 
 
 class Slot(StoredValue):

@@ -261,13 +261,18 @@ class UpdateNote(_Action):
 
 
 class LinkGraph(_Action):
-    """Link two memories, both ways."""
+    """Link two memories, both ways.
+
+    Attributes:
+        instructions_version: Of the instructions by which a model found it.
+    """
 
     action: Literal["link_graph"] = "link_graph"
     first_id: str
     second_id: str
     kind: LinkKind = LinkKind.RELATED
     confidence: float = Field(default=1.0, ge=0, le=1)
+    instructions_version: str | None = None
 
 
 class Discard(_Action):

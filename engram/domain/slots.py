@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from enum import Enum
 
 from engram.domain.identity import normalise
 from engram.domain.memories import Slot
@@ -28,7 +30,15 @@ _AFFILIATED = frozenset(
         *("is engaged to", "is a citizen of", "belongs to", "is named after", "died in", "died on"),
         *("runs on", "listens on", "points to", "resolves to", "deploys to"),
         *("costs", "weighs", "is aged", "is scheduled for", "is due on", "expires on"),
-        *("takes place on", "takes place at", "takes place in"),
+        *(
+            "takes place on",
+            "takes place at",
+            "takes place in",
+            "runs in",
+            "is routed to",
+            "drives",
+            "is set to",
+        ),
         *(f"{verb} {when}" for verb in ("starts", "begins", "ends", "finishes") for when in _WHEN),
         *(f"{verb} {when}" for verb in ("opens", "closes", "leaves", "arrives") for when in _WHEN),
     }
@@ -59,7 +69,9 @@ _SEVERAL = frozenset(
     "example advantage disadvantage benefit risk idea plan day time moment side aspect fact "
     "truth lesson message result effect cause highlight joy beauty trick secret key rest end "
     "start beginning middle bottom top back front feature option favourite favorite word "
-    "difference difficulty challenge feeling thought story memory experience piece bit lot".split()
+    "difference difficulty challenge feeling thought story memory experience piece bit lot "
+    "teammate flatmate roommate housemate classmate coworker workmate teacher mate "
+    "pal buddy relative".split()
 )
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)
@@ -98,7 +110,7 @@ _SYNONYMS = {
     "plays at": "plays for",
     "is enrolled in": "is enrolled at",
     "is a student at": "studies at",
-    "answers to": "reports to",
+    "answers to": "manager is",
     "is based at": "lives in",
     "is running on": "runs on",
     "is planned for": "is scheduled for",
@@ -112,7 +124,77 @@ _SYNONYMS = {
         for done in ("situated", "stored", "kept", "parked", "housed", "hidden")
     },
     "sits in": "is located in",
+    # What is said by a verb or by a role is one question.
+    **dict.fromkeys(("is released under", "is licensed under"), "licence is"),
+    **dict.fromkeys(("license is", "is available under"), "licence is"),
+    **dict.fromkeys(("color is", "is painted", "is coloured", "is colored"), "colour is"),
+    **dict.fromkeys(("is majoring in", "majors in"), "major is"),
+    **dict.fromkeys(("price is", "cost is"), "costs"),
+    **dict.fromkeys(("go to", "goes to", "is posted in"), "is routed to"),
+    **dict.fromkeys(("is sent to", "is forwarded to", "is delivered to"), "is routed to"),
+    **dict.fromkeys(("is hosted in", "is running in"), "runs in"),
+    **dict.fromkeys(("employer is", "is employed with"), "works at"),
+    **dict.fromkeys(("job is", "occupation is", "profession is"), "works as"),
+    **dict.fromkeys(("reports to", "boss is", "is managed by", "line manager is"), "manager is"),
+    **{
+        f"is {done} by": f"{role} is"
+        for done, role in (
+            *(("owned", "owner"), ("led", "lead"), ("headed", "head"), ("chaired", "chair")),
+            *(("coached", "coach"), ("edited", "editor"), ("maintained", "maintainer")),
+            *(("written", "author"), ("founded", "founder"), ("directed", "director")),
+            *(("designed", "designer"), ("composed", "composer"), ("invented", "inventor")),
+        )
+    },
+    **{f"begins {when}": f"starts {when}" for when in _WHEN},
+    **{f"finishes {when}": f"ends {when}" for when in _WHEN},
 }
+
+# What can take the place of what, where something is said to have begun: "moved to" that of
+# where it was. A verb that only says that something changed stands for no value of its own.
+_GROUPS: Mapping[str, frozenset[str]] = {
+    "where": frozenset(
+        {
+            *("lives in", "is located in", "runs in", "runs on", "deploys to", "is held in"),
+            *("takes place in", "takes place at", "is stationed in", "is deployed in"),
+            *("is saved in", "is installed in", "is filed in", "is buried in", "is routed to"),
+            *("location is", "venue is", "room is", "office is", "address is", "host is"),
+            *("region is", "desk is", "headquarters is", "is headquartered in"),
+        }
+    ),
+    "when": frozenset(
+        {
+            *("is scheduled for", "is due on", "takes place on", "expires on", "date is"),
+            *("day is", "deadline is", "due date is", "time is", "start is"),
+            *(f"{verb} {when}" for verb in ("starts", "ends", "opens", "closes") for when in _WHEN),
+            *(f"{verb} {when}" for verb in ("leaves", "arrives") for when in _WHEN),
+        }
+    ),
+    "team": frozenset({"plays for", "races for", "rides for", "team is", "club is"}),
+    "school": frozenset({"studies at", "is enrolled at", "school is", "university is"}),
+    "job": frozenset({"works as"}),
+    "work": frozenset({"works at"}),
+    "language": frozenset({"is written in", "language is"}),
+    "owner": frozenset({"owner is"}),
+    "partner": frozenset({"is engaged to", "is married to", "partner is"}),
+    "car": frozenset({"drives", "car is"}),
+}
+_CHANGES: Mapping[str, tuple[str, ...]] = {
+    "lives in": ("where",),
+    "is located in": ("where",),
+    "is scheduled for": ("when",),
+    "starts at": ("when",),
+    "moved to": ("where",),
+    "transferred to": ("school", "team"),
+    "signed with": ("team",),
+    "became": ("job",),
+    "was rewritten in": ("language",),
+    "was bought by": ("owner",),
+    "is with": ("partner",),
+    "got": ("car",),
+    "left for": ("work", "team", "school"),
+    "changed to": (),
+}
+_OF_NAMES = frozenset({"lives in", "plays for", "studies at", "works at"})
 
 
 def slot_of(
@@ -199,9 +281,81 @@ def by_role(
 def wordings() -> frozenset[str]:
     """The predicates by which a sentence says of anybody or anything what can have one value."""
     said = {
-        words for words, meant in _SYNONYMS.items() if meant in _FUNCTIONAL | _FUNCTIONAL_ANYWHERE
+        words
+        for words, meant in _SYNONYMS.items()
+        if not _is_role(words) and (meant in _FUNCTIONAL | _FUNCTIONAL_ANYWHERE or _is_role(meant))
     }
     return frozenset((_FUNCTIONAL - {"is from"}) | _FUNCTIONAL_ANYWHERE | said)
+
+
+def may_replace(slot: Slot) -> bool:
+    """Whether it can be the new value of another predicate, where it is said to have begun."""
+    return slot.predicate in _CHANGES and slot.subject != USER
+
+
+def replaced_by(slot: Slot, said: str, others: Iterable[Slot]) -> Slot | None:
+    """The slot whose value something new takes, where the words only say that it changed.
+
+    "The review moved to Friday" is about its day if a day is known of it, and "the review
+    moved to the annex" about its room. Where several fit, or none, nobody knows.
+
+    Args:
+        slot: What is said to have begun: "moved to", "is scheduled for".
+        said: The new value as it was said, with its capitals.
+        others: What is known of the same subject, current or not.
+    """
+    known = [one for one in others if is_functional(one) and not ends_something(one)]
+    if not may_replace(slot) or any(one.predicate == slot.predicate for one in known):
+        return None
+    kind = kind_of_value(said)
+    alike = [one for one in known if kind_of_value(one.object) is kind]
+    groups = _CHANGES[slot.predicate]
+    if not groups and kind is ValueKind.OTHER:
+        return None
+    named = said.removeprefix("the ")[:1].isupper()
+    fitting: dict[str, Slot] = {}
+    for one in alike:
+        grouped = not groups or any(one.predicate in _GROUPS[group] for group in groups)
+        if grouped and (named or one.predicate not in _OF_NAMES):
+            fitting.setdefault(one.predicate, one)
+    return next(iter(fitting.values())) if len(fitting) == 1 else None
+
+
+class ValueKind(Enum):
+    """What a value looks like; one of a kind does not take the place of another kind."""
+
+    DAY = "day"
+    CLOCK = "clock"
+    NUMBER = "number"
+    OTHER = "other"
+
+
+def kind_of_value(text: str) -> ValueKind:
+    """What a value looks like, by how it begins."""
+    bare = _bare(normalise(text))
+    return next((kind for kind, shape in _KINDS if shape.match(bare)), ValueKind.OTHER)
+
+
+_KINDS = (
+    (
+        ValueKind.CLOCK,
+        re.compile(
+            r"(?:\d{1,2}[:.]\d\d(?![\d.])|\d{1,2} ?[ap]\.?m|noon\b|midnight\b|"
+            r"(?:half|(?:a )?quarter|ten|twenty|five) (?:past|to) \w|\w{3,6} o'clock|"
+            r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\Z)"
+        ),
+    ),
+    (
+        ValueKind.DAY,
+        re.compile(
+            r"(?:(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
+            r"(?:\d{1,2}(?:st|nd|rd|th)? (?:of )?)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|"
+            r"dec)[a-z]{0,6}\.?(?: \d|\Z)|\d{4}-\d\d|\d{1,2}(?:st|nd|rd|th)\b|tomorrow\b|"
+            r"next (?:week|month|year)\b|(?:end|start|beginning|middle) of )"
+        ),
+    ),
+    (ValueKind.NUMBER, re.compile(r"(?:about |around |only |just )?[$€£]? ?v?\d")),
+)
 
 
 def is_timeless(slot: Slot) -> bool:

@@ -209,12 +209,34 @@ _VERSION_BEFORE: Final = re.compile(
     r"(?: number)?(?: (?:is|was|of|to|from|has|has reached))?:?|==|>=|~=)\s?\Z"
 )
 _VERSION_WINDOW: Final = 32
+# The address of a whole network is nobody's.
+_NETWORK: Final = re.compile(r"/(?:[0-9]|[12]\d|30)(?!\d)")
+# Four small numbers are a version or a paragraph, unless the words around speak of machines.
+_SMALL: Final = 32
+_OF_MACHINES: Final = re.compile(
+    r"\b(?:ips?|address(?:es)?|hosts?|hosted|servers?|router|gateway|dns|nameserver|ping\w*|ssh|login|"
+    r"log(?:ged|s)?|connect\w*|traceroute|firewall|clients?|visitors?|block\w*|bann?\w*|resolves?|"
+    r"camera|printer|proxy|vpn|bastion|node|machine|box|traffic|requests?|attack\w*|scan\w*)\b|://"
+)
+_AROUND: Final = 48
+_IP_AFTER: Final = re.compile(r":\d|/[a-z]")
+
+
+def _is_a_version(low: str, start: int, end: int) -> bool:
+    """Whether four numbers with points between them are told to be something else."""
+    if _VERSION_BEFORE.search(low, max(0, start - _VERSION_WINDOW), start):
+        return True
+    if _NETWORK.match(low, end):
+        return True
+    if any(int(part) >= _SMALL for part in low[start:end].split(".")):
+        return False
+    around = low[max(0, start - _AROUND) : end + _AROUND]
+    return not _OF_MACHINES.search(around) and not _IP_AFTER.match(low, end)
 
 
 def _ips(text: str, low: str) -> _Spans:
     for found in _IP4.finditer(text):
-        before = low[max(0, found.start() - _VERSION_WINDOW) : found.start()]
-        if _is_somebodys(found[0]) and not _VERSION_BEFORE.search(before):
+        if _is_somebodys(found[0]) and not _is_a_version(low, *found.span()):
             yield found.span()
     for found in _IP6.finditer(low) if low.count(":") >= _COLONS else ():
         value = found[0].rstrip(":")

@@ -132,9 +132,36 @@ CLAUSE_END = re.compile(
     rf"{STATEMENT_END.pattern}|[,:()]|\s-\s"
     r"|\b(?:and|but|because|so|then|which|that|while|or|although|though)\b"
 )
-# A full stop after one of these ends nothing.
-_ABBREVIATED = re.compile(r"\b(?:[A-Z]|Dr|Mrs?|Ms|St|Prof|Jr|vs|approx|e\.g|i\.e|[Uu]\.[SsKk])\Z")
-_LONGEST_ABBREVIATION = 8
+# A full stop after one of these ends nothing: a name or more of the sentence follows.
+_LEADING = (
+    "Dr Mr Mrs Ms Mx St Mt Ft Prof Rev Fr Gen Col Lt Sgt Capt Cmdr Gov Sen Hon Messrs Mme "
+    "vs approx e.g i.e u.s u.k U.S U.K"
+).split()
+# After these it ends the sentence, unless that goes on in lower case or with a number.
+_TRAILING = "Jr Sr Inc Ltd Co Corp Bros Ave Blvd Rd Dept dept est etc al ca".split()
+# Before a number only: "No. 7", but "Did it rain? No."
+_NUMBERED = "No Nos Nr no nos nr p pp Fig fig Vol vol Ch ch Sec sec Art art".split()
+_BEFORE_STOP = re.compile(r"(?P<street>[A-Z][a-z]+ )?(?<![\w.])(?P<word>\w[\w.]{0,7})\Z")
+_LONGEST_BEFORE_STOP = 24
+# The stop comes first: so the engine looks back only where there is one.
+FULL_STOP = r"\.(?=\s|\Z)" + "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _LEADING)
+"""A full stop that can end a sentence, as a part of patterns."""
+
+
+def _ends_nothing(text: str, start: int, stop: int) -> bool:
+    """Whether the full stop at ``stop`` only shortens a word: "St. Mary's", "No. 7"."""
+    found = _BEFORE_STOP.search(text, max(start, stop - _LONGEST_BEFORE_STOP), stop)
+    if found is None:
+        return False
+    word, after = found.group("word"), text[stop + 1 : stop + 3].strip()
+    if word == "St" and found.group("street"):
+        # "Baker St." is no saint.
+        word = "Rd"
+    if word in _TRAILING:
+        return after[:1].islower() or after[:1].isdigit() or after[:1] in {",", ";", ")"}
+    if word in _NUMBERED:
+        return after[:1].isdigit()
+    return word in _LEADING or (len(word) == 1 and word.isupper())
 
 
 class Piece(NamedTuple):
@@ -156,7 +183,7 @@ def split_sentences(text: str, *, semicolons: bool = False) -> Iterator[Piece]:
     start = 0
     for found in (STATEMENT_END if semicolons else SENTENCE_END).finditer(text):
         end, mark = found.start(), found.group()
-        if mark == "." and _ABBREVIATED.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+        if mark == "." and _ends_nothing(text, start, end):
             continue
         if end > start:
             yield Piece(start, end, mark)
@@ -258,7 +285,7 @@ _WITH_E = frozenset(
         "translat tun typ unit updat us valu vap voic vot wag wak wast wav welcom whistl wip wir "
         "wok writ "
     ).split()
-)
+) | {lemma[:-1] for lemma in _LEMMAS.values() if lemma.endswith("e") and not lemma.endswith("ee")}
 
 
 def verb_lemma(word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -406,6 +406,37 @@ def rivals_of(memory: AnyMemory) -> tuple[str, ...]:
     disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     kept = memory.superseded_by if is_refuted(memory) else None
     return (*disputed_with, *((kept,) if kept is not None else ()))
+
+
+def disputed(
+    memory: SemanticMemory, *, with_: Collection[str], settled: Collection[str] = ()
+) -> SemanticMemory:
+    """``memory`` in dispute with these, and no longer with those that are settled.
+
+    Each dispute counts as one contradiction while it lasts. What the user
+    confirmed stays confirmed; it counts for less all the same. What a person said
+    holds beside it is not disputed again.
+    """
+    known = {*memory.disputed_with, *memory.settled_with}
+    new = tuple(one for one in dict.fromkeys(with_) if one not in known)
+    gone = tuple(one for one in memory.disputed_with if one in settled)
+    if not (new or gone):
+        return memory
+    left = tuple(one for one in (*memory.disputed_with, *new) if one not in gone)
+    before = memory.confidence
+    verification = before.verification
+    if left and verification is not Verification.USER_CONFIRMED:
+        verification = Verification.DISPUTED
+    elif not left and verification is Verification.DISPUTED and memory.refuted_at is None:
+        found = bool(memory.evidence)
+        verification = Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED
+    confidence = before.model_copy(
+        update={
+            "contradictions": max(before.contradictions + len(new) - len(gone), 0),
+            "verification": verification,
+        }
+    )
+    return memory.model_copy(update={"disputed_with": left, "confidence": confidence})
 
 
 def taken_back(memory: D) -> D:

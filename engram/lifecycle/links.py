@@ -146,13 +146,14 @@ def linked(
     *,
     past_the_bound: bool = False,
     rules: EdgeRules | None = None,
+    instructions_version: str | None = None,
 ) -> DerivedMemory | None:
     """``memory`` with an edge to the target; None if nothing changes.
 
     Observing an edge again adds none: it grows surer, and the time is stamped. At one
     moment it is observed once, so that a retry changes nothing. A memory has at most
     ``MAX_LINKS`` edges; ``past_the_bound`` adds this one all the same. ``rules`` say how much
-    surer an edge grows.
+    surer an edge grows; ``instructions_version`` by which instructions it was found.
     """
     if target_id == memory.id:
         return None
@@ -166,6 +167,7 @@ def linked(
             confidence=confidence,
             first_seen=observed.first,
             last_seen=observed.last,
+            instructions_version=instructions_version,
         )
         return memory.model_copy(update={"links": (*memory.links, edge)})
     seen = reinforced(same, observed.last, rules)
@@ -174,6 +176,7 @@ def linked(
             "confidence": max(seen.confidence, confidence),
             # An older source that arrives late makes both ends known earlier.
             "first_seen": min(seen.first_seen, observed.first),
+            "instructions_version": instructions_version or seen.instructions_version,
         }
     )
     if stronger == same:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -17,9 +18,9 @@ from engram.contracts.lifecycle import (
     WalkInput,
     summed,
 )
-from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
-from engram.lifecycle.decisions import Rulebook, Transition, rulebook
+from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.table import Aspect
 from engram.ports import MaintenanceRepository
@@ -151,6 +152,7 @@ class Reviewer:
                 stamp=review_stamp(request.rules),
             )
             erased = await self._erase(scope, memories[0].type, erasable)
+            await self._free_rivals(scope, memories, written.changed | erased)
             changed = written.changed | erased
         counts, changes = steps.of(m.id for m in memories if m.id in changed)
         gone = len(erasable.keys() & changed)
@@ -161,6 +163,41 @@ class Reviewer:
             transitions=counts,
             changes=changes,
             erased=gone,
+        )
+
+    async def _free_rivals(
+        self, scope: Scope, memories: Sequence[AnyMemory], changed: AbstractSet[str]
+    ) -> None:
+        """Let what was in dispute with something that expired be so no more.
+
+        Where this is cut short, the next look of the dispute's review does it.
+        """
+        argued = {
+            m.id: m.disputed_with
+            for m in memories
+            if isinstance(m, SemanticMemory) and m.disputed_with and m.id in changed
+        }
+        if not argued:
+            return
+        left = await self.repository.get(scope, argued, (MemoryType.SEMANTIC,), fresh=True)
+        over = {
+            one for one in argued if one not in left or left[one].status is MemoryStatus.EXPIRED
+        }
+        rivals = {rival for one in over for rival in argued[one]}
+
+        def freed(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, SemanticMemory):
+                return None
+            after = disputed(memory, with_=(), settled=over)
+            return None if after == memory else after
+
+        await update_memories(
+            self.repository,
+            scope,
+            sorted(rivals),
+            freed,
+            new_write_id=self.new_write_id,
+            types=(MemoryType.SEMANTIC,),
         )
 
     async def _erase(

@@ -236,9 +236,11 @@ class LifecycleHandlers:
         """
         if not holds:
             await self._settler.free_others(scope, (before.id,))
+            await self._settler.bring_back(scope, before)
             return ()
         beaten = await self._settler.rivals(scope, before)
         await self._settler.refute(scope, beaten, before.id, now)
+        await self._settler.retire_again(scope, before)
         return beaten
 
     async def _tell_reviews(self, scope: Scope, before: AnyMemory, after: AnyMemory) -> None:

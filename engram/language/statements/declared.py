@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import role_slot, wordings
 from engram.language.statements.clauses import Sentence, opened, sentences
+from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
 
 _DATA = "declared"
@@ -25,12 +26,13 @@ _LONGEST_ROLE = 4
 _LONGEST_LOWER_VALUE = 2
 # Words that can stand between a subject and the end of its predicate.
 _LONGEST_PREDICATE = 8
-_SIGNS = re.compile(
-    r"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|(?<!Dr)(?<!Mr)(?<!Ms)(?<!Mrs)(?<!St)\.\s"
-)
+_SIGNS = re.compile(rf"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)")
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
-    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock)\b", re.I
+    r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock|"
+    r"(?:half|(?:a )?quarter|ten|twenty|five) (?:past|to) \w{1,9}|"
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b(?! \w))\b",
+    re.I,
 )
 _DATED = re.compile(
     r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
@@ -91,7 +93,7 @@ def declared(text: str) -> list[Declared]:
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
-    said = _openings().sub("", said, count=1).strip(" .,")
+    said = without_openings(said).strip(" .,")
     denied = _NOT_THAT.search(said)
     if denied:
         said = said[: denied.start()]
@@ -148,18 +150,40 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
     if said.words in _MOVES:
         yield from _moved(sentence, before, said.words, rest)
         return
-    subject, value = _subject(before, said.words), _value(rest)
-    if subject is None or value is None or not _fits(said.words, value):
+    if said.words in _BEGINNINGS:
+        yield from _begun(sentence, before, _BEGINNINGS[said.words], rest)
+        return
+    subject, value = subject_of(before, said.words), value_of(rest)
+    if subject is None or value is None or not fits_predicate(said.words, value):
+        return
+    if said.words == "runs in" and before[0].lower() not in words(_DATA, "determiners"):
+        # Who runs in the park may run elsewhere tomorrow.
         return
     if said.words == "works as":
         # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
         value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
-    made = _made(sentence, subject, said.words, value, holds=said.holds)
-    yield replace(made, predicate=_placed().get(said.words, said.words))
+    if said.words in _EMPLOYED:
+        value = _AS_WHAT.split(value, maxsplit=1)[0]
+    one = made(sentence, subject, said.words, value, holds=said.holds)
+    yield replace(one, predicate=_placed().get(said.words, said.words))
 
 
+_EMPLOYED = frozenset({"works at", "works for", "is employed at", "is employed by"})
+_AS_WHAT = re.compile(r"\sas\s(?:an?|the|head|part)\b")
 _ELSEWHERE_TOO = re.compile(r"\s(?:in|at|for|with)\s")
-_MOVES = frozenset({"moved to", "has moved to", "moved from", "has moved from", "relocated to"})
+_MOVES = frozenset(
+    {"moved to", "has moved to", "moved from", "has moved from", "relocated to", "has relocated to"}
+)
+# What somebody began to do: "Ana was hired by Acme" says where Ana works.
+_BEGINNINGS = {
+    **dict.fromkeys(("settled in", "has settled in", "moved back to"), "lives in"),
+    **dict.fromkeys(("was hired by", "got a job at", "took a job at"), "works at"),
+    **dict.fromkeys(("started working at", "started working for"), "works at"),
+    **dict.fromkeys(("started studying at", "enrolled at", "has enrolled at"), "studies at"),
+    **dict.fromkeys(("started playing for", "has signed for", "signed for"), "plays for"),
+    **dict.fromkeys(("got married to", "has married", "married"), "is married to"),
+    **dict.fromkeys(("got engaged to",), "is engaged to"),
+}
 
 
 def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> Iterator[Declared]:
@@ -167,45 +191,59 @@ def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> I
     from_to = _FROM_TO.match(rest) if said.endswith("from") else None
     if from_to is None and said.endswith("from"):
         return
-    place = _value(from_to.group("new") if from_to else rest)
-    subject = _subject(before, "lives in")
+    place = value_of(from_to.group("new") if from_to else rest)
+    subject = subject_of(before, "lives in")
     if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
         return
-    made = _made(sentence, subject, "lives in", place, begins=True)
-    yield made
-    old = _value(from_to.group("old")) if from_to else None
+    new = made(sentence, subject, "lives in", place, begins=True)
+    yield new
+    old = value_of(from_to.group("old")) if from_to else None
     if old is not None and old[:1].isupper():
-        yield _instead(made, old)
+        yield _instead(new, old)
+
+
+def _begun(
+    sentence: Sentence, before: Sequence[str], predicate: str, rest: str
+) -> Iterator[Declared]:
+    subject, value = subject_of(before, predicate), value_of(rest)
+    if subject and value and subject[:1].isupper() and value[:1].isupper():
+        yield made(sentence, subject, predicate, value, begins=True)
 
 
 def _role(
     sentence: Sentence, before: Sequence[str], rest: str, *, holds: bool
 ) -> Iterator[Declared]:
     """What is said with no more than "is": "The capital of X is Y", "Y is the capital of X"."""
-    value = _value(rest)
-    left = _role_in(before)
+    value = value_of(rest)
+    left = role_in(before)
     if left is not None:
         role, whose = left
         predicate = role_slot(role)
-        if predicate and value and _names_one(role, value):
-            yield _made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
+        if predicate and value and names_one(role, value):
+            yield made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
         return
-    if value and (where := _whereabouts(value)) and (what := _subject(before, where)):
-        if holds and before[0].lower() in words(_DATA, "determiners"):
+    if value and (where := _whereabouts(value)) and (what := subject_of(before, where)):
+        on_a_street = _STREET.search(value) is not None
+        if holds and (before[0].lower() in words(_DATA, "determiners") or on_a_street):
             yield replace(
-                _made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
+                made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
             )
         return
-    right = _role_in(_without_closing(rest).split())
-    who = _subject(before, "is")
+    said = without_closing(rest).split()
+    titled = _first(rest).lower() in words(_DATA, "titles") and "of" in said
+    right = role_in(["the", *said] if titled else said)
+    who = subject_of(before, "is")
     if right is None or who is None or not who[:1].isupper():
         return
     role, whose = right
     predicate = role_slot(role)
-    if predicate and role.rpartition(" ")[-1] not in vocabulary().relations:
-        named = [w for w in _without_closing(rest).split() if w not in words(_DATA, "present")]
+    if predicate and not _is_one_of_several(role.split()):
+        named = [w for w in without_closing(rest).split() if w not in words(_DATA, "present")]
         content = f"{who} is{'' if holds else ' no longer'} {' '.join(named)}."
         yield Declared(whose, predicate, who, content, sentence, holds)
+
+
+_STREET = re.compile(rf"\A(?:on|in|at) (?:\d+ )?[A-Z].* {STREET_WORD}\Z")
 
 
 def _whereabouts(value: str) -> str | None:
@@ -223,14 +261,14 @@ def _whereabouts(value: str) -> str | None:
     )
 
 
-def _role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
+def role_in(spoken: Sequence[str]) -> tuple[str, str] | None:
     """Role and owner in "the capital of X" and "X's capital"."""
     lowered = [word.lower() for word in spoken]
     owned = next((n for n, word in enumerate(lowered) if word.endswith(("'s", "s'"))), None)
     if owned is not None and owned < len(spoken) - 1:
         whose = [*spoken[:owned], spoken[owned].removesuffix("'s").removesuffix("'")]
         return _role_of(lowered[owned + 1 :], whose)
-    if lowered[:1] in (["my"], ["our"]) and not vocabulary().relations.intersection(lowered):
+    if lowered[:1] in (["my"], ["our"]) and not _is_one_of_several(lowered):
         return _role_of(lowered[1:], [SPEAKER], plain=spoken[1:])
     if lowered[:1] != ["the"]:
         return None
@@ -244,7 +282,8 @@ def _role_of(
     role: Sequence[str], whose: Sequence[str], *, plain: Sequence[str] = ()
 ) -> tuple[str, str] | None:
     named = [word for word in role if word not in words(_DATA, "present")]
-    owner = SPEAKER if list(whose) == [SPEAKER] else _subject(whose, "is")
+    plainly = whose if len(whose) > 1 or whose == [SPEAKER] else ["the", *whose]
+    owner = SPEAKER if list(whose) == [SPEAKER] else subject_of(plainly, "is")
     former = words(_DATA, "former").intersection(named)
     capitals = any(word[:1].isupper() and not word.isupper() for word in plain)
     if owner is None or former or capitals or not 0 < len(named) <= _LONGEST_ROLE:
@@ -252,10 +291,22 @@ def _role_of(
     return (" ".join(named), owner) if all(map(_WORD.fullmatch, named)) else None
 
 
+def is_held_by_one(role: str) -> bool:
+    """Whether one has one at a time, and may have another later: "boss", not "mother"."""
+    return role.rpartition(" ")[-1] in words(_DATA, "succeeded")
+
+
+def _is_one_of_several(role: Sequence[str]) -> bool:
+    """Whether it names somebody of whom one can have more than one: "sister", not "manager"."""
+    if not vocabulary().relations.intersection(role):
+        return False
+    return role[-1] not in words(_DATA, "held_by_one") or "ex" in role
+
+
 _WORD = re.compile(r"[a-z][\w/&-]*")
 
 
-def _subject(before: Sequence[str], predicate: str) -> str | None:
+def subject_of(before: Sequence[str], predicate: str) -> str | None:
     """What is spoken of, without its article; None unless it is one thing that is known."""
     spoken = [word for word in before if word.lower() not in {"now", "currently"}]
     if not 0 < len(spoken) <= _LONGEST_SUBJECT or _SIGNS.search(" ".join(spoken)):
@@ -266,15 +317,37 @@ def _subject(before: Sequence[str], predicate: str) -> str | None:
     bare, low = (spoken[1:], lowered[1:]) if determined or priced else (spoken, lowered)
     if not bare or words(_DATA, "no_subject").intersection(_without_and(bare)):
         return None
-    if lowered[0] in {"my", "our"} and vocabulary().relations.intersection(low):
+    if lowered[0] in {"my", "our"} and _is_one_of_several(low):
         # "My sister": which of them, nobody knows.
         return None
     named = bare[0][:1].isupper() or bare[0][:1].isdigit()
     shaped = all(_NAME_WORD.fullmatch(word) for word in bare)
+    named = named or (predicate in _OF_THINGS and _is_plain(low))
     unknown = not (determined or priced or named or any(w.endswith("'s") for w in low))
     if unknown or not shaped or low[0] in _VERBAL or (low[0] in {"a", "an"} and not priced):
         return None
     return " ".join(bare)
+
+
+_OF_THINGS = frozenset(
+    {"is kept in", "is stored in", "is located in", "is set to", "runs on", "costs", "moved to"}
+    | {
+        f"{verb} {when}"
+        for verb in ("starts", "begins", "ends", "finishes")
+        for when in ("at", "on")
+    }
+)
+_LONGEST_PLAIN = 3
+
+
+def _is_plain(low: Sequence[str]) -> bool:
+    """Whether it can be a thing that is named without an article: "standup", "signing cert"."""
+    return (
+        len(low) <= _LONGEST_PLAIN
+        and all(_WORD.fullmatch(word) for word in low)
+        and not vocabulary().pronouns.intersection(low)
+        and not low[-1].endswith(("ing", "ed", "ly"))
+    )
 
 
 def _without_and(spoken: Sequence[str]) -> list[str]:
@@ -297,13 +370,13 @@ _VERBAL = frozenset("being having going getting doing making is was do does did 
 _PRICED = frozenset({"costs", "weighs"})
 
 
-def _value(rest: str) -> str | None:
+def value_of(rest: str) -> str | None:
     """What the sentence ends with, if it is a name, a number or a thing."""
-    text = _without_closing(rest)
+    text = without_closing(rest)
     return text if _is_thing(text) else None
 
 
-def _without_closing(rest: str) -> str:
+def without_closing(rest: str) -> str:
     """Without what says when: "Ajax these days", "Porto since May"."""
     text = _SIGNS.split(rest, maxsplit=1)[0].strip(" .")
     if _SIGNS.search(rest) and _NEW_CLAUSE.match(rest[len(text) :].lstrip(" ,.")):
@@ -339,7 +412,7 @@ def _first(text: str) -> str:
     return text.partition(" ")[0]
 
 
-def _names_one(role: str, value: str) -> bool:
+def names_one(role: str, value: str) -> bool:
     """Whether the value says which, and not of what kind: "Lisbon", not "lovely"."""
     first = _first(value)
     low = first.lower()
@@ -355,28 +428,39 @@ def _names_one(role: str, value: str) -> bool:
     return named and few and low not in words(_DATA, "opinions")
 
 
-def _fits(predicate: str, value: str) -> bool:
+def fits_predicate(predicate: str, value: str) -> bool:
     """Whether the value is of the kind that the predicate takes."""
+    first, last, low = _first(predicate), predicate.rpartition(" ")[-1], _first(value).lower()
+    if first in _TIMED and last in {"at", "on", "in"}:
+        return _is_time(value, clock=last == "at")
+    fits = True
     if predicate in _PRICED:
-        return bool(_PRICE.match(value))
-    first, last = _first(predicate), predicate.rpartition(" ")[-1]
-    dated = first in _TIMED
-    if dated and last == "at":
+        fits = bool(_PRICE.match(value))
+    elif predicate == "works as":
+        fits = low in {"a", "an", "the"} or value[:1].islower()
+    elif predicate == "drives":
+        # A car by its make; a lorry for a living is something else.
+        fits = low in {"a", "an"} and value.partition(" ")[-1][:1].isupper()
+    elif predicate in {"go to", "goes to", "is posted in"}:
+        fits = value.startswith(("#", "@"))
+    elif predicate in {"is painted", "is coloured", "is colored", "is available under"}:
+        fits = low not in vocabulary().thing_prepositions and not low.endswith("ly")
+    elif predicate in _OF_PLACES:
+        fits = value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
+    return fits
+
+
+def _is_time(value: str, *, clock: bool) -> bool:
+    if clock:
         return bool(_CLOCK.match(value))
-    if dated and last in {"on", "in"}:
-        return value[:1].isupper() or _first(value) in {"the"} or bool(_NUMBER.match(value))
-    if predicate in {"works as"}:
-        return _first(value).lower() in {"a", "an", "the"} or value[:1].islower()
-    if predicate in _OF_PLACES:
-        return value[:1].isupper() or bool(_NUMBER.match(value)) or " " in value
-    return True
+    return value[:1].isupper() or _first(value) == "the" or bool(_NUMBER.match(value))
 
 
 _TIMED = frozenset("starts begins ends finishes opens closes leaves arrives takes expires".split())
 _OF_PLACES = frozenset({"lives in", "works at", "studies at", "plays for", "is based in"})
 
 
-def _made(
+def made(
     sentence: Sentence,
     subject: str,
     predicate: str,
@@ -386,6 +470,17 @@ def _made(
     holds: bool = True,
     begins: bool = False,
 ) -> Declared:
+    """A statement with its sentence.
+
+    Args:
+        sentence: Where it stands.
+        subject: Of whom or what.
+        predicate: What of them.
+        value: What it is.
+        said: Subject and role in words, where the predicate is one: "the rent of the flat".
+        holds: False for what is no longer so.
+        begins: Whether it says that it began.
+    """
     who = said or _called(subject, sentence.text)
     told = _worded("is" if said else predicate, holds=holds)
     content = f"{who[:1].upper()}{who[1:]} {told} {value}."
@@ -421,7 +516,7 @@ def _worded(verb: str, *, holds: bool) -> str:
 def _predicates() -> frozenset[str]:
     """Everything that can stand between subject and value, "is" included."""
     third = {one for one in wordings() if one not in {"live in", "married to"}}
-    return frozenset(third | _placed().keys() | _MOVES | {"is"})
+    return frozenset(third | _placed().keys() | _MOVES | _BEGINNINGS.keys() | {"is"})
 
 
 _ELSEWHERE = ("on", "at", "under", "inside", "behind", "with")
@@ -440,6 +535,11 @@ def _beginnings() -> frozenset[str]:
     """What such words begin with, so that a search knows when to stop."""
     split = [said.split() for said in _predicates()]
     return frozenset(" ".join(one[:n]) for one in split for n in range(1, len(one) + 1))
+
+
+def without_openings(said: str) -> str:
+    """A sentence without what says that it is of the time of speaking: "As of today", "FYI"."""
+    return _openings().sub("", said, count=1)
 
 
 @cache

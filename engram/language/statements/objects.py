@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from engram.language.text import verb_lemma
+from engram.language.text import FULL_STOP, verb_lemma
 from engram.language.vocabulary import alternatives, expression, vocabulary
 
 # --- what a predicate is about: cut out of the rest of a clause, and cleaned
 
-_HARD_CUT = re.compile(r"\s*(?:[,;:()\[\]!?\x00…]|\.(?:\s|$)|\s[-–—]+\s|—|[😀-🙏🌀-🗿🚀-🛿])")
+_HARD_CUT = re.compile(rf"\s*(?:[,;:()\[\]!?\x00…]|{FULL_STOP}|\s[-–—]+\s|—|[😀-🙏🌀-🗿🚀-🛿])")
 _AND = re.compile(r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+", re.I)
 _NEW_CLAUSE = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|we|we're|my|our|he|she|it|it's|they|you|the|there|that|that's|this|then|now|so|his|her|their|don't|have|"

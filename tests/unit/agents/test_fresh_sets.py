@@ -11,7 +11,8 @@ any rule was changed for them. Measured then:
 - kinds: 54 of 55 turns;
 - personal data: precision .96, recall .94, of 108 stretches in 100 sentences, and 100 with none.
 
-The floors lie a little below, so that they tell of a loss. They are no aims.
+Rules were mended for names and sentences since, by somebody who read these: from then on they
+count as seen. The floors lie a little below what is measured now, so that they tell of a loss.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.support.slot_labels import judged, stories, told
 
 STORIES_RIGHT = 0.66
 PROMISES_RIGHT = 0.65
-NAMES_PRECISION, NAMES_RECALL = 0.9, 0.56
+NAMES_PRECISION, NAMES_RECALL = 0.95, 0.9
 NOTES_PRECISION, NOTES_RECALL = 0.95, 0.85
 KINDS_RIGHT = 0.94
 PERSONAL_PRECISION, PERSONAL_RECALL = 0.94, 0.92

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT, disputed
+from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     Category,
@@ -16,6 +16,7 @@ from engram.domain.memories import (
 from engram.domain.plan import Discard, Reason, Statement, StoreEpisode
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle import decisions
+from engram.lifecycle.decisions import disputed
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 

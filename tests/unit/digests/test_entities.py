@@ -46,6 +46,14 @@ def test_labelled_pairs() -> None:
         (["Mr Lee called.", "Mrs Lee called."], "Mr Lee", "Mrs Lee", False),
         (["Google bought it.", "Google Drive is full."], "Google", "Google Drive", False),
         (["We renamed Atlas to Beacon."], "Atlas", "Beacon", True),
+        (["Joe Kim senior founded it.", "His son Joe Kim junior runs it."], "Joe Kim senior",
+         "Joe Kim junior", False),
+        (["Samuel Ortiz is here.", "Sam Ortiz called."], "Samuel Ortiz", "Sam Ortiz", True),
+        (["Sergeant Miles Cooper came.", "Cooper took notes."], "Miles Cooper", "Cooper", True),
+        (["Alice Cooper and Miles Cooper came.", "Cooper left."], "Miles Cooper", "Cooper", False),
+        (["Isabella Conti, Isa to her friends, won."], "Isabella Conti", "Isa", True),
+        (["Lucía Herrera writes.", "Lucia Herrera called."], "Lucía Herrera",
+         "Lucia Herrera", True),
     ],
 )  # fmt: skip
 def test_who_is_one(texts: list[str], first: str, second: str, *, same: bool) -> None:

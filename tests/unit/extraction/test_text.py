@@ -62,3 +62,21 @@ def test_a_word_is_what_stands_without_a_space() -> None:
     """Technical names are one word, other signs words by themselves."""
     found = WORDS_AND_SIGNS.findall("c++, r&d (and/or node.js)")
     assert found == ["c++", ",", "r&d", "(", "and/or", "node.js", ")"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("I work at St. Mary's. It is big.", ["I work at St. Mary's", "It is big"]),
+        ("I live on Baker St. It is old.", ["I live on Baker St", "It is old"]),
+        ("Did it rain? No. I stayed.", ["Did it rain", "No", "I stayed"]),
+        ("See No. 7 of it. Done.", ["See No. 7 of it", "Done"]),
+        ("I left Acme Inc. in May. Fine.", ["I left Acme Inc. in May", "Fine"]),
+        ("I left Acme Inc. I am free.", ["I left Acme Inc", "I am free"]),
+    ],
+)
+def test_a_shortened_word_ends_a_sentence_only_where_nothing_goes_on(
+    text: str, sentences: list[str]
+) -> None:
+    """Titles never, companies and streets by what follows, "No." unless a number follows."""
+    assert told(text) == sentences

@@ -14,7 +14,8 @@ from engram.language.text import is_past, stem, verb_lemma
         ("running", "run"), ("stopped", "stop"), ("ate", "eat"), ("gone", "go"), ("goes", "go"),
         ("studies", "study"), ("studied", "study"), ("watches", "watch"), ("missed", "miss"),
         ("adding", "add"), ("travelling", "travel"), ("coding", "code"), ("need", "need"),
-        ("is", "be"), ("has", "have"), ("bring", "bring"), ("sing", "sing"), ("use", "use"),
+        ("giving", "give"), ("driving", "drive"), ("seeing", "see"), ("is", "be"),
+        ("has", "have"), ("bring", "bring"), ("sing", "sing"), ("use", "use"),
     ],
 )  # fmt: skip
 def test_any_form_gives_the_lemma(word: str, lemma: str) -> None:
