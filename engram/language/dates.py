@@ -139,7 +139,7 @@ _MOST_DATES = 40
 _STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
-_DURATION = re.compile(
+DURATION = re.compile(
     r"\b(?:times|once|twice|day|days|first|only|best|worst|all|ever|night|month|done|finish|learn|read)"
     r"(?:\s\w+)?\s\Z"
 )
@@ -148,6 +148,9 @@ _TITLE_DAYS = re.compile(
     r"\b(?:ruby|black|good|ash|palm|easter|cyber|fat|super|blue|freaky|bloody)\s\Z"
 )
 _TITLE_AFTER = re.compile(r"\sby\s(?!\d|(?:noon|then|the\s(?:end|latest)|[a-z]*day)\b)")
+_TITLE_IS = re.compile(
+    r"\s(?:is|was)\s(?:an?|the|my)\s(?:\w+\s){0,4}(?:songs?|film|movie|book|novel|band|album|show|paper)\b"
+)
 _TITLE = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){2}")
 _LOOKS_AHEAD = re.compile(r"'(?:ll|d)\b|\b(?:will|shall|would|gonna|going to|owe|owes)\b")
 _BIRTH = re.compile(r"\bborn\b")
@@ -320,6 +323,12 @@ class DateReader:
         inside = self.low[: match.start()].rstrip()[-1:].isalpha()
         return inside and len(words) > 1 and all(word[0].isupper() for word in written)
 
+    def titled_inside(self, match: re.Match[str]) -> bool:
+        """Whether it is one word with a capital after another word: "the Today programme"."""
+        inside = self.low[: match.start()].rstrip()[-1:].isalpha()
+        one = self._turn.text[match.start() : match.end()]
+        return inside and one[0].isupper() and not one.isupper() and " " not in one
+
     def capital(self, match: re.Match[str], group: str) -> bool:
         """Whether it is written as a name."""
         return self._turn.text[match.start(group)].isupper()
@@ -387,6 +396,8 @@ def _day_word(reader: DateReader, match: re.Match[str]) -> When | None:
     after = reader.after(match)
     if _TITLE_AFTER.match(after) or _NAME_AFTER.match(after) or reader.titled(match):
         return None
+    if _TITLE_IS.match(after) or reader.titled_inside(match):
+        return None
     word = re.sub(r"\s+", " ", match["around"] or match["word"])
     return calendar.on_day(reader.today + timedelta(days=_DAY_WORDS[word]))
 
@@ -406,7 +417,7 @@ def _ahead(reader: DateReader, match: re.Match[str]) -> When | None:
         return None
     timed = match.group().endswith("time")
     if not timed:
-        if _DURATION.search(reader.before(match)):
+        if DURATION.search(reader.before(match)):
             return None
         if reader.tense(match) in {Tense.PAST, Tense.PERFECT, Tense.HABIT}:
             return None

@@ -91,6 +91,27 @@ def test_words_around_a_time_change_it(question: str, period: str | None) -> Non
     assert named(question) == period
 
 
+@pytest.mark.parametrize(
+    ("question", "begin", "end"),
+    [
+        ("What did I write yesterday at 7 pm?", (14, 19), (14, 20)),
+        ("Where was Ida between 8:00 and 10:00 yesterday?", (14, 8), (14, 10)),
+        ("What did we say yesterday from 2 to 4 pm?", (14, 14), (14, 16)),
+        ("Who called last night?", (14, 18), (15, 6)),
+        ("What did I eat this morning?", (15, 5), (15, 12)),
+        ("What did I write in the last 3 hours?", (15, 9), (15, 12)),
+    ],
+)
+def test_hours_of_a_day_are_read(
+    question: str, begin: tuple[int, int], end: tuple[int, int]
+) -> None:
+    """Clock times and parts of a day narrow it to hours."""
+    period = period_named(question, NOW)
+    assert period is not None
+    bounds = (datetime(2024, 5, *one, tzinfo=UTC) for one in (begin, end))
+    assert (period.begin, period.end) == tuple(bounds)
+
+
 def test_reading_a_time_is_public_and_needs_a_zone() -> None:
     """``engram.period_named`` reads by the zone of now, and refuses a now without one."""
     period = engram.period_named("What did I eat yesterday?", NOW)
