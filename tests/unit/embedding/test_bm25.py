@@ -146,7 +146,7 @@ def test_months_and_names_are_not_function_words() -> None:
     ("question", "document", "language"),
     [
         ("Wo sind die Schlüssel?", "Er dankt mit den Schlüsseln", "german"),
-        ("Où est-ce que nous travaillons ?", "Elle est à Lyon pour travailler", "french"),
+        ("Où sont les chevaux ?", "Le cheval est dans le pré", "french"),
         ("¿Dónde trabajamos?", "Los vecinos trabajan en la sala", "spanish"),
         ("Onde nós trabalhamos?", "Os vizinhos não trabalham na sala", "portuguese"),
     ],
