@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         UnreadableSource,
         UserErased,
     )
+    from engram.language.periods import Period, period_named
     from engram.operations.turns import Receipt
     from engram.recall.results import RecallHit
     from engram.settings import Settings
@@ -69,6 +70,7 @@ _HOMES = {
     ),
     "engram.domain.turns": ("Turn",),
     "engram.embedded.open": ("open",),
+    "engram.language.periods": ("Period", "period_named"),
     "engram.operations.turns": ("Receipt",),
     "engram.recall.results": ("RecallHit",),
     "engram.settings": ("Settings",),
@@ -102,6 +104,7 @@ __all__ = [
     "MemoryType",
     "NegationFact",
     "OwnerUnavailable",
+    "Period",
     "PortInUse",
     "ProceduralMemory",
     "RecallHit",
@@ -123,6 +126,7 @@ __all__ = [
     "connect_sync",
     "open",
     "open_sync",
+    "period_named",
 ]
 __version__ = "0.1.0"
 

@@ -46,9 +46,101 @@ _UNSPACED = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002fa1f]+"
 )
 
+# Function words by which a language is told; a word of several speaks a little for each. None is an
+# English word too, such as "die", "son", "hay" or "no".
+_TELLING = {
+    "german": """
+        der das den dem des ein eine einen einem einer eines und oder aber ist sind waren wird wurde
+        habe hatte ich du er sie wir ihr mich mir dich dir ihn ihm uns mein meine meinen meinem
+        meiner dein deine sein seine unser unsere nicht kein keine auf aus bei mit nach von zu zum
+        zur im wie wo wer wann warum welche welcher welches wenn dass für über durch gegen vor unter
+        zwischen noch nur schon sehr dann hier jetzt sich kann muss soll bitte
+    """,
+    "french": """
+        le la les une un du de et ou est sont était suis ai avait je tu il elle nous vous ils elles
+        mon ma mes ton ta ses notre nos votre vos leur leurs ne que qui quoi dont où quand comment
+        pourquoi quel quelle quels quelles ce cet cette ces au aux avec dans sans chez très aussi
+        être avoir fait en par sur plus qu'est c'est j'ai n'est s'il d'un d'une
+    """,
+    "spanish": """
+        el la los las un una unos unas y o de pero es era está están estaba estoy fue soy han yo tú
+        él ella ellos te se nos lo le mi mis tu su sus nuestro nuestra del al con en por para hasta
+        desde que qué quién cuál cuándo cómo dónde cuánto cuánta porque si muy más también este esta
+        esto ese esa eso hace cuando donde
+    """,
+    "portuguese": """
+        o os um uma uns umas e é são era está estão estava foi tem têm tinha eu ele ela nós você
+        vocês te se nos lhe meu minha meus minhas teu tua seu sua nosso nossa não nem de dos da das
+        na nas ao à com por pelo pela para até que quem qual quando onde quanto muito mais já também
+        este esta isto esse essa isso aquele há porque
+    """,
+    "italian": """
+        il lo la gli le un uno una e è sono era ho hai ha abbiamo io lui lei noi mi ti si ci mio mia
+        miei tuo tua suo sua nostro non di del della dei delle da nel nella che chi quale quando
+        dove quanto perché tra molto più anche questo questa quello sto stato
+    """,
+    "dutch": """
+        het een de en zijn waren heb heeft ik jij je wij hij zij mij mijn jouw ons onze niet geen
+        van voor met naar bij uit ook hoe waar wie wanneer waarom welke wat dat dit deze omdat maar
+        nog zeer heel kan moet ze er
+    """,
+}
+
 _STRAIGHT_APOSTROPHES = str.maketrans("\u2018\u2019", "''")
 
 _stemmers = threading.local()
+
+
+def _telling_words() -> dict[str, tuple[str, ...]]:
+    """Each word that tells a language, with the languages that have it."""
+    spoken: dict[str, tuple[str, ...]] = {}
+    for language, said in _TELLING.items():
+        for word in said.split():
+            spoken[word] = (*spoken.get(word, ()), language)
+    return spoken
+
+
+_LANGUAGES_OF = _telling_words()
+# What comes first tells the language; a pasted log after it changes nothing.
+_TOLD_BY = 200
+# One word that two languages have is too little.
+_LEAST_TOLD = 0.5
+
+
+def language_of(text: str) -> str | None:
+    """The language whose stems a text is found by besides those of English; None for no other.
+
+    By its function words: German, French, Spanish, Portuguese, Italian or Dutch. A text in which
+    English has as many of its own is English.
+    """
+    words = _WORDS.findall(text[: _TOLD_BY * 10].casefold().translate(_STRAIGHT_APOSTROPHES))
+    english = 0
+    told: dict[str, float] = {}
+    for word in words[:_TOLD_BY]:
+        english += word in STOP_WORDS
+        languages = _LANGUAGES_OF.get(word, ())
+        for language in languages:
+            told[language] = told.get(language, 0.0) + 1.0 / len(languages)
+    most = max(told, key=lambda language: told[language], default=None)
+    return most if most is not None and told[most] > max(english, _LEAST_TOLD) else None
+
+
+def foreign_terms(text: str) -> dict[str, str]:
+    """Each term of a text that is not English, with the stem that its own language gives it.
+
+    Only where the two differ. English takes no word of it: its terms stay as they are.
+    """
+    language = language_of(text)
+    if language is None:
+        return {}
+    stems: dict[str, str] = {}
+    for word in _WORDS.findall(unicodedata.normalize("NFC", stream_safe(text)).casefold()):
+        # "l'école" is found as "école".
+        last = word.rpartition("'")[2]
+        term, own = _stem(_fold(word)), _fold(_stem(last, language))
+        if term != own:
+            stems[term] = own
+    return stems
 
 
 def terms_of(text: str) -> list[str]:
@@ -99,11 +191,12 @@ def _pairs(part: str) -> list[str]:
     return [part] if len(part) == 1 else [part[i : i + 2] for i in range(len(part) - 1)]
 
 
-def _stem(word: str) -> str:
+def _stem(word: str, language: str = "english") -> str:
     # A stemmer object must not be used by two threads at once.
-    stemmer = getattr(_stemmers, "english", None)
+    stemmer = getattr(_stemmers, language, None)
     if stemmer is None:
-        stemmer = _stemmers.english = Stemmer.Stemmer("english", 0)
+        stemmer = Stemmer.Stemmer(language, 0)
+        setattr(_stemmers, language, stemmer)
     return str(stemmer.stemWord(word))
 
 
@@ -127,8 +220,13 @@ BEFORE_WEIGHT = 0.65
 # A long answer before a short turn would drown it; what leads over stands at its end.
 BEFORE_TERMS = 48
 
+_HALF = 0.5
+
 ENCODING = "bm25.2"
-"""Names this encoding; whatever changes a weight or a term id changes it."""
+"""Names this encoding; whatever changes a term that is there, or its weight, changes it.
+
+Stems of other languages came under the same name: what was stored before is found as it was.
+"""
 
 
 def encode_document(text: str, before: str | None = None) -> SparseVector:
@@ -143,12 +241,27 @@ def encode_document(text: str, before: str | None = None) -> SparseVector:
         for term in terms_of(before)[-BEFORE_TERMS:]:
             counts[term] = counts.get(term, 0.0) + BEFORE_WEIGHT
     norm = K * (1.0 - B + B * sum(counts.values()) / AVERAGE_TERMS)
+    # The stems of its own language come on top, so that a question which is too short to tell its
+    # language, or was asked before Engram knew them, finds the text as well.
+    for term, own in foreign_terms(text).items():
+        if (count := counts.get(term, 0.0)) > counts.get(own, 0.0):
+            counts[own] = count
     return _vector((term, count * (K + 1.0) / (count + norm)) for term, count in counts.items())
 
 
 def encode_query(text: str) -> SparseVector:
-    """Term weights of a question: 1 for each term, however often it is repeated."""
-    return _vector((term, 1.0) for term in dict.fromkeys(terms_of(text)))
+    """Term weights of a question: 1 for each term, however often it is repeated.
+
+    Half of it is that of the stem in the question's own language, where that is not English.
+    """
+    own = foreign_terms(text)
+    weights: dict[str, float] = {}
+    for term in dict.fromkeys(terms_of(text)):
+        stem = own.get(term)
+        weights[term] = weights.get(term, 0.0) + (1.0 if stem is None else _HALF)
+        if stem is not None:
+            weights[stem] = weights.get(stem, 0.0) + _HALF
+    return _vector(weights.items())
 
 
 @lru_cache(maxsize=65_536)

@@ -228,6 +228,12 @@ def _has_have(words: list[str]) -> bool:
 
 # --- calendar arithmetic behind relative dates: what a day, week, month or year comes to
 
+# The names, as regular expressions over lower-case text; the short ones end as words do.
+MONTH_NAME = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+)
+MONTH = rf"(?:{MONTH_NAME}|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
+WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAYS_IN_WEEK = 7
@@ -242,6 +248,7 @@ class When:
         value: Canonical, from "2024" to "2024-05-03T18:30".
         day: The day it begins on.
         clock: The time of that day, where one is named.
+        until: The day after the last one; None where the value itself says how long it is.
         counted: The unit that it was counted in, "3 weeks ago"; None for any other date.
     """
 
@@ -249,6 +256,7 @@ class When:
     day: date
     clock: time | None = None
     counted: str | None = None
+    until: date | None = None
 
     @property
     def unit(self) -> str:
@@ -263,7 +271,7 @@ class When:
 
     def after(self) -> date:
         """The day after the last one of it."""
-        return shift(self.day, 1, self.unit)
+        return self.until or shift(self.day, 1, self.unit)
 
 
 def on_day(day: date, clock: time | None = None) -> When:
@@ -287,6 +295,12 @@ def in_month(year: int, month: int) -> When:
 def in_year(year: int) -> When:
     """A year."""
     return When(f"{year:04d}", date(year, 1, 1))
+
+
+def stretch(begin: date, until: date) -> When:
+    """From one day on, before another: what is no day, week, month or year."""
+    last = until - timedelta(days=1)
+    return When(f"{begin.isoformat()}/{last.isoformat()}", begin, until=until)
 
 
 def weekday_number(name: str) -> int:

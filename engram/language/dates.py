@@ -9,16 +9,19 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from engram.language import calendar
-from engram.language.calendar import WORDS, Tense, When, small_number, tense_at
+from engram.language.calendar import (
+    MONTH,
+    WEEKDAY,
+    WORDS,
+    Tense,
+    When,
+    small_number,
+    tense_at,
+)
 from engram.language.found import FoundSpan, Masked
 
 # --- the expressions that name a date, as regular expressions over lower-case text
 
-MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
-)
-WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 _SHORT_WEEKDAY = r"(?:mon|tues|tue|wed|thurs|thur|thu|fri|sat|sun)"
 _COUNT = rf"(?:\d{{1,3}}|an?|{WORDS})"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
@@ -51,7 +54,7 @@ DAY_MONTH = re.compile(
 )
 MONTH_DAY = re.compile(
     rf"{_PREPOSITION}{_LEFT}(?:(?P<weekday>{WEEKDAY}|{_SHORT_WEEKDAY}),?\s)?(?P<month>{MONTH})\s(?:the\s)?"
-    rf"{_DAY}(?:,?\s{_YEAR})?(?![\w]|[:.,%/]\d|\s?(?:am|pm|percent|people|times)\b|@)"
+    rf"{_DAY}(?:(?:,\s?|\s){_YEAR})?(?![\w]|[:.,%/]\d|\s?(?:am|pm|percent|people|times)\b|@)"
 )
 MONTH_YEAR = re.compile(rf"{_PREPOSITION}{_LEFT}(?P<month>{MONTH}),?\s(?:of\s)?{_YEAR}{_RIGHT}")
 DAY_WORD = re.compile(
@@ -99,10 +102,6 @@ YEAR = re.compile(
     r"(?![\w-]|[/.,:]\d|%|@)"
 )
 
-# In a question a month or year needs no preposition: "the June trip", "the events of 2022".
-ASKED_MONTH = re.compile(rf"{_LEFT}(?P<month>{MONTH})(?![\w-])")
-ASKED_YEAR = re.compile(rf"{_LEFT}(?:of|year)\s{_YEAR}(?![\w-]|[/.,:]\d|%|@)")
-
 NOT_A_DAY_AFTER = re.compile(
     r"\s(?:before last|after next|week\b|the \d|nights|mornings|evenings|afternoons|"
     r"by the beatles|by the)"
@@ -114,6 +113,20 @@ UNIT_AFTER_YEAR = re.compile(
     r"rpm|mah|square|units?|copies|members|employees|customers|attempts|repetitions|reps|tries|others)\b"
 )
 
+AMOUNT_BEFORE = re.compile(
+    r"\b(?:total|sum|budget|limits?|max|maximum|minimum|min|price|cost|salary|rent|number|count|amount|size|"
+    r"context|window|balance|score|distance|population|value|rate|capacity|length|port|password|code|pin|"
+    r"version|room|deposit|fee|income|bill|payment|bonus|resolution|width|height|weight|speed|batch|threshold|"
+    r"average|goal|target|intake|mileage|elevation|increased?|decreased?|raised?|grow|grew|reduced?|exceed|"
+    r"divided?|multipl\w+|cut|up|more|less|minus|plus|times)\s(?:\w+\s)?\Z"
+)
+_AMOUNT_AFTER = re.compile(
+    r"\s(?:(?!was|is|has|does|as|this|us|its|his|always|perhaps|besides|across|christmas|paris|texas|"
+    r"olympics|news|plus|holidays|taxes)[a-z-]+\s)?"
+    r"(?!was\b|is\b|has\b|does\b|as\b|this\b|us\b|its\b|his\b|always\b|perhaps\b|besides\b|across\b|versus\b|"
+    r"christmas|olympics|news|holidays|taxes|elections|results|goals|plans|resolutions|photos|pictures|vs\b)"
+    r"[a-z-]{2,}s\b"
+)
 
 # --- dates and times, resolved against the turn's own timestamp
 #
@@ -126,7 +139,7 @@ _MOST_DATES = 40
 _STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
-_DURATION = re.compile(
+DURATION = re.compile(
     r"\b(?:times|once|twice|day|days|first|only|best|worst|all|ever|night|month|done|finish|learn|read)"
     r"(?:\s\w+)?\s\Z"
 )
@@ -135,14 +148,34 @@ _TITLE_DAYS = re.compile(
     r"\b(?:ruby|black|good|ash|palm|easter|cyber|fat|super|blue|freaky|bloody)\s\Z"
 )
 _TITLE_AFTER = re.compile(r"\sby\s(?!\d|(?:noon|then|the\s(?:end|latest)|[a-z]*day)\b)")
+_TITLE_IS = re.compile(
+    r"\s(?:is|was)\s(?:an?|the|my)\s(?:\w+\s){0,4}(?:songs?|film|movie|book|novel|band|album|show|paper)\b"
+)
 _TITLE = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){2}")
-_ASKS_AHEAD = re.compile(r"\b(?:will|shall|gonna|going to|upcoming)\b|'ll\b")
 _LOOKS_AHEAD = re.compile(r"'(?:ll|d)\b|\b(?:will|shall|would|gonna|going to|owe|owes)\b")
 _BIRTH = re.compile(r"\bborn\b")
 _NAME_AFTER = re.compile(r"'s\s(?:youth|world|society|kids|standards|technology)\b")
 _AMBIGUOUS_IN_LOWER_CASE = ("may", "mar", "march", "jan", "sun", "sat")
 
-DateRule = Callable[["_DateReader", re.Match[str]], When | None]
+# What its pattern needs to stand in the text, the pattern, and what a match comes to. A rule
+# runs only where one of its needles stands: many patterns over a long turn add up.
+DateRule = tuple[
+    tuple[str, ...], re.Pattern[str], Callable[["DateReader", re.Match[str]], When | None]
+]
+
+
+class QuestionRules(NamedTuple):
+    """How a question is read, which names times more loosely than a turn.
+
+    Attributes:
+        tense: Which way it looks; it looks back where that is untold.
+        first: Rules that come before those for turns.
+        last: Rules that come after them.
+    """
+
+    tense: Tense
+    first: tuple[DateRule, ...]
+    last: tuple[DateRule, ...]
 
 
 class Dated(NamedTuple):
@@ -160,21 +193,25 @@ def find(turn: Masked, timestamp: datetime) -> Iterator[FoundSpan]:
 
 
 def read(
-    turn: Masked, timestamp: datetime, *, asked: bool = False, untold: Tense = Tense.UNTOLD
+    turn: Masked,
+    timestamp: datetime,
+    *,
+    untold: Tense = Tense.UNTOLD,
+    asked: QuestionRules | None = None,
 ) -> Iterator[Dated]:
     """The same, not yet put into words.
 
     Args:
         turn: The text; what was read is hidden in it.
         timestamp: When it was said, aware; dates are resolved against it.
-        asked: Whether it is a question. Questions look back where they do not say which
-            way, and name times more loosely: "the past month", "the June trip".
         untold: What a day or month without a year counts as where no verb tells.
+        asked: How a question is read; None for what is told.
     """
-    if not GATE.search(turn.low):
+    if asked is None and not GATE.search(turn.low):
         return
-    reader = _DateReader(turn, timestamp, asked=asked, untold=untold)
-    for needles, pattern, rule in (*_DATE_RULES, *_ASKED_RULES) if asked else _DATE_RULES:
+    reader = DateReader(turn, timestamp, asked=asked, untold=untold)
+    rules = _DATE_RULES if asked is None else (*asked.first, *_DATE_RULES, *asked.last)
+    for needles, pattern, rule in rules:
         if not any(needle in turn.low for needle in needles):
             continue
         hidden: list[FoundSpan] = []
@@ -220,24 +257,37 @@ def _moment(when: When, said_at: datetime) -> datetime:
     return said_at - (here - first)
 
 
-class _DateReader:
-    """Reads the matches of one turn."""
+class DateReader:
+    """Reads the matches of one turn.
 
-    def __init__(self, turn: Masked, timestamp: datetime, *, asked: bool, untold: Tense) -> None:
+    Attributes:
+        asked: How a question is read; None for what is told.
+        today: The day on which it was said.
+        low: The text in lower case, without what was read of it.
+    """
+
+    def __init__(
+        self, turn: Masked, timestamp: datetime, *, asked: QuestionRules | None, untold: Tense
+    ) -> None:
         self._turn = turn
         self.untold = untold
         self.asked = asked
         self.today = timestamp.date()
         self.low = turn.low
 
-    def read(self, match: re.Match[str], rule: DateRule) -> Dated | None:
+    def read(
+        self,
+        match: re.Match[str],
+        rule: Callable[[DateReader, re.Match[str]], When | None],
+    ) -> Dated | None:
+        """The date that a rule makes of a match; None where it makes none."""
         self.low = self._turn.low
         try:
             when = rule(self, match)
             if when is None:
                 return None
             start, end = match.span()
-            if when.clock is None and when.value.count("-") == 2 and "W" not in when.value:  # noqa: PLR2004 - year-month-day
+            if when.clock is None and when.until is None and when.unit == "day":
                 part = _part_of_day(match)
                 beside = calendar.beside(self.low, start, end, part=part)
                 start, end = beside.start, beside.end
@@ -248,14 +298,18 @@ class _DateReader:
             return None
 
     def tense(self, match: re.Match[str]) -> Tense:
-        if self.asked:
-            return Tense.FUTURE if _ASKS_AHEAD.search(self.low) else Tense.PAST
-        return tense_at(self.low, *match.span())
+        """Which way the words around a match look."""
+        if self.asked is None:
+            return tense_at(self.low, *match.span())
+        told = self.asked.tense
+        return told if told in {Tense.FUTURE, Tense.HABIT} else Tense.PAST
 
     def before(self, match: re.Match[str], reach: int = 30) -> str:
+        """What stands before a match, in lower case."""
         return self.low[max(0, match.start() - reach) : match.start()]
 
     def after(self, match: re.Match[str], reach: int = 30) -> str:
+        """What stands after a match, in lower case."""
         return self.low[match.end() : match.end() + reach]
 
     def titled(self, match: re.Match[str]) -> bool:
@@ -269,6 +323,12 @@ class _DateReader:
         inside = self.low[: match.start()].rstrip()[-1:].isalpha()
         return inside and len(words) > 1 and all(word[0].isupper() for word in written)
 
+    def titled_inside(self, match: re.Match[str]) -> bool:
+        """Whether it is one word with a capital after another word: "the Today programme"."""
+        inside = self.low[: match.start()].rstrip()[-1:].isalpha()
+        one = self._turn.text[match.start() : match.end()]
+        return inside and one[0].isupper() and not one.isupper() and " " not in one
+
     def capital(self, match: re.Match[str], group: str) -> bool:
         """Whether it is written as a name."""
         return self._turn.text[match.start(group)].isupper()
@@ -281,14 +341,14 @@ def _part_of_day(match: re.Match[str]) -> str | None:
     return words[-1] if words[-1] in {"morning", "afternoon", "evening", "night"} else None
 
 
-def _iso(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _iso(reader: DateReader, match: re.Match[str]) -> When | None:
     day = date(int(match["year"]), int(match["month"]), int(match["day"]))
     if match["hour"] is None:
         return calendar.on_day(day)
     return calendar.on_day(day, time(int(match["hour"]), int(match["minute"])))
 
 
-def _numeric(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _numeric(reader: DateReader, match: re.Match[str]) -> When | None:
     first, second = int(match["first"]), int(match["second"])
     day_first = match["mark"] == "." or first > 12  # noqa: PLR2004 - no month beyond December
     if not day_first and second <= 12 and first != second:  # noqa: PLR2004 - same
@@ -297,12 +357,14 @@ def _numeric(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.on_day(date(int(match["year"]), month, day))
 
 
-def _day_and_month(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _day_and_month(reader: DateReader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
     ordinal = re.search(r"\d(?:st|nd|rd|th)", match.group()) is not None
     led = match.group().startswith(("on ", "since ")) or match["year"] is not None
+    # Who asks seldom writes capitals; but "where may 10 people sit?" names no day.
+    plain = reader.asked is not None and name != "may"
     if name in _AMBIGUOUS_IN_LOWER_CASE and not (
-        reader.asked or reader.capital(match, "month") or ordinal or led
+        plain or reader.capital(match, "month") or ordinal or led
     ):
         return None
     if match["year"]:
@@ -317,7 +379,7 @@ def _day_and_month(reader: _DateReader, match: re.Match[str]) -> When | None:
     return None if day is None else calendar.on_day(day)
 
 
-def _month_and_year(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _month_and_year(reader: DateReader, match: re.Match[str]) -> When | None:
     if UNIT_AFTER_YEAR.match(reader.after(match)):
         return None
     return calendar.in_month(int(match["year"]), calendar.month_number(match["month"]))
@@ -330,37 +392,39 @@ _DAY_WORDS = {
 }  # fmt: skip
 
 
-def _day_word(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _day_word(reader: DateReader, match: re.Match[str]) -> When | None:
     after = reader.after(match)
     if _TITLE_AFTER.match(after) or _NAME_AFTER.match(after) or reader.titled(match):
+        return None
+    if _TITLE_IS.match(after) or reader.titled_inside(match):
         return None
     word = re.sub(r"\s+", " ", match["around"] or match["word"])
     return calendar.on_day(reader.today + timedelta(days=_DAY_WORDS[word]))
 
 
-def _ago(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _ago(reader: DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
-    if count is None or (not reader.asked and _NOT_AROUND.search(reader.before(match))):
+    if count is None or (reader.asked is None and _NOT_AROUND.search(reader.before(match))):
         return None
     base = reader.today - timedelta(days=match["from"] == "yesterday")
     day = calendar.shift(base, -count, match["unit"])
     return replace(calendar.on_day(day), counted=match["unit"])
 
 
-def _ahead(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _ahead(reader: DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
     if count is None or _OR.match(reader.after(match)):
         return None
     timed = match.group().endswith("time")
     if not timed:
-        if _DURATION.search(reader.before(match)):
+        if DURATION.search(reader.before(match)):
             return None
         if reader.tense(match) in {Tense.PAST, Tense.PERFECT, Tense.HABIT}:
             return None
     return calendar.on_day(calendar.shift(reader.today, count, match["unit"]))
 
 
-def _from_now(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _from_now(reader: DateReader, match: re.Match[str]) -> When | None:
     count = small_number(match["count"])
     if count is None or _NOT_AROUND.search(reader.before(match)):
         return None
@@ -368,7 +432,7 @@ def _from_now(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.on_day(calendar.shift(base, count, match["unit"]))
 
 
-def _period(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _period(reader: DateReader, match: re.Match[str]) -> When | None:
     if match["far"]:
         step = -2 if match["far"].endswith("last") else 2
         return calendar.period(reader.today, step, match["far_unit"])
@@ -377,18 +441,18 @@ def _period(reader: _DateReader, match: re.Match[str]) -> When | None:
         or _SPAN.search(reader.before(match))
         or re.match(r"\sof\b|\sor\s", reader.after(match))
     )
-    if loose and not reader.asked:
+    if loose and reader.asked is None:
         return None
     return calendar.period(reader.today, _STEP[match["which"]], match["unit"])
 
 
-def _weekday_of_week(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _weekday_of_week(reader: DateReader, match: re.Match[str]) -> When | None:
     weekday = calendar.weekday_number(match["weekday"] or match["weekday_last"])
     step = _STEP[match["which"] or match["which_first"]]
     return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, step))
 
 
-def _which_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _which_weekday(reader: DateReader, match: re.Match[str]) -> When | None:
     if _SPAN.search(reader.before(match)) or _not_a_day(reader, match) or reader.named(match):
         return None
     weekday = calendar.weekday_number(match["weekday"])
@@ -400,7 +464,7 @@ def _which_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.on_day(calendar.weekday_in_week(reader.today, weekday, _STEP[which]))
 
 
-def _on_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _on_weekday(reader: DateReader, match: re.Match[str]) -> When | None:
     if _not_a_day(reader, match) or re.search(
         r"\b(?:ago|from now|week|weeks)\s\Z", reader.before(match)
     ):
@@ -417,7 +481,7 @@ def _on_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.on_day(day)
 
 
-def _timed_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _timed_weekday(reader: DateReader, match: re.Match[str]) -> When | None:
     if _TITLE_DAYS.search(reader.before(match)):
         return None
     tense = reader.tense(match)
@@ -429,16 +493,16 @@ def _timed_weekday(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.on_day(day)
 
 
-def _not_a_day(reader: _DateReader, match: re.Match[str]) -> bool:
+def _not_a_day(reader: DateReader, match: re.Match[str]) -> bool:
     short = len(match["weekday"].rstrip(".")) < len("friday") - 1
     if short and not reader.capital(match, "weekday"):
         return True
     return NOT_A_DAY_AFTER.match(reader.after(match)) is not None
 
 
-def _month_alone(reader: _DateReader, match: re.Match[str]) -> When | None:
+def _month_alone(reader: DateReader, match: re.Match[str]) -> When | None:
     name = match["month"].rstrip(".")
-    written = reader.asked or reader.capital(match, "month")
+    written = reader.asked is not None or reader.capital(match, "month")
     if not written and name in _AMBIGUOUS_IN_LOWER_CASE:
         return None
     tense = reader.tense(match)
@@ -451,23 +515,24 @@ def _month_alone(reader: _DateReader, match: re.Match[str]) -> When | None:
     return calendar.nearest_month(reader.today, calendar.month_number(name), tense)
 
 
-def _year(reader: _DateReader, match: re.Match[str]) -> When | None:
-    if UNIT_AFTER_YEAR.match(reader.after(match)):
+def is_amount(reader: DateReader, match: re.Match[str]) -> bool:
+    """Whether what looks like a year counts something: "in 2000 tokens", "a limit of 2048"."""
+    after = reader.after(match)
+    return bool(
+        UNIT_AFTER_YEAR.match(after)
+        or _AMOUNT_AFTER.match(after)
+        or AMOUNT_BEFORE.search(reader.before(match))
+    )
+
+
+def _year(reader: DateReader, match: re.Match[str]) -> When | None:
+    if is_amount(reader, match):
         return None
     return calendar.in_year(int(match["year"]))
 
 
-def _asked_month(reader: _DateReader, match: re.Match[str]) -> When | None:
-    name = match["month"].rstrip(".")
-    # "Where may I park?": without a preposition, May is never taken for the month.
-    if name == "may" or (name in _AMBIGUOUS_IN_LOWER_CASE and not reader.capital(match, "month")):
-        return None
-    return calendar.nearest_month(reader.today, calendar.month_number(name), reader.tense(match))
-
-
-# A rule runs only where one of its needles stands: 16 patterns over a long turn add up.
 _WEEKDAY_NEEDLES = ("day", *calendar.WEEKDAYS)
-_DATE_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
+_DATE_RULES: tuple[DateRule, ...] = (
     (("-", "/"), ISO, _iso),
     ((".", "/"), NUMERIC, _numeric),
     (calendar.MONTHS, DAY_MONTH, _day_and_month),
@@ -484,8 +549,4 @@ _DATE_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
     ((" at ", "@"), TIMED_WEEKDAY, _timed_weekday),
     (calendar.MONTHS, MONTH_ALONE, _month_alone),
     (("19", "20"), YEAR, _year),
-)
-_ASKED_RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], DateRule], ...] = (
-    (calendar.MONTHS, ASKED_MONTH, _asked_month),
-    (("19", "20"), ASKED_YEAR, _year),
 )

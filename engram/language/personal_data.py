@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import phonenumbers
 
 from engram.domain.personal_data import PersonalKind, PersonalSpan
+from engram.language.calendar import MONTH_NAME
 from engram.language.text import STREET_WORD, fold, plain
 
 _Spans: TypeAlias = Iterator[tuple[int, int]]
@@ -423,10 +424,7 @@ _POSTAL: Final = re.compile(
 _YEAR: Final = re.compile(r"1[0-9]\d\d|20\d\d")
 # "In 2008 Wall Street fell", "on 12 May Street View was updated"
 _WHEN: Final = re.compile(r"\b(?:in|by|since|until|till|during|around|circa|year)\s\Z")
-_MONTH: Final = re.compile(
-    r"\d+ (?:january|february|march|april|may|june|july|august|september|october|november|"
-    r"december)\b"
-)
+_MONTH: Final = re.compile(rf"\d+ {MONTH_NAME}\b")
 
 
 def _postal(text: str, low: str) -> _Spans:

@@ -4,52 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime
 from enum import StrEnum
 
-from engram.language.dates import read
-from engram.language.found import Masked
+from engram.language.calendar import MONTH_NAME, WEEKDAY
+from engram.language.periods import Period, period_named
 from engram.language.text import BARE_WORDS, SMALL_WORDS
-
-# --- the time that a question names: "in May 2023", "last Tuesday", "3 days ago"
-
-# Nobody counts to the day: as much leeway as half of what was counted in.
-_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """From ``begin`` on, before ``end``."""
-
-    begin: datetime
-    end: datetime
-
-    def holds(self, moment: datetime) -> bool:
-        """Whether the moment lies within."""
-        return self.begin <= moment < self.end
-
-
-def period_named(text: str, now: datetime) -> Period | None:
-    """The first time that ``text`` names, seen from ``now``; None if it names none.
-
-    Turns are read by the same grammar; a question that does not say which way it looks
-    looks back, so that a month without a year is the last one that has begun.
-    """
-    when = next((one.when for one in read(Masked(text), now, asked=True)), None)
-    if when is None:
-        return None
-    try:
-        begin = datetime.combine(when.day, time(), tzinfo=now.tzinfo)
-        end = datetime.combine(when.after(), time(), tzinfo=now.tzinfo)
-        if when.counted is None:
-            return Period(begin, end)
-        middle = now - (now.date() - when.day)
-        leeway = timedelta(days=max(1.0, _DAYS[when.counted] / 2))
-        return Period(middle - leeway, middle + leeway)
-    except (ValueError, OverflowError):
-        # Beyond the calendar: then it is no time.
-        return None
-
 
 # --- what a question asks for: of whom, for what kind of thing, of which time
 #
@@ -112,8 +72,7 @@ def analyse(query: str, now: datetime) -> Analysis:
 
 _TIME_CUE = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|since|recently|just|days?|weeks?|weekend"
-    r"|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june"
-    r"|july|august|september|october|november|december|(?:19|20)\d\d)\b",
+    rf"|months?|years?|{WEEKDAY}|{MONTH_NAME.replace('may|', '')}|(?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
 _NUMBER_CUE = re.compile(

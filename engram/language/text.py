@@ -237,7 +237,7 @@ travel travelling; travel travelled; cancel cancelling; cancel cancelled
 _LEMMAS: dict[str, str] = {}
 _ONLY_PAST: set[str] = set()
 _PARTICIPLES: set[str] = set()
-_NOT_PAST = {"is", "are", "am", "being", "'s", "'re", "'m", "has", "having", "does", "goes"}
+_NOT_PAST = {"do", "is", "are", "am", "being", "'s", "'re", "'m", "has", "having", "does", "goes"}
 _NOT_PAST |= {"dying", "tying", "lying", "dove", "wound", "ground", "bound", "lay", "left", "bit"}
 for _entry in _IRREGULAR_VERBS.replace("\n", " ").split(";"):
     _lemma, *_forms = _entry.split()

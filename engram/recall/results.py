@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance
+from engram.language.periods import Period
 
 # --- what recall gives back
 
@@ -63,6 +64,7 @@ class RecallExplanation(_ResultPart):
         links: The whole way there, from an answer on.
         confidence: The composite confidence in one sentence; None for episodes.
         dispute: What speaks against it, in one sentence; None where nothing does.
+        period: The time that the question was read to name; None where it names none.
         provenance: The run that wrote the memory.
         run_url: Where the Temporal UI shows that run, when there is a UI.
     """
@@ -73,6 +75,7 @@ class RecallExplanation(_ResultPart):
     links: tuple[ExplainedLink, ...] = ()
     confidence: str | None = None
     dispute: str | None = None
+    period: Period | None = None
     provenance: Provenance = Provenance()
     run_url: str | None = None
 
@@ -86,6 +89,8 @@ class RecallExplanation(_ResultPart):
             for link in self.links
         )
         lines.append(f"passed: {', '.join(self.filters)}")
+        if self.period is not None:
+            lines.append(f"asked about {self.period}")
         if self.confidence is not None:
             lines.append(f"confidence {self.confidence}")
         if self.dispute is not None:

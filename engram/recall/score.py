@@ -254,6 +254,7 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
         links=one.links,
         confidence=confidence,
         dispute=dispute_of(memory),
+        period=question.analysis.period,
         provenance=memory.provenance,
     )
 

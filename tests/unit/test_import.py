@@ -11,7 +11,7 @@ from engram import errors
 CLASSES = {
     *("MemoryStore", "SyncMemoryStore", "Settings", "Turn", "Receipt", "RecallHit"),
     *("MemoryType", "MemoryStatus", "AnyMemory", "Episode", "Fact", "SemanticMemory"),
-    *("ProceduralMemory", "NegationFact"),
+    *("ProceduralMemory", "NegationFact", "Period"),
 }
 ERRORS = {
     *("EngramError", "InvalidInput", "InvalidTurn", "InvalidScope", "InvalidQuery"),
@@ -37,7 +37,7 @@ def test_importing_engram_starts_nothing() -> None:
 
 def test_what_the_package_exports() -> None:
     """The public names are these, in order, and none is added or lost by accident."""
-    doors = {"open", "connect", "open_sync", "connect_sync"}
+    doors = {"open", "connect", "open_sync", "connect_sync", "period_named"}
     assert engram.__all__ == sorted(doors | CLASSES | ERRORS)
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from engram.domain.slots import role_slot, wordings
+from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
 from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
@@ -35,8 +36,7 @@ _CLOCK = re.compile(
     re.I,
 )
 _DATED = re.compile(
-    r"(?:the (?:\d|first|second|third|last)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|feb|"
-    r"mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d)",
+    rf"(?:the (?:\d|first|second|third|last)|{WEEKDAY}|{MONTH} \d)",
     re.I,
 )
 _PRICE = re.compile(
@@ -49,8 +49,7 @@ _NOT_THAT = re.compile(
 _FROM_TO = re.compile(r"(?P<old>[^,;:()!?]{1,60}?)\s+to\s+(?P<new>.{1,80})\Z")
 _WHEN = re.compile(
     r"(?<!\bthe)\s+(?:since|as of|until|starting|effective|last|this|next|earlier|yesterday|"
-    r"today|two|three|a few|a couple|in (?:19|20)\d\d|on \d|in (?:january|february|march|april|"
-    r"may|june|july|august|september|october|november|december))\b.*\Z",
+    rf"today|two|three|a few|a couple|in (?:19|20)\d\d|on \d|in {MONTH_NAME})\b.*\Z",
     re.I,
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.text import FULL_STOP, verb_lemma
 from engram.language.vocabulary import alternatives, expression, vocabulary
 
@@ -23,8 +24,7 @@ _GERUND = re.compile(r"[a-z]+ing\b")
 _YEAR_OR_DATE = re.compile(
     r"\s+(?:in|on|since|from|until|around|about|back\s+in|as\s+of|for)\s+"
     r"(?:early|late|mid|the\s+(?:early|late|mid|spring|summer|autumn|fall|winter)|spring|summer|autumn|winter|"
-    r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|christmas|easter|"
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)\b|"
+    rf"{WEEKDAY}|christmas|easter|{MONTH_NAME}\b|"
     r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*",
     re.I,
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from engram.language.calendar import WEEKDAY
 from engram.language.statements import objects
 from engram.language.statements import objects as doings
 from engram.language.statements.clauses import Sentence
@@ -72,7 +73,7 @@ _ENDS_THERE = re.compile(
 )
 # Written as a name is, and alone, after "I speak".
 _UNKNOWN_LANGUAGE = re.compile(r"[A-Z][^\W\d_]{2,}(?:i|an|ish|ese|ic|ight|wa|a|u|que|en|ch|o)\Z")
-_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z", re.I)
+_WEEKDAY = re.compile(rf"{WEEKDAY}s?\Z", re.I)
 
 
 def find(kind: str, spoken: MatchContext) -> list[Thing]:

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.embedding.bm25 import STOP_WORDS, encode_document, encode_query, term_id, terms_of
+from engram.embedding.bm25 import (
+    STOP_WORDS,
+    encode_document,
+    encode_query,
+    language_of,
+    term_id,
+    terms_of,
+)
 from engram.ports import SparseVector
 
 TEXTS = st.text(max_size=200)
@@ -133,3 +140,46 @@ def test_term_ids_are_the_same_in_another_process() -> None:
 def test_months_and_names_are_not_function_words() -> None:
     """Words that people ask for are kept although they are function words too."""
     assert not STOP_WORDS & {"may", "will", "us", "march"}
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "language"),
+    [
+        ("Wo sind die Schlüssel?", "Er dankt mit den Schlüsseln", "german"),
+        ("Où sont les chevaux ?", "Le cheval est dans le pré", "french"),
+        ("¿Dónde trabajamos?", "Los vecinos trabajan en la sala", "spanish"),
+        ("Onde nós trabalhamos?", "Os vizinhos não trabalham na sala", "portuguese"),
+    ],
+)
+def test_words_of_other_languages_are_found_in_other_forms(
+    question: str, document: str, language: str
+) -> None:
+    """A text is found by the stems of its own language, told by its function words."""
+    assert (language_of(question), language_of(document)) == (language, language)
+    before = {term_id(term) for term in {*terms_of(question)} & {*terms_of(document)}}
+    shared = {*encode_query(question).indices} & {*encode_document(document).indices}
+    assert shared > before
+
+
+def test_what_was_stored_before_its_language_was_told_is_still_found() -> None:
+    """A question in another language also asks for the terms that every text had before."""
+    question = "Wo liegt der Schlüssel für die Werkstatt?"
+    asked = dict(zip(*_parts(encode_query(question)), strict=True))
+    assert {term_id(term) for term in terms_of(question)} <= set(asked)
+    assert sum(asked.values()) == pytest.approx(len(set(terms_of(question))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Hard is the film that I saw with my son in Paris",
+        "See ya at the El Camino, no rush",
+        "Le Creuset pans were on sale",
+        "de facto",
+        "The Los Angeles trip was fun",
+    ],
+)
+def test_english_keeps_the_terms_it_had(text: str) -> None:
+    """No stem of another language is added to what is English, or might be."""
+    assert language_of(text) is None
+    assert set(encode_document(text).indices) == {term_id(term) for term in terms_of(text)}

@@ -8,7 +8,8 @@ from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, M
 from engram.domain.rules import EdgeRules, RankingFactors
 from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
-from engram.language.query import AskedFor, analyse, holds_cue, period_named
+from engram.language.periods import period_named
+from engram.language.query import AskedFor, analyse, holds_cue
 from engram.operations.recall import ContextRequest
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
