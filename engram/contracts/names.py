@@ -70,6 +70,12 @@ OPEN_REVIEWS_ACTIVITY: Final = "engram.open_reviews"
 LOOK_AT_DISPUTE_ACTIVITY: Final = "engram.look_at_dispute"
 SETTLE_DISPUTE_ACTIVITY: Final = "engram.settle_dispute"
 
+ENCODE_CALL: Final = "engram.encode"
+RECALL_CALL: Final = "engram.recall"
+CONTEXT_CALL: Final = "engram.context"
+FORGET_CALL: Final = "engram.forget"
+CONSOLIDATE_CALL: Final = "engram.consolidate"
+
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
 STAGE_ATTRIBUTE: Final = "EngramStage"
