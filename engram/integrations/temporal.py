@@ -259,10 +259,16 @@ class EngramPlugin(SimplePlugin):
     def __init__(self, memory: MemoryStore | None = None) -> None:
         super().__init__(
             "engram.EngramPlugin",
-            activities=None if memory is None else _activities(memory),
+            activities=None if memory is None else _activities_over(memory),
             interceptors=None if memory is None else [_WorkerMemory(memory)],
             workflow_runner=_passing_engram_through,
         )
+
+
+def _activities_over(memory: MemoryStore) -> list[Callable[..., Any]]:
+    from engram.activities.calls import CallActivities  # noqa: PLC0415 - never in a sandbox
+
+    return CallActivities(memory).all
 
 
 def _passing_engram_through(runner: WorkflowRunner | None) -> WorkflowRunner:
@@ -321,46 +327,3 @@ _OURS: Final = frozenset(
         names.CONSOLIDATE_CALL,
     }
 )
-
-
-def _activities(memory: MemoryStore) -> list[Callable[..., Any]]:
-    from engram.activities.runtime import heartbeating  # noqa: PLC0415 - never in a sandbox
-    from engram.client.calls import Call, Calls  # noqa: PLC0415 - same
-
-    calls = Calls(memory)
-
-    def call() -> Call:
-        info = activity.info()
-        run = info.workflow_run_id or info.activity_run_id or ""
-        return Call(f"{run}:{info.activity_id}", info.scheduled_time, again=info.attempt > 1)
-
-    @activity.defn(name=names.ENCODE_CALL)
-    async def encode(asked: EncodeArgs) -> dict[str, Any]:
-        return _data(await calls.encode(asked, call()))
-
-    @activity.defn(name=names.RECALL_CALL)
-    async def recall(asked: RecallArgs) -> dict[str, Any]:
-        hits = list(await calls.recall(asked))
-        return {"hits": RECALL.reader.dump_python(hits, mode="json")}
-
-    @activity.defn(name=names.CONTEXT_CALL)
-    async def context(asked: ContextArgs) -> dict[str, Any]:
-        return {"context": await calls.context(asked)}
-
-    @activity.defn(name=names.FORGET_CALL)
-    async def forget(asked: ForgetArgs) -> dict[str, Any]:
-        async with heartbeating():
-            receipt = await calls.forget(asked, call())
-        return {"receipt": None if receipt is None else _data(receipt)}
-
-    @activity.defn(name=names.CONSOLIDATE_CALL)
-    async def consolidate(asked: ConsolidateArgs) -> dict[str, Any]:
-        async with heartbeating():
-            return _data(await calls.consolidate(asked))
-
-    return [encode, recall, context, forget, consolidate]
-
-
-def _data(answer: Any) -> dict[str, Any]:
-    data: dict[str, Any] = answer.model_dump(mode="json")
-    return data

@@ -22,6 +22,8 @@ def test_names_never_change() -> None:
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
         "REVIEW_WORKFLOW": "engram.review",
+        "ASKED_CONSOLIDATION_WORKFLOW": "engram.asked_consolidation",
+        "NEXUS_SERVICE": "engram.memory",
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
         "AUDIT_KEY_OWNER": "audit",

@@ -6,14 +6,17 @@ Nothing is kept twice then: what is kept is named after the call, not after the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pydantic import TypeAdapter
+from temporalio import activity
 
+from engram.activities.runtime import heartbeating
 from engram.client.memory import MemoryStore
+from engram.contracts import names
 from engram.contracts.calls import (
     ConsolidateArgs,
     ContextArgs,
@@ -28,6 +31,7 @@ from engram.contracts.removal import ForgetReceipt
 from engram.domain.turns import Turn
 from engram.errors import MemoryNotFound
 from engram.operations.digests import Profile
+from engram.operations.recall import RECALL
 from engram.operations.registry import typed_refusals
 from engram.operations.turns import Receipt
 from engram.recall.request import RecallRequest
@@ -40,7 +44,7 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
-class Call:
+class CallInfo:
     """What stays the same when Temporal makes a call again.
 
     Attributes:
@@ -64,7 +68,7 @@ class Calls:
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
 
-    async def encode(self, asked: EncodeArgs, call: Call) -> Receipt:
+    async def encode(self, asked: EncodeArgs, call: CallInfo) -> Receipt:
         """Keep turns; those without a message id or a time get the call's."""
         with typed_refusals():
             turns = _TURNS.validate_python(asked.turns)
@@ -87,7 +91,7 @@ class Calls:
         """What is known about somebody."""
         return await self._of(asked).profile(asked.name)
 
-    async def forget(self, asked: ForgetArgs, call: Call) -> ForgetReceipt | None:
+    async def forget(self, asked: ForgetArgs, call: CallInfo) -> ForgetReceipt | None:
         """Forget a memory; None if an earlier attempt of this call did."""
         try:
             return await self._of(asked).forget(asked.memory_id)
@@ -104,7 +108,7 @@ class Calls:
         return self._memory.for_user(asked.user_id, namespace=asked.namespace)
 
 
-def _named(turn: Turn, number: int, call: Call) -> Turn:
+def _named(turn: Turn, number: int, call: CallInfo) -> Turn:
     opened: dict[str, Any] = {}
     if turn.message_id is None:
         opened["message_id"] = f"{call.id}:{number}"
@@ -121,3 +125,60 @@ def _options(asked: RecallArgs) -> dict[str, Any]:
         request = RecallRequest.model_validate({**asked.options, **alone, "query": asked.query})
     given = request.model_fields_set - {"query"}
     return {name: getattr(request, name) for name in given}
+
+
+# --- the same as activities, which every data converter carries
+
+
+class CallActivities:
+    """Activities that a worker of anybody's may have.
+
+    Args:
+        memory: Over whose connections.
+    """
+
+    def __init__(self, memory: MemoryStore) -> None:
+        self._calls = Calls(memory)
+
+    @property
+    def all(self) -> list[Callable[..., Any]]:
+        """What a worker is given."""
+        return [self.encode, self.recall, self.context, self.forget, self.consolidate]
+
+    @activity.defn(name=names.ENCODE_CALL)
+    async def encode(self, asked: EncodeArgs) -> dict[str, Any]:
+        """Keep turns."""
+        receipt = await self._calls.encode(asked, _this_call())
+        return receipt.model_dump(mode="json")
+
+    @activity.defn(name=names.RECALL_CALL)
+    async def recall(self, asked: RecallArgs) -> dict[str, Any]:
+        """Recall."""
+        hits = list(await self._calls.recall(asked))
+        return {"hits": RECALL.reader.dump_python(hits, mode="json")}
+
+    @activity.defn(name=names.CONTEXT_CALL)
+    async def context(self, asked: ContextArgs) -> dict[str, Any]:
+        """Recall for a prompt."""
+        return {"context": await self._calls.context(asked)}
+
+    @activity.defn(name=names.FORGET_CALL)
+    async def forget(self, asked: ForgetArgs) -> dict[str, Any]:
+        """Forget a memory."""
+        async with heartbeating():
+            receipt = await self._calls.forget(asked, _this_call())
+        return {"receipt": receipt and receipt.model_dump(mode="json")}
+
+    @activity.defn(name=names.CONSOLIDATE_CALL)
+    async def consolidate(self, asked: ConsolidateArgs) -> dict[str, Any]:
+        """Consolidate, and wait for it."""
+        async with heartbeating():
+            report = await self._calls.consolidate(asked)
+        return report.model_dump(mode="json")
+
+
+def _this_call() -> CallInfo:
+    """Of a run, the activity: its attempts are one call."""
+    info = activity.info()
+    run = info.workflow_run_id or info.activity_run_id
+    return CallInfo(f"{run}:{info.activity_id}", info.scheduled_time, again=info.attempt > 1)
