@@ -279,7 +279,7 @@ class AskedConsolidationWorkflow:
     @workflow.run
     async def run(self, asked: ConsolidateArgs) -> ConsolidationReport:
         """The report, in numbers."""
-        return await workflow.execute_activity(
+        report: ConsolidationReport = await workflow.execute_activity(
             names.CONSOLIDATE_CALL,
             asked,
             result_type=ConsolidationReport,
@@ -287,3 +287,4 @@ class AskedConsolidationWorkflow:
             heartbeat_timeout=_SILENCE,
             summary="wait for the user's consolidation",
         )
+        return report

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from nexusrpc import HandlerError
+from nexusrpc import HandlerError, HandlerErrorType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import (
@@ -145,7 +145,7 @@ async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, 
         assert isinstance(operation, NexusOperationError)
         refused = operation.cause
         assert isinstance(refused, HandlerError)
-        assert refused.type == kind
+        assert refused.type is HandlerErrorType[kind]
         assert isinstance(refused.__cause__, ApplicationError)
         assert refused.__cause__.type == code
 
