@@ -10,7 +10,9 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from google.protobuf.duration_pb2 import Duration
 from nexusrpc import HandlerError, HandlerErrorType
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import (
@@ -54,13 +56,11 @@ class Setup:
     memory: MemoryStore
     own: Client
     caller: Client
+    plain: bool
 
 
 async def namespace_of_others(client: Client) -> None:
     """Make one, and wait until it is known."""
-    from google.protobuf.duration_pb2 import Duration  # noqa: PLC0415 - of the server's API
-    from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest  # noqa: PLC0415 - same
-
     await client.workflow_service.register_namespace(
         RegisterNamespaceRequest(
             namespace=OTHERS, workflow_execution_retention_period=Duration(seconds=86400)
@@ -93,7 +93,7 @@ async def setup(
             running.engine, Scope.of("default", "nobody"), settings, system_clock, new_id
         )
         async with Worker(caller, task_queue="calls", workflows=CALLERS):
-            yield Setup(memory, own, caller)
+            yield Setup(memory, own, caller, plain)
 
 
 @pytest.fixture
@@ -148,6 +148,28 @@ async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, 
         assert refused.type is HandlerErrorType[kind]
         assert isinstance(refused.__cause__, ApplicationError)
         assert refused.__cause__.type == code
+
+
+async def test_a_caller_without_keys_gets_in_where_that_is_allowed_only(
+    setup: Setup, user: str
+) -> None:
+    """By default what is not encrypted with Engram's keys is refused at once, and nothing kept."""
+    address = setup.caller.service_client.config.target_host
+    client = await Client.connect(address, namespace=OTHERS, data_converter=pydantic_data_converter)
+    async with Worker(client, task_queue=user, workflows=CALLERS):
+        calling = client.execute_workflow(
+            Keeping.run, args=[user, None], id=user, task_queue=user, execution_timeout=LIMIT
+        )
+        if setup.plain:
+            assert await calling
+            return
+        with pytest.raises(WorkflowFailureError) as failed:
+            await calling
+    operation = failed.value.cause
+    assert isinstance(operation, NexusOperationError)
+    assert isinstance(operation.cause, HandlerError)
+    assert operation.cause.type is HandlerErrorType.BAD_REQUEST
+    assert await contents(setup.memory.for_user(user)) == []
 
 
 async def test_a_handler_that_dies_is_asked_again_and_nothing_is_kept_twice(

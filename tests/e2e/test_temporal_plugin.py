@@ -126,6 +126,7 @@ async def test_what_is_refused_fails_a_workflow_at_once_by_its_code(
     assert failed.value.cause.cause.type == "invalid_scope"
 
 
+@pytest.mark.slow
 async def test_plugin_and_durable_agent_work_in_one_worker(
     application: Application, user: str
 ) -> None:
