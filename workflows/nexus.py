@@ -49,7 +49,7 @@ from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.system import new_id, system_clock
 from engram.temporal.connection import prepare_endpoint
-from engram.temporal.encryption import data_converter
+from engram.temporal.encryption import data_converter, for_strangers
 from engram.workflows.consolidation import AskedConsolidationWorkflow
 from engram.workflows.worker import sandbox_runner
 
@@ -83,11 +83,12 @@ async def answering_nexus(
     scope = Scope.of(settings.namespace, "nexus")
     memory = MemoryStore(engine, scope, settings, system_clock, new_id)
     # What is kept in our own namespace through it are ids and numbers.
-    door = client
-    if settings.nexus_plain:
-        door = Client(
-            client.service_client, namespace=client.namespace, data_converter=data_converter(None)
-        )
+    converter = data_converter(None) if settings.nexus_plain else client.data_converter
+    door = Client(
+        client.service_client,
+        namespace=client.namespace,
+        data_converter=for_strangers(converter),
+    )
     worker = Worker(
         door,
         task_queue=settings.nexus_queue,
