@@ -89,6 +89,17 @@ class Settings(BaseSettings):
     """Task queue of workflows and storing. With another prefix: `<prefix>-store`."""
     model_queue: str = "engram-model"
     """Task queue of language-model work. With another prefix: `<prefix>-model`."""
+    nexus_endpoint: str | None = Field(
+        default=None, pattern=r"^[A-Za-z][A-Za-z0-9-]{0,198}[A-Za-z0-9]$"
+    )
+    """Nexus endpoint at which workers answer workflows of other Temporal namespaces. Whoever may
+    call it may act for every user of `ENGRAM_NAMESPACE`. The embedded mode makes it. Unset: none is
+    answered."""
+    nexus_queue: str = "engram-nexus"
+    """Task queue that the endpoint leads to. With another prefix: `<prefix>-nexus`."""
+    nexus_plain: bool = False
+    """Whether callers at the endpoint need no encryption keys: what they send and are answered
+    stands readable in their histories. Else it is encrypted as all is, with the same keys."""
 
     encryption_keys: Path | None = None
     """Folder of the keys that Temporal payloads are encrypted with, the same for all clients and
@@ -277,7 +288,8 @@ class Settings(BaseSettings):
         """Workers of one store must not be handed the work of another."""
         if (prefix := given.get("collection_prefix")) is None:
             return given
-        return {"store_queue": f"{prefix}-store", "model_queue": f"{prefix}-model"} | given
+        queues = {f"{what}_queue": f"{prefix}-{what}" for what in ("store", "model", "nexus")}
+        return queues | given
 
     @field_validator("*", mode="before")
     @classmethod

@@ -15,6 +15,7 @@ from temporalio.exceptions import is_cancelled_exception
 
 from engram.contracts import names
 from engram.contracts.attributes import STAGE_SEARCH_KEY
+from engram.contracts.calls import ConsolidateArgs
 from engram.contracts.consolidation import (
     CLOSING_REASONS,
     LINKING_REASONS,
@@ -32,6 +33,9 @@ from engram.workflows.support import after_outage, as_update_failure, is_outage,
 _FULL_EVENTS = 30_000
 _FULL_BYTES = 30 * 1024 * 1024
 _MORE_WAS_DUE = "more was due"
+# Of who asked from another namespace; a worker that died is noticed after the second.
+_LONGEST_WAIT = timedelta(hours=12)
+_SILENCE = timedelta(seconds=30)
 
 
 @dataclass
@@ -262,3 +266,25 @@ class ConsolidationWorkflow:
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
             f"{totals.links} links."
         )
+
+
+@workflow.defn(name=names.ASKED_CONSOLIDATION_WORKFLOW)
+class AskedConsolidationWorkflow:
+    """Waits for a consolidation that somebody in another Temporal namespace asked for.
+
+    Cancelled, it waits no longer. What was begun goes on: others may have asked for it too, and
+    the next one would do the same work.
+    """
+
+    @workflow.run
+    async def run(self, asked: ConsolidateArgs) -> ConsolidationReport:
+        """The report, in numbers."""
+        report: ConsolidationReport = await workflow.execute_activity(
+            names.CONSOLIDATE_CALL,
+            asked,
+            result_type=ConsolidationReport,
+            start_to_close_timeout=_LONGEST_WAIT,
+            heartbeat_timeout=_SILENCE,
+            summary="wait for the user's consolidation",
+        )
+        return report

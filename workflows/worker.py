@@ -67,7 +67,7 @@ from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import check_masked
 from engram.transfer.store import MemoryRestorer, TurnImporter
 from engram.transfer.subprocess import preparing
-from engram.workflows.consolidation import ConsolidationWorkflow
+from engram.workflows.consolidation import AskedConsolidationWorkflow, ConsolidationWorkflow
 from engram.workflows.importing import ImportWorkflow
 from engram.workflows.lifecycle import DecayWorkflow, MaintenanceWorkflow, PromotionWorkflow
 from engram.workflows.removal import (
@@ -210,6 +210,7 @@ def _reject_unmasked(
 WORKFLOWS = (
     SessionWorkflow,
     ConsolidationWorkflow,
+    AskedConsolidationWorkflow,
     ErasureWorkflow,
     HistoryErasureWorkflow,
     ForgettingWorkflow,

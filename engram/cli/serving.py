@@ -163,6 +163,7 @@ async def serve_worker(settings: Settings) -> None:
     from engram.temporal.schedules import keeping_schedules  # noqa: PLC0415 - same
 
     with needs_extra("worker"):
+        from engram.workflows.nexus import nexus_door  # noqa: PLC0415 - same
         from engram.workflows.worker import running_workers  # noqa: PLC0415 - same
 
     embedder = make_embedder(settings.embedder)
@@ -185,6 +186,7 @@ async def serve_worker(settings: Settings) -> None:
                 trail=trail,
             ),
             keeping_schedules(client, settings),
+            nexus_door(client, repository, embedder, settings, trail),
         ):
             console.print(
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "

@@ -20,6 +20,9 @@ PROMOTION_WORKFLOW: Final = "engram.promotion"
 MAINTENANCE_WORKFLOW: Final = "engram.maintenance"
 IMPORT_WORKFLOW: Final = "engram.import"
 REVIEW_WORKFLOW: Final = "engram.review"
+ASKED_CONSOLIDATION_WORKFLOW: Final = "engram.asked_consolidation"
+
+NEXUS_SERVICE: Final = "engram.memory"
 
 SESSION_ENDED_SIGNAL: Final = "session_ended"
 
@@ -69,6 +72,12 @@ STORE_BATCH_ACTIVITY: Final = "engram.store_imported_batch"
 OPEN_REVIEWS_ACTIVITY: Final = "engram.open_reviews"
 LOOK_AT_DISPUTE_ACTIVITY: Final = "engram.look_at_dispute"
 SETTLE_DISPUTE_ACTIVITY: Final = "engram.settle_dispute"
+
+ENCODE_CALL: Final = "engram.encode"
+RECALL_CALL: Final = "engram.recall"
+CONTEXT_CALL: Final = "engram.context"
+FORGET_CALL: Final = "engram.forget"
+CONSOLIDATE_CALL: Final = "engram.consolidate"
 
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
@@ -177,6 +186,11 @@ def history_erasure_workflow_id(erasure: str) -> str:
 def consolidation_workflow_id(scope: Scope, variant: str = "") -> str:
     """One running consolidation per user: the id says so. That of test turns has a ``variant``."""
     return f"consolidation{variant}/{scope.tenant}"
+
+
+def asked_consolidation_workflow_id(scope: Scope, request_id: str) -> str:
+    """One per request of another Temporal namespace; it waits for the user's consolidation."""
+    return f"asked-consolidation/{scope.tenant}/{request_id}"
 
 
 def decay_workflow_id(scope: Scope, variant: str = "") -> str:

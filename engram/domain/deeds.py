@@ -18,6 +18,7 @@ class Door(StrEnum):
         CLI: A command.
         HTTP: The HTTP API, with a key.
         MCP: A model's client, by pipe or with a key.
+        NEXUS: A workflow of another Temporal namespace.
         WORKFLOW: Nobody: a workflow works for the user.
     """
 
@@ -25,6 +26,7 @@ class Door(StrEnum):
     CLI = "cli"
     HTTP = "http"
     MCP = "mcp"
+    NEXUS = "nexus"
     WORKFLOW = "workflow"
 
 

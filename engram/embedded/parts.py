@@ -30,6 +30,7 @@ from engram.settings import Settings
 from engram.storage.trail import keeping_trail
 from engram.system import new_id, new_secret, system_clock
 from engram.temporal.schedules import keeping_schedules
+from engram.workflows.nexus import answering_nexus
 from engram.workflows.worker import running_workers
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ async def start_parts(
         trail=trail,
     )
     stack.push_async_callback(engine.close)
+    await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
 

@@ -9,9 +9,13 @@ from typing import Any
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.nexus.v1 import EndpointSpec, EndpointTarget
 from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
+    CreateNexusEndpointRequest,
+    ListNexusEndpointsRequest,
     ListSearchAttributesRequest,
+    UpdateNexusEndpointRequest,
 )
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
 from temporalio.client import Client
@@ -192,6 +196,26 @@ async def prepare_namespace(client: Client, retention: timedelta) -> None:
                     missing, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
                 ),
             )
+        )
+
+
+async def prepare_endpoint(client: Client, name: str, task_queue: str) -> None:
+    """Let a Nexus endpoint lead to a queue of the client's namespace; made where there is none.
+
+    Raises:
+        temporalio.service.RPCError: the server refused.
+    """
+    worker = EndpointTarget.Worker(namespace=client.namespace, task_queue=task_queue)
+    wanted = EndpointSpec(name=name, target=EndpointTarget(worker=worker))
+    operator = client.operator_service
+    listed = await operator.list_nexus_endpoints(ListNexusEndpointsRequest(name=name))
+    if not listed.endpoints:
+        await operator.create_nexus_endpoint(CreateNexusEndpointRequest(spec=wanted))
+        return
+    found = listed.endpoints[0]
+    if found.spec.target != wanted.target:
+        await operator.update_nexus_endpoint(
+            UpdateNexusEndpointRequest(id=found.id, version=found.version, spec=wanted)
         )
 
 

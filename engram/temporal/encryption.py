@@ -22,6 +22,7 @@ from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
+    DefaultFailureConverter,
     DefaultFailureConverterWithEncodedAttributes,
     EncodingPayloadConverter,
     PayloadCodec,
@@ -91,6 +92,23 @@ class EngramPayloadConverter(PydanticPayloadConverter):
     def __init__(self) -> None:
         super().__init__()
         self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedConverter()}
+
+
+class _RefusedAtDoor(_RefusedConverter):
+    """Says it in words alone: details would be encrypted, for somebody who has no key."""
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """See the base class."""
+        try:
+            return super().from_payload(payload, type_hint)
+        except ApplicationError as error:
+            raise ApplicationError(error.message, type=error.type, non_retryable=True) from None
+
+
+class _DoorPayloadConverter(EngramPayloadConverter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedAtDoor()}
 
 
 # --- the codec
@@ -285,6 +303,19 @@ def data_converter(codec: EncryptionCodec | None) -> DataConverter:
         plain,
         payload_codec=codec,
         failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+
+
+def for_strangers(converter: DataConverter) -> DataConverter:
+    """A client's converter for answering callers of other namespaces, who may have no keys.
+
+    What they ask and are answered is encrypted as before. What went wrong stays readable: a
+    workflow that cannot read its failure tries to for ever. Errors hold no content.
+    """
+    return replace(
+        converter,
+        payload_converter_class=_DoorPayloadConverter,
+        failure_converter_class=DefaultFailureConverter,
     )
 
 

@@ -21,10 +21,8 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from temporalio.exceptions import ApplicationError
 
-from engram.errors import InvalidScope, StorageUnavailable
-from examples import chat_loop, temporal_application
+from examples import chat_loop
 from tests.support.ports import free_port
 
 pytestmark = pytest.mark.timeout(300)
@@ -192,7 +190,7 @@ def test_pydantic_ai_agent(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_temporal_application(tmp_path: Path) -> None:
-    """A workflow of the application's own recalls and encodes through its activities."""
+    """A workflow of the application's own recalls and encodes through the plugin of its worker."""
     program, port = example("temporal_application.py"), str(free_port())
     printed = run(tmp_path, program, "ada", "I live in Porto.", ENGRAM_TEMPORAL_PORT=port)
     assert printed == "That is new to me.\n"
@@ -201,16 +199,6 @@ def test_temporal_application(tmp_path: Path) -> None:
     assert found["ada"]["kept"]["episodic"] == ["I live in Porto.", "That is new to me."]
     assert "Porto" in found["ada"]["answer"]
     assert found["bob"] == {"kept": {}, "answer": None}
-
-
-def test_temporal_application_tells_refusals_from_outages() -> None:
-    """Temporal tries again what can succeed later, and nothing else."""
-    with pytest.raises(ApplicationError) as refused, temporal_application.failures():
-        raise InvalidScope("The user id is not usable.")
-    assert (refused.value.type, refused.value.non_retryable) == ("invalid_scope", True)
-    with pytest.raises(ApplicationError) as away, temporal_application.failures():
-        raise StorageUnavailable("The store does not answer.")
-    assert (away.value.type, away.value.non_retryable) == ("storage_unavailable", False)
 
 
 @pytest.mark.slow

@@ -20,13 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai.exceptions import ModelHTTPError
+from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
 
 from engram.agents.rules_model import RulesModel
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
+from engram.contracts.calls import ConsolidateArgs
+from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.importing import (
     FinishImport,
     ImportedTurn,
@@ -58,7 +62,8 @@ from engram.temporal.passes import PassRunner
 from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import batch
 from engram.transfer.store import TurnImporter
-from engram.workflows.worker import running_workers
+from engram.workflows.consolidation import AskedConsolidationWorkflow
+from engram.workflows.worker import running_workers, sandbox_runner
 from tests.support.clock import NOW
 from tests.support.consolidation_workers import Picky
 from tests.support.deciding_model import Deciding, using_replaces_having
@@ -335,6 +340,37 @@ async def erasing(stage: Stage) -> None:
     await stage.gateway.erased(SCOPE)
 
 
+async def asked(stage: Stage) -> None:
+    """A consolidation that a workflow of another namespace asks for, and one that it cancels."""
+
+    @activity.defn(name=names.CONSOLIDATE_CALL)
+    async def consolidate(given: ConsolidateArgs) -> ConsolidationReport:
+        if given.test_only:
+            await asyncio.Event().wait()
+        return ConsolidationReport(passes=1)
+
+    worker = Worker(
+        stage.client,
+        task_queue="asked",
+        workflows=[AskedConsolidationWorkflow],
+        activities=[consolidate],
+        workflow_runner=sandbox_runner(),
+    )
+    async with worker:
+        for number in range(2):
+            handle = await stage.client.start_workflow(
+                names.ASKED_CONSOLIDATION_WORKFLOW,
+                ConsolidateArgs(user_id=SCOPE.user_id, test_only=bool(number)),
+                id=names.asked_consolidation_workflow_id(SCOPE, str(number)),
+                task_queue="asked",
+            )
+            if number:
+                await asyncio.sleep(1)
+                await handle.cancel()
+            with contextlib.suppress(WorkflowFailureError):
+                await handle.result()
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -352,6 +388,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "forgetting": (forgetting, {}),
     "erasing": (erasing, {}),
     "reviews": (reviews, {}),
+    "asked": (asked, {}),
     "import_outage": (importing, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }

@@ -69,6 +69,7 @@ def test_every_workflow_has_histories() -> None:
     assert recorded == {
         names.SESSION_WORKFLOW,
         names.CONSOLIDATION_WORKFLOW,
+        names.ASKED_CONSOLIDATION_WORKFLOW,
         names.ERASURE_WORKFLOW,
         names.HISTORY_ERASURE_WORKFLOW,
         names.FORGETTING_WORKFLOW,

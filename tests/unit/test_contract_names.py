@@ -22,6 +22,8 @@ def test_names_never_change() -> None:
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
         "REVIEW_WORKFLOW": "engram.review",
+        "ASKED_CONSOLIDATION_WORKFLOW": "engram.asked_consolidation",
+        "NEXUS_SERVICE": "engram.memory",
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
         "AUDIT_KEY_OWNER": "audit",
@@ -72,6 +74,12 @@ def test_names_never_change() -> None:
         "OPEN_REVIEWS_ACTIVITY": "engram.open_reviews",
         "LOOK_AT_DISPUTE_ACTIVITY": "engram.look_at_dispute",
         "SETTLE_DISPUTE_ACTIVITY": "engram.settle_dispute",
+        # In histories of other programs' workflows.
+        "ENCODE_CALL": "engram.encode",
+        "RECALL_CALL": "engram.recall",
+        "CONTEXT_CALL": "engram.context",
+        "FORGET_CALL": "engram.forget",
+        "CONSOLIDATE_CALL": "engram.consolidate",
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
