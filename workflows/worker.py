@@ -46,6 +46,7 @@ from engram.agents.linking import LinkingAgent
 from engram.agents.models import followed
 from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
+from engram.consolidation.apply import PlanWriter
 from engram.consolidation.disputes import DisputeSettler
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
@@ -253,8 +254,9 @@ async def running_workers(
     lives = settings.lifecycle
     agents = ExtractionAgent(model, aside), _linking(model, settings)
     learning = followed(model, settings.learning_by_namespace)
+    writer = PlanWriter(repository, embedder, new_write_id, lives.edges)
     thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, *agents, lives.edges, learning
+        repository, embedder, *agents, lives.edges, learning, writer
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
@@ -329,6 +331,9 @@ def _of_memories(
         storing.write_plan,
         storing.retire,
         storing.mark_consolidated,
+        storing.consolidate_turns,
+        storing.apply_plan,
+        digesting.digest,
         digesting.digest_knowledge,
         digesting.digest_sessions,
         digesting.learn_guidelines,

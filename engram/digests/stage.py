@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import DigestOutput
-from engram.digests.boxes import BoxWriter
+from engram.digests.boxes import BoxWriter, Traces
 from engram.digests.entities import Entity, Register, resolve
 from engram.digests.guidelines import GuidelineWriter, current_guidance
 from engram.digests.mentions import (
@@ -345,8 +345,11 @@ class Digests:
             if episode.session_id is not None:
                 by_session.setdefault(episode.session_id, []).append(episode.id)
         boxes = linked = 0
+        traces = Traces(self._store, composer.scope)
         for session, ids in by_session.items():
-            sealed = await self._boxes.seal(composer, session, ids, policy, ended=session in closed)
+            sealed = await self._boxes.seal(
+                composer, session, ids, policy, traces, ended=session in closed
+            )
             boxes += len(sealed.boxes)
             linked += sealed.linked
             progress("box")
