@@ -252,12 +252,7 @@ async def running_workers(
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
     lives = settings.lifecycle
-    agents = ExtractionAgent(model, aside), _linking(model, settings)
-    learning = followed(model, settings.learning_by_namespace)
-    writer = PlanWriter(repository, embedder, new_write_id, lives.edges)
-    thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, *agents, lives.edges, learning, writer
-    )
+    thinking = _of_models(repository, embedder, model, aside, settings, new_write_id)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
@@ -310,6 +305,26 @@ def _model_worker(
 def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[Callable[..., Any]]:
     sessions = SessionActivitiesImpl(turns, WorkflowGateway(client, settings).request_consolidation)
     return [sessions.store_turns, sessions.request_consolidation]
+
+
+def _of_models(
+    repository: MaintenanceRepository,
+    embedder: Embedder,
+    model: Model,
+    aside: ProcessAside,
+    settings: Settings,
+    new_write_id: Callable[[], str],
+) -> ConsolidationModelActivitiesImpl:
+    edges = settings.lifecycle.edges
+    return ConsolidationModelActivitiesImpl(
+        repository,
+        embedder,
+        ExtractionAgent(model, aside),
+        _linking(model, settings),
+        edges,
+        followed(model, settings.learning_by_namespace),
+        PlanWriter(repository, embedder, new_write_id, edges),
+    )
 
 
 def _linking(model: Model, settings: Settings) -> LinkingAgent:
