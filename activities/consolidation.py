@@ -364,7 +364,7 @@ async def _episodes(
 # --- activities of the digest stage: unpack, call the core, pack
 
 _log = structlog.get_logger(__name__)
-_DIGESTED_AT_ONCE = 500
+_DIGESTED_AT_ONCE = 200
 _LEARN_ATTEMPTS = 3
 
 

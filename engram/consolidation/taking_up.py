@@ -75,6 +75,8 @@ class TurnConsolidator:
         """
         done = ConsolidateTurnsOutput()
         for part in request.parts:
+            # The engine answers without a pause: others wait for the loop meanwhile.
+            await asyncio.sleep(0)
             done = _plus(done, await self._take_up(request, part, repeated=repeated))
         return done
 

@@ -145,12 +145,13 @@ class ProfileWriter:
         clues = told.plus(known.clues)
         register = Register(resolve(clues.mentions, clues.equations))
         affected = _affected(register, told, known)
-        drafts = [
-            draft
-            for entity in affected
-            if (draft := await self._draft(composer.scope, entity, register, touched, known,
-                                           policy))
-        ]  # fmt: skip
+        drafts: list[Draft] = []
+        for entity in affected:
+            # The engine answers without a pause: others wait for the loop meanwhile.
+            await asyncio.sleep(0)
+            draft = await self._draft(composer.scope, entity, register, touched, known, policy)
+            if draft is not None:
+                drafts.append(draft)
         replaced = _replaced(known, register, affected)
         return await self.store.put(composer, drafts, replaced, _successors(replaced, drafts))
 
