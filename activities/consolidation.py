@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
+from itertools import zip_longest
 
 import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from engram.activities.runtime import accounted, heartbeating
+from engram.activities.runtime import accounted, heartbeating, unforeseen
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent, with_reinforcements
 from engram.consolidation.apply import PlanWriter
-from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
-from engram.consolidation.reconcile import reconcile
+from engram.consolidation.taking_up import TurnConsolidator, effect_of, union
 from engram.consolidation.turns import last_before
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -26,16 +26,22 @@ from engram.contracts.activities import (
     DigestActivities,
 )
 from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
+    ConsolidateTurnsOutput,
     DigestInput,
     DigestOutput,
+    DigestStageInput,
+    DigestStageOutput,
     EpisodeBatch,
     ExtractInput,
     ExtractOutput,
     LearnInput,
     LinkInput,
     LinkOutput,
+    LinksApplied,
     MarkConsolidatedInput,
     MarkConsolidatedOutput,
+    PlanEffect,
     PlanInput,
     PlanOutput,
     ReconcileInput,
@@ -46,30 +52,29 @@ from engram.contracts.messages import Population
 from engram.digests.guidelines import current_guidance
 from engram.digests.stage import Digests
 from engram.digests.versions import Composer
-from engram.domain.buffer import batches
+from engram.domain.buffer import batches, portions
 from engram.domain.learning import LearningRules
 from engram.domain.memories import (
-    AnyMemory,
     Episode,
     MemoryStatus,
     MemoryType,
-    Provenance,
     SemanticMemory,
-    Unread,
 )
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
-from engram.errors import ModelAnswerUnusable
+from engram.errors import EngramError, ModelAnswerUnusable
 from engram.lifecycle.due import of_population
 from engram.ports import Embedder, MemoryRepository, Missing
-from engram.storage.updates import NewWriteId, update_memories
+from engram.storage.updates import NewWriteId
 
 # --- activities of the consolidation workflow: unpack, call the core, pack
 
 _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
+# What one answer carries through Temporal: half a megabyte at the most.
+_MOST_STATEMENTS = 400
 # Each attempt lets the model mend its answer as well.
 _ANSWER_ATTEMPTS = 3
 
@@ -92,9 +97,10 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         edges: EdgeRules | None = None,
     ) -> None:
         self._repository = repository
-        self._known = KnownMemories(repository, embedder)
         self._writer = PlanWriter(repository, embedder, new_write_id, edges)
-        self._new_write_id = new_write_id
+        self._turns = TurnConsolidator(
+            repository, KnownMemories(repository, embedder), self._writer, new_write_id
+        )
 
     @activity.defn(name=names.SELECT_DUE_ACTIVITY)
     async def select_due(self, request: SelectDueInput) -> SelectDueOutput:
@@ -135,27 +141,8 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     @activity.defn(name=names.RECONCILE_ACTIVITY)
     async def reconcile(self, request: ReconcileInput) -> ConsolidationPlan:
         """Compare statements with what is known; decides everything, writes nothing."""
-        sources = {source for s in request.statements for source in s.episode_ids}
-        sources |= set(request.verbatim)
         async with heartbeating():
-            episodes = await _episodes(self._repository, request.scope, sources)
-            sides = frozenset(episode.is_test for episode in episodes.values())
-            known = await self._known.about(request.scope, request.statements, sides=sides)
-            quoted = [episodes[e] for e in request.verbatim if e in episodes]
-            known += await self._known.artifacts(request.scope, quoted)
-        circumstances = Circumstances(
-            scope=request.scope,
-            now=request.now,
-            episodes=episodes,
-            provenance=Provenance(
-                workflow_id=request.workflow_id,
-                run_id=request.run_id,
-                model=request.use.model,
-                instructions_version=request.use.instructions_version,
-            ),
-        )
-        # Compares each with each, and looks for words to keep: not while others wait.
-        return await asyncio.to_thread(reconcile, request.statements, known, circumstances, quoted)
+            return await self._turns.plan(request)
 
     @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
     async def write_plan(self, request: PlanInput) -> PlanOutput:
@@ -175,64 +162,26 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
 
         An attempt that is repeated counts all.
         """
-        before: set[str] = set()
-
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode):
-                return None
-            if memory.consolidated_at is not None:
-                # The moment is the workflow's: an earlier attempt of this very call wrote it.
-                if memory.consolidated_at == request.now:
-                    before.add(memory.id)
-                return None
-            after = _refused(memory, request) if request.refused else _read(memory, request.now)
-            if after is None:
-                before.add(memory.id)
-            return after
-
         async with heartbeating():
-            updated = await update_memories(
-                self._repository,
-                request.scope,
-                request.episode_ids,
-                change,
-                new_write_id=self._new_write_id,
-                types=_EPISODIC,
-            )
-        return MarkConsolidatedOutput(marked=len(updated.changed | before))
+            return MarkConsolidatedOutput(marked=await self._turns.mark(request))
 
+    @activity.defn(name=names.CONSOLIDATE_TURNS_ACTIVITY)
+    async def consolidate_turns(self, request: ConsolidateTurnsInput) -> ConsolidateTurnsOutput:
+        """Take up what turns state: reconcile, write, read back, retire, mark the turns."""
+        async with heartbeating():
+            repeated = request.repeated or activity.info().attempt > 1
+            return await self._turns.take_up(request, repeated=repeated)
 
-# After the first refusal, and twice as long after each further one; then only when asked.
-_FIRST_WAIT_AFTER_REFUSAL = timedelta(hours=1)
-_MOST_REFUSALS = 10
+    @activity.defn(name=names.APPLY_PLAN_ACTIVITY)
+    async def apply_plan(self, request: PlanInput) -> PlanOutput:
+        """Write a plan and read it back, then retire what it replaces."""
+        async with heartbeating():
+            return await self._writer.apply(request.scope, request.plan)
 
 
 def _waits(episode: Episode, now: datetime) -> bool:
     """Whether a turn that was refused is left out for now."""
     return episode.unread is not None and episode.unread.left_out(now)
-
-
-def _read(episode: Episode, now: datetime) -> Episode:
-    rules = None if episode.unread is None else episode.unread.rules
-    unread = None if rules is None else Unread(rules=rules)
-    return episode.model_copy(update={"consolidated_at": now, "unread": unread})
-
-
-def _refused(episode: Episode, request: MarkConsolidatedInput) -> Episode | None:
-    """The turn with one more refusal; None where an earlier attempt of this call noted it."""
-    unread = episode.unread or Unread()
-    if unread.at == request.now:
-        return None
-    refusals = unread.refusals + 1
-    wait: int = 2 ** (refusals - 1)
-    again = refusals < _MOST_REFUSALS
-    counted = {
-        "refusals": refusals,
-        "because": request.refused,
-        "at": request.now,
-        "until": request.now + _FIRST_WAIT_AFTER_REFUSAL * wait if again else None,
-    }
-    return episode.model_copy(update={"unread": unread.model_copy(update=counted)})
 
 
 class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
@@ -245,6 +194,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         linking: Links memories.
         edges: From which likeness on knowledge reinforces other knowledge.
         learning: What each namespace asks for that asks for anything.
+        writer: Writes links that rules found; None: the workflow has each answer written.
     """
 
     def __init__(
@@ -255,7 +205,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         linking: LinkingAgent,
         edges: EdgeRules | None = None,
         learning: Mapping[str, LearningRules] | None = None,
+        writer: PlanWriter | None = None,
     ) -> None:
+        self._writer = writer
         self._edges = edges or EdgeRules()
         self._repository = repository
         self._known = KnownMemories(repository, embedder)
@@ -271,58 +223,121 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
 
     async def _extract(self, request: ExtractInput) -> ExtractOutput:
         async with accounted() as account:
-            found = await _episodes(self._repository, request.scope, request.episode_ids)
-            # Forgotten since they were selected: nothing is left to read of those.
-            episodes = [found[e] for e in request.episode_ids if e in found]
-            if not episodes:
-                return ExtractOutput(reasoning="None of these turns exists any more.")
             guidance, readable = await current_guidance(self._repository, request.scope)
-            first = episodes[0]
-            before = await last_before(
-                self._repository, request.scope, first.session_id, first.sequence
-            )
-            extracted = await self._extraction.extract(
-                episodes, guidance, before, self._learning.get(request.scope.namespace)
-            )
+            extracted = await self._read(request.scope, request.episode_ids, guidance)
             return extracted.model_copy(
-                update={"spent": account.succeeded(), "unguided": not readable}
+                update={
+                    "further": await self._read_further(request, extracted, guidance),
+                    "spent": account.succeeded(),
+                    "unguided": not readable,
+                }
             )
+
+    async def _read(
+        self, scope: Scope, episode_ids: Sequence[str], guidance: Sequence[str]
+    ) -> ExtractOutput:
+        found = await _episodes(self._repository, scope, episode_ids)
+        # Forgotten since they were selected: nothing is left to read of those.
+        episodes = [found[e] for e in episode_ids if e in found]
+        if not episodes:
+            return ExtractOutput(reasoning="None of these turns exists any more.")
+        first = episodes[0]
+        before = await last_before(self._repository, scope, first.session_id, first.sequence)
+        learning = self._learning.get(scope.namespace)
+        return await self._extraction.extract(episodes, guidance, before, learning)
+
+    async def _read_further(
+        self, request: ExtractInput, first: ExtractOutput, guidance: Sequence[str]
+    ) -> tuple[ExtractOutput, ...]:
+        """The next batches as well, where reading them again after a crash costs nothing."""
+        done, stated = list[ExtractOutput](), len(first.statements)
+        if first.full or not self._extraction.is_free:
+            return ()
+        for batch in request.further:
+            if stated >= _MOST_STATEMENTS:
+                break
+            try:
+                one = await self._read(request.scope, batch.episode_ids, guidance)
+            except EngramError:
+                # Asked for by itself, it fails by itself.
+                break
+            if one.full:
+                break
+            stated += len(one.statements)
+            done.append(one)
+        return tuple(done)
 
     @activity.defn(name=names.LINK_ACTIVITY)
     async def link(self, request: LinkInput) -> LinkOutput:
         """What links the new memories with each other and with those that resemble them."""
         with _unusable_answers_end():
-            return await self._link(request)
+            async with accounted() as account:
+                if request.at_once is not None and self._writer and self._linking.is_free:
+                    linked = await self._link_all(request, request.at_once, self._writer)
+                else:
+                    ids = request.memory_ids[: request.at_once]
+                    linked = await self._link(request, ids)
+                    linked = linked.model_copy(update={"looked_at": len(ids)})
+                return linked.model_copy(update={"spent": account.succeeded()})
 
-    async def _link(self, request: LinkInput) -> LinkOutput:
-        async with accounted() as account:
-            found = await self._repository.get(request.scope, request.memory_ids, _SEMANTIC)
-            given = [
-                m
-                for m in found.values()
-                if isinstance(m, SemanticMemory)
-                and m.status is MemoryStatus.ACTIVE
-                # What one model answer looks at is real, or a test: never both.
-                and m.is_test is (request.population is Population.TEST)
-            ]
-            if not given:
-                return LinkOutput(
-                    reasoning="None of these memories is active any more.",
-                    confidence=1.0,
-                    plan=ConsolidationPlan(),
-                )
-            given.sort(key=lambda memory: (memory.known_at, memory.id))
-            near = await self._known.near(request.scope, given, limit=request.candidates_per_memory)
-            shown = [*given, *near.memories]
-            found_links = await self._linking.link(
-                shown,
-                fresh_ids=frozenset(request.fresh_ids),
-                operation=request.operation,
-                now=request.now,
-                learning=self._learning.get(request.scope.namespace),
+    async def _link_all(self, request: LinkInput, at_once: int, writer: PlanWriter) -> LinkOutput:
+        """Link all of them, request by request, and write each answer: it can be had again."""
+        done, lost = LinksApplied(), Counter[str]()
+        for ids in portions(request.memory_ids, at_once):
+            found = await self._link(request, ids)
+            written = await writer.apply(request.scope, found.plan)
+            lost.update(references=found.dropped_references, retired=found.dropped_retirements)
+            done = LinksApplied(
+                effect=union(done.effect, effect_of(found.plan, written)),
+                links=done.links + written.links,
+                refused_links=done.refused_links + written.refused_links,
+                superseded=done.superseded + len(written.retired),
+                discarded=done.discarded + len(found.plan.discarded()),
+                actions=dict(Counter(done.actions) + Counter(found.plan.counts())),
             )
-            plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
-            return found_links.model_copy(update={"plan": plan, "spent": account.succeeded()})
+        if activity.info().attempt > 1:
+            # What an attempt before this one retired is not looked at any more.
+            before = await self._repository.get(request.scope, request.memory_ids, _SEMANTIC)
+            gone = [m.id for m in before.values() if m.status is MemoryStatus.SUPERSEDED]
+            effect = union(done.effect, PlanEffect(retired=tuple(sorted(gone))))
+            done = done.model_copy(update={"effect": effect, "superseded": len(effect.retired)})
+        return LinkOutput(
+            reasoning=f"{done.links} links between {len(request.memory_ids)} memories, by rule.",
+            confidence=1.0,
+            plan=ConsolidationPlan(),
+            dropped_references=lost["references"],
+            dropped_retirements=lost["retired"],
+            applied=done,
+        )
+
+    async def _link(self, request: LinkInput, memory_ids: tuple[str, ...]) -> LinkOutput:
+        found = await self._repository.get(request.scope, memory_ids, _SEMANTIC)
+        given = [
+            m
+            for m in found.values()
+            if isinstance(m, SemanticMemory)
+            and m.status is MemoryStatus.ACTIVE
+            # What one model answer looks at is real, or a test: never both.
+            and m.is_test is (request.population is Population.TEST)
+        ]
+        if not given:
+            return LinkOutput(
+                reasoning="None of these memories is active any more.",
+                confidence=1.0,
+                plan=ConsolidationPlan(),
+            )
+        given.sort(key=lambda memory: (memory.known_at, memory.id))
+        near = await self._known.near(request.scope, given, limit=request.candidates_per_memory)
+        shown = [*given, *near.memories]
+        found_links = await self._linking.link(
+            shown,
+            fresh_ids=frozenset(request.fresh_ids),
+            operation=request.operation,
+            now=request.now,
+            learning=self._learning.get(request.scope.namespace),
+        )
+        plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
+        return found_links.model_copy(update={"plan": plan})
 
 
 @contextmanager
@@ -349,6 +364,8 @@ async def _episodes(
 # --- activities of the digest stage: unpack, call the core, pack
 
 _log = structlog.get_logger(__name__)
+_DIGESTED_AT_ONCE = 200
+_LEARN_ATTEMPTS = 3
 
 
 class DigestActivitiesImpl(DigestActivities):
@@ -389,8 +406,49 @@ class DigestActivitiesImpl(DigestActivities):
             )
         return _logged("guidelines learnt", done)
 
+    @activity.defn(name=names.DIGEST_ACTIVITY)
+    async def digest(self, request: DigestStageInput) -> DigestStageOutput:
+        """Rebuild every digest that rests on what a pass touched, and learn from it."""
+        touched, composer = request.touched, _composer(request)
+        async with heartbeating():
+            done = DigestOutput()
+            for memories, episodes in zip_longest(
+                portions(touched.memory_ids, _DIGESTED_AT_ONCE),
+                portions(touched.episode_ids, _DIGESTED_AT_ONCE),
+                fillvalue=(),
+            ):
+                done = done.plus(
+                    await self._digests.knowledge(composer, memories, episodes, request.policy)
+                )
+            if touched.episode_ids or touched.ended:
+                done = done.plus(
+                    await self._digests.sessions(
+                        composer, touched.episode_ids, touched.ended, request.policy
+                    )
+                )
+            learnt, failed = await self._learnt(request, composer)
+        _logged("digests rebuilt", done.plus(learnt))
+        return DigestStageOutput(**dict(done.plus(learnt)), unlearnt=failed)
 
-def _composer(request: DigestInput | LearnInput) -> Composer:
+    async def _learnt(
+        self, request: DigestStageInput, composer: Composer
+    ) -> tuple[DigestOutput, bool]:
+        """Guidance is never worth waiting for: tried with the stage a few times, then left."""
+        deeds = [(done.deed, done.memory_id) for done in request.touched.done]
+        if not deeds:
+            return DigestOutput(), False
+        try:
+            learnt = await self._digests.learn(composer, deeds, request.operation, request.policy)
+        except Exception as error:  # noqa: BLE001 - typed, and logged or raised again
+            typed = error if isinstance(error, EngramError) else unforeseen(error, "learning")
+            if typed.retryable and activity.info().attempt < _LEARN_ATTEMPTS:
+                raise typed from None
+            _log.warning("guidelines were not learnt", error=typed.code)
+            return DigestOutput(), True
+        return learnt, False
+
+
+def _composer(request: DigestInput | LearnInput | DigestStageInput) -> Composer:
     return Composer(request.scope, request.now, request.workflow_id, request.run_id)
 
 

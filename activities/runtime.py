@@ -16,7 +16,17 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from engram.agents.models import Meter, metering
 from engram.contracts import names
-from engram.contracts.consolidation import DigestOutput, PlanInput
+from engram.contracts.consolidation import (
+    ConsolidateTurnsOutput,
+    DigestOutput,
+    ExtractInput,
+    ExtractOutput,
+    LinkInput,
+    LinkOutput,
+    PlanEffect,
+    PlanInput,
+    PlanOutput,
+)
 from engram.contracts.importing import ImportKind, ImportTally, StoreBatchInput
 from engram.contracts.lifecycle import (
     FindDueUsersInput,
@@ -257,9 +267,37 @@ def _imported(asked: StoreBatchInput, done: ImportTally) -> Affected:
     return Affected(action, (), stored, of_new_user=True)
 
 
+def _extracted(asked: ExtractInput, done: ExtractOutput) -> Affected:
+    further = (
+        e for batch, _ in zip(asked.further, done.further, strict=False) for e in batch.episode_ids
+    )
+    return Affected("consolidate", [*asked.episode_ids, *further])
+
+
 def _planned(asked: PlanInput, _: Any) -> Affected:
     new = (memory.id for memory in asked.plan.new_memories())
     return Affected("consolidate", [*new, *(note.memory_id for note in asked.plan.amendments())])
+
+
+def _applied(asked: PlanInput, done: PlanOutput) -> Affected:
+    return Affected(
+        "consolidate", [*_planned(asked, done).memory_ids, *_retired(asked, done).memory_ids]
+    )
+
+
+def _linked(asked: LinkInput, done: LinkOutput) -> Affected:
+    by = PlanEffect() if done.applied is None else done.applied.effect
+    looked_at = asked.memory_ids[: done.looked_at]
+    return Affected("consolidate", list(dict.fromkeys((*looked_at, *_by_plans(by)))))
+
+
+def _taken_up(_: Any, done: ConsolidateTurnsOutput) -> Affected:
+    return Affected("consolidate", _by_plans(done.effect))
+
+
+def _by_plans(effect: PlanEffect) -> list[str]:
+    changed = (*effect.stored, *effect.confirmed, *effect.changed, *effect.retired)
+    return list(dict.fromkeys(changed))
 
 
 def _retired(asked: PlanInput, _: Any) -> Affected:
@@ -267,7 +305,7 @@ def _retired(asked: PlanInput, _: Any) -> Affected:
 
 
 def _digested(_: Any, done: DigestOutput) -> Affected:
-    return Affected("consolidate", (), sum(dict(done).values()))
+    return Affected("consolidate", (), sum(getattr(done, f) for f in DigestOutput.model_fields))
 
 
 def _reviewed(asked: WalkInput, done: ReviewOutput) -> Affected:
@@ -296,12 +334,15 @@ def _forgotten(asked: ApplyForgettingInput, _: Any) -> Affected:
 _TOUCHED: Final[Mapping[str, Callable[[Any, Any], Affected]]] = {
     names.STORE_TURNS_ACTIVITY: _stored,
     names.STORE_BATCH_ACTIVITY: _imported,
-    names.EXTRACT_ACTIVITY: lambda asked, _: Affected("consolidate", asked.episode_ids),
-    names.LINK_ACTIVITY: lambda asked, _: Affected("consolidate", asked.memory_ids),
+    names.EXTRACT_ACTIVITY: _extracted,
+    names.LINK_ACTIVITY: _linked,
     names.WRITE_PLAN_ACTIVITY: _planned,
     names.RETIRE_ACTIVITY: _retired,
+    names.APPLY_PLAN_ACTIVITY: _applied,
+    names.CONSOLIDATE_TURNS_ACTIVITY: _taken_up,
     names.DIGEST_KNOWLEDGE_ACTIVITY: _digested,
     names.DIGEST_SESSIONS_ACTIVITY: _digested,
+    names.DIGEST_ACTIVITY: _digested,
     names.LEARN_GUIDELINES_ACTIVITY: _digested,
     names.REVIEW_ACTIVITY: _reviewed,
     names.PROMOTE_ACTIVITY: _promoted,

@@ -211,7 +211,7 @@ class Settings(BaseSettings):
 
     # --- consolidating
     consolidate_every: int = Field(default=3, ge=1)
-    """Extractions before a linking pass."""
+    """Extractions before a linking pass, at least: of a backlog, one step may make ten."""
     extraction_batch_turns: int = Field(default=20, ge=1, le=100)
     """Turns that one extraction reads."""
     extraction_batch_bytes: int = Field(default=48 * 1024, ge=1024, le=256 * 1024)

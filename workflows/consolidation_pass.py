@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Any
 
@@ -21,6 +23,7 @@ from temporalio.exceptions import (
 from engram.contracts import names
 from engram.contracts.activities import DigestActivities
 from engram.contracts.consolidation import (
+    ConsolidateTurnsOutput,
     ConsolidationReport,
     ConsolidationState,
     DigestInput,
@@ -30,8 +33,10 @@ from engram.contracts.consolidation import (
     Failure,
     LearnInput,
     LinkOutput,
+    LinksApplied,
     PendingDigests,
     PlanOutput,
+    ReadTurns,
     planned,
 )
 from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, Population, by_model, in_all
@@ -128,6 +133,26 @@ class RejectedBatches:
 
     batches: int = 0
     halvings: int = 0
+    # Which batch a turn was selected in, by its id, and which of them lost turns.
+    _selected_in: dict[str, int] = field(default_factory=dict)
+    _losers: set[int] = field(default_factory=set)
+
+    def selected(self, batches: Iterable[EpisodeBatch]) -> None:
+        """Note the batches as they were selected: halves of one are not batches."""
+        for batch in batches:
+            number = len(self._selected_in)
+            self._selected_in |= dict.fromkeys(batch.episode_ids, number)
+
+    def look_at(self, part: EpisodeBatch | ReadTurns) -> None:
+        """Count the batches that lost turns, but for the one that this is a part of."""
+        own = self._selected_in.get(part.episode_ids[0])
+        self.batches = len(self._losers - {own})
+
+    def note_loss(self, part: EpisodeBatch) -> None:
+        """Note that turns were left out."""
+        own = self._selected_in.get(part.episode_ids[0])
+        if own is not None:
+            self._losers.add(own)
 
     def halve(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
         """The halves to ask for instead; none when halving is no use."""
@@ -160,7 +185,9 @@ _DIGESTS_PATCH = "digests"
 # What one activity looks at: a few seconds of work, a few kilobytes of ids.
 _DIGEST_CHUNK = 200
 _SESSION_CHUNK = 1000
-# Past this a pass digests before it goes on, so that what it carries stays small.
+# Past this a pass digests before it goes on, so that what it carries stays small: in half a
+# megabyte of ids, and for runs of before in what they did.
+MOST_UNDIGESTED = 8000
 ENOUGH = 1000
 # Guidance is never worth waiting for.
 _LEARN_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
@@ -189,6 +216,26 @@ def must_digest(state: ConsolidationState, *, least: int = 1) -> bool:
         return False
     workflow.deprecate_patch(_DIGESTS_PATCH)
     return True
+
+
+async def digest_at_once(calls: ActivityCalls, state: ConsolidationState) -> ConsolidationReport:
+    """Rebuild every digest that rests on what was touched, in one step.
+
+    Raises:
+        ActivityError: the store failed; doing it again later does no harm.
+    """
+    policy = _policy(state)
+    assert policy is not None  # noqa: S101 - for the type checker; must_digest has looked
+    run_id = workflow.info().first_execution_run_id
+    operation = operation_id("digest", run_id, state.digests + 1)
+    done = await calls.digest(policy, state.undigested, operation)
+    return ConsolidationReport(
+        profiles=done.profiles,
+        topics=done.topics,
+        boxes=done.boxes,
+        guidelines=done.guidelines,
+        guideline_failures=int(done.unlearnt),
+    )
 
 
 async def digest(calls: ActivityCalls, state: ConsolidationState) -> ConsolidationReport:
@@ -299,6 +346,18 @@ _MOST_UNLINKED = 400
 _IN_SPITE_OF_MODELS = "digests-in-spite-of-models"
 # Runs of before only remember for themselves which turns they left out.
 _REFUSED_WAIT = "refused-turns-wait"
+# Runs of before take a step for each thing that is done with a batch, one after the other.
+_FEW_STEPS = "consolidation-in-few-steps"
+# Turns that one step reads at most, where that asks nobody, and takes up.
+_READ_AT_ONCE = 200
+
+
+@dataclass
+class _Reading:
+    """Batches that are being read."""
+
+    batches: tuple[EpisodeBatch, ...]
+    answer: asyncio.Task[ExtractOutput]
 
 
 class ConsolidationPass:
@@ -335,6 +394,9 @@ class ConsolidationPass:
         self._reason = reason
         self._describe = describe
         self._must_stop = must_stop
+        self._in_few_steps = workflow.patched(_FEW_STEPS)
+        # How many batches an answer covers: known when the first one is there.
+        self._reads_on = True
         info = workflow.info()
         self._report = ConsolidationReport(
             passes=1, workflow_id=info.workflow_id, run_id=info.run_id
@@ -349,7 +411,12 @@ class ConsolidationPass:
         if self.state.dry_run:
             linking = False
         try:
-            await (self._rehearse() if self.state.dry_run else self._consolidate())
+            if self.state.dry_run:
+                await self._rehearse()
+            elif self._in_few_steps:
+                await self._consolidate_in_few_steps()
+            else:
+                await self._consolidate()
             if linking or self._enough_to_link():
                 await self._link()
             await self._digest()
@@ -385,6 +452,152 @@ class ConsolidationPass:
                     await self._link()
                 await self._digest(least=ENOUGH)
             more = due.more and bool(due.batches)
+
+    async def _consolidate_in_few_steps(self) -> None:
+        """Read what is due ahead of what is taken up; each is one step for many batches."""
+        more = True
+        while more:
+            due = await self._calls.select_due(self.state.refused, self._reason, asked=self._asked)
+            waiting = deque(due.batches)
+            self._refusals.selected(due.batches)
+            ahead = self._begin_reading(waiting)
+            try:
+                while ahead is not None:
+                    reading, ahead = ahead, None
+                    parts = await self._answered(reading, waiting)
+                    # A refusal leaves nothing to take up: what to ask for instead comes first.
+                    ahead = self._begin_reading(waiting)
+                    if parts:
+                        await self._take_up(parts)
+                    if self._enough_to_link():
+                        await self._link()
+                    await self._digest(least=MOST_UNDIGESTED)
+            finally:
+                if ahead is not None:
+                    self._count(ConsolidationReport(), await _let_go(ahead))
+            if self.ended_early:
+                return
+            more = due.more and bool(due.batches)
+
+    def _begin_reading(self, waiting: deque[EpisodeBatch]) -> _Reading | None:
+        """Have the next batches read; None where there is none, or the pass has to end."""
+        if not waiting:
+            return None
+        if self._must_stop():
+            if not self.ended_early:
+                self.ended_early = True
+                self._count(ConsolidationReport(remaining=True))
+            return None
+        batches = [waiting.popleft()]
+        turns = len(batches[0].episode_ids)
+        while waiting and self._reads_on:
+            turns += len(waiting[0].episode_ids)
+            if turns > _READ_AT_ONCE:
+                break
+            batches.append(waiting.popleft())
+        self._describe(f"{self._reason}: {turns} turns, {len(waiting)} batches wait")
+        asked = asyncio.create_task(self._calls.extract(batches[0], tuple(batches[1:])))
+        return _Reading(tuple(batches), asked)
+
+    async def _answered(
+        self, reading: _Reading, waiting: deque[EpisodeBatch]
+    ) -> tuple[ReadTurns, ...]:
+        """What was read, batch by batch; what was not goes back to what waits, in order."""
+        first, *further = reading.batches
+        try:
+            extracted = await reading.answer
+        except ActivityError as error:
+            self._count(ConsolidationReport(), usage_of_failed_activity(error))
+            self._reads_on = False
+            self._refusals.look_at(first)
+            instead = await self._refused(first, self._going_on_after(error))
+            waiting.extendleft(reversed((*instead, *further)))
+            return ()
+        answers = (extracted, *extracted.further)
+        self._reads_on = self._reads_on and len(answers) == len(reading.batches)
+        left = reading.batches[len(answers) :]
+        self._count(ConsolidationReport(), spent(extracted))
+        self._count(ConsolidationReport(guideline_failures=int(extracted.unguided)))
+        parts: list[ReadTurns] = []
+        for batch, answer in zip(reading.batches, answers, strict=False):
+            self._count(ConsolidationReport(extractions=1))
+            if answer.full and (halves := bisect(batch)):
+                left = (*halves, *left)
+                continue
+            self._count_answer(answer)
+            parts.append(
+                ReadTurns(
+                    episode_ids=batch.episode_ids,
+                    statements=answer.statements,
+                    verbatim=answer.verbatim,
+                    use=answer.use,
+                )
+            )
+        waiting.extendleft(reversed(left))
+        return tuple(parts)
+
+    def _count_answer(self, answer: ExtractOutput) -> None:
+        self._count(
+            ConsolidationReport(
+                statements=len(answer.statements),
+                dropped_references=answer.dropped_references,
+                dropped_quotes=answer.dropped_quotes,
+                dropped_unattested=answer.dropped_unattested,
+                dropped_masked=answer.dropped_masked,
+                overfull=int(answer.full),
+            )
+        )
+        self.state = self.state.model_copy(update={"extractions": self.state.extractions + 1})
+
+    async def _take_up(self, parts: tuple[ReadTurns, ...]) -> None:
+        """Make what was read known; where that fails for its own sake, batch by batch."""
+        now = workflow.now()
+        try:
+            done = await self._calls.consolidate_turns(parts, now)
+        except ActivityError as error:
+            self._refusals.look_at(parts[0])
+            failure = self._going_on_after(error)
+            if len(parts) > 1:
+                for part in parts:
+                    await self._take_up_alone(part, now)
+                return
+            await self._leave_out(parts[0], failure)
+        else:
+            await self._taken_up(parts, done)
+
+    async def _take_up_alone(self, part: ReadTurns, now: datetime) -> None:
+        try:
+            # At the same moment: what the others and it had done by then counts as done by this.
+            done = await self._calls.consolidate_turns((part,), now, repeated=True)
+        except ActivityError as error:
+            self._refusals.look_at(part)
+            await self._leave_out(part, self._going_on_after(error))
+        else:
+            await self._taken_up((part,), done)
+
+    async def _leave_out(self, part: ReadTurns, failure: Failure) -> None:
+        batch = EpisodeBatch(session_id=None, episode_ids=part.episode_ids)
+        await self._left_out(batch, failure)
+
+    async def _taken_up(self, parts: tuple[ReadTurns, ...], done: ConsolidateTurnsOutput) -> None:
+        effect = done.effect
+        self._count(
+            ConsolidationReport(
+                episodes=done.marked,
+                stored=done.stored,
+                refused_links=done.refused_links,
+                corroborated=done.corroborated,
+                superseded=done.superseded,
+                discarded=done.actions.get("discard", 0),
+                dropped_echoes=done.reasons.get(Reason.ECHO, 0),
+                actions=done.actions,
+            )
+        )
+        left_out = {*effect.unlinkable}
+        self._to_link([one for one in effect.stored if one not in left_out], effect.confirmed)
+        read = tuple(e for part in parts for e in part.episode_ids if e not in done.reread)
+        self._touched(self.state.undigested.after(effect).after_reading(read))
+        await self._open_reviews(effect.disputes)
 
     async def _rehearse(self) -> None:
         """What the first batches that are due would come to; nothing is written.
@@ -436,17 +649,7 @@ class ConsolidationPass:
         self._count(ConsolidationReport(guideline_failures=int(extracted.unguided)))
         if extracted.full and (parts := bisect(batch)):
             return parts
-        self._count(
-            ConsolidationReport(
-                statements=len(extracted.statements),
-                dropped_references=extracted.dropped_references,
-                dropped_quotes=extracted.dropped_quotes,
-                dropped_unattested=extracted.dropped_unattested,
-                dropped_masked=extracted.dropped_masked,
-                overfull=int(extracted.full),
-            )
-        )
-        self.state = self.state.model_copy(update={"extractions": self.state.extractions + 1})
+        self._count_answer(extracted)
         if (extracted.statements or extracted.verbatim) and extracted.use is not None:
             written = await self._apply(await self._calls.reconcile(extracted, extracted.use))
             # A turn that shared its conclusions with one that was forgotten is due again.
@@ -461,14 +664,18 @@ class ConsolidationPass:
         """What to ask for instead: the halves of a refused batch; else it is left out."""
         if parts := self._refusals.halve(batch, failure):
             return parts
+        await self._left_out(batch, failure)
+        return ()
+
+    async def _left_out(self, batch: EpisodeBatch, failure: Failure) -> None:
         count = len(batch.episode_ids)
+        self._refusals.note_loss(batch)
         refused = (*self.state.refused, *batch.episode_ids)
         self.state = self.state.model_copy(update={"refused": refused})
         self._count(ConsolidationReport(refused=count, failures=(failure,), remaining=True))
         workflow.logger.warning("%d turns left out: %s", count, failure.code)
         if workflow.patched(_REFUSED_WAIT):
             await self._calls.mark_refused(batch, failure.code)
-        return ()
 
     def _going_on_after(self, error: ActivityError) -> Failure:
         """What failed, where the pass can go on without it; else raises it again."""
@@ -499,14 +706,19 @@ class ConsolidationPass:
                 actions=plan.counts(),
             )
         )
-        self._to_link(plan)
+        new = [
+            memory.id
+            for memory in plan.new_memories()
+            if memory.superseded_by is None and memory.form is MemoryForm.STATEMENT
+        ]
+        self._to_link(new, _confirmed(plan))
         self._touched(self.state.undigested.after_plan(plan))
-        await self._open_reviews(plan)
+        await self._open_reviews(plan.disputes())
         return written
 
-    async def _open_reviews(self, plan: ConsolidationPlan) -> None:
-        """Let a person settle what the plan leaves in dispute, which stays marked meanwhile."""
-        pairs, rules = plan.disputes(), self.state.policy.reviews
+    async def _open_reviews(self, pairs: tuple[tuple[str, str], ...]) -> None:
+        """Let a person settle what is left in dispute, which stays marked meanwhile."""
+        rules = self.state.policy.reviews
         # Runs that began before there were reviews have none among their numbers.
         if not pairs or rules is None or not rules.enabled:
             return
@@ -523,13 +735,8 @@ class ConsolidationPass:
         else:
             self._count(ConsolidationReport(reviews=opened.opened))
 
-    def _to_link(self, plan: ConsolidationPlan) -> None:
-        new = [
-            memory.id
-            for memory in plan.new_memories()
-            if memory.superseded_by is None and memory.form is MemoryForm.STATEMENT
-        ]
-        unlinked = dict.fromkeys((*self.state.unlinked, *new, *_confirmed(plan)))
+    def _to_link(self, new: Iterable[str], confirmed: Iterable[str]) -> None:
+        unlinked = dict.fromkeys((*self.state.unlinked, *new, *confirmed))
         self.state = self.state.model_copy(
             update={
                 "unlinked": tuple(unlinked),
@@ -548,43 +755,81 @@ class ConsolidationPass:
         if state.unlinked:
             number = state.linking_passes + 1
             operation = operation_id("linking", workflow.info().first_execution_run_id, number)
-            for start in range(0, len(state.unlinked), _LINK_CHUNK):
+            # An answer covers a chunk, or all that is left where it is written already.
+            offered = len(state.unlinked) if self._in_few_steps else _LINK_CHUNK
+            left = state.unlinked
+            while left:
+                looked_at = _LINK_CHUNK
                 try:
-                    await self._link_some(state.unlinked[start : start + _LINK_CHUNK], operation)
+                    looked_at = await self._link_some(left[:offered], operation)
                 except ActivityError as error:
                     # These are linked when something is stored that resembles them.
                     self._count(ConsolidationReport(failures=(self._going_on_after(error),)))
+                if looked_at < offered:
+                    offered = _LINK_CHUNK
+                left = left[looked_at:]
             self._count(ConsolidationReport(linking_passes=1))
             self.state = self.state.model_copy(
                 update={"linking_passes": number, "unlinked": (), "fresh": ()}
             )
         self.state = self.state.model_copy(update={"extractions": 0})
 
-    async def _link_some(self, ids: tuple[str, ...], operation: str) -> None:
+    async def _link_some(self, ids: tuple[str, ...], operation: str) -> int:
+        """Link the first of these; how many were looked at."""
+        at_once = _LINK_CHUNK if self._in_few_steps else None
         try:
-            found = await self._calls.link(ids, self.state.fresh, operation)
+            found = await self._calls.link(ids, self.state.fresh, operation, at_once=at_once)
         except ActivityError as error:
             self._count(ConsolidationReport(), usage_of_failed_activity(error))
             raise
-        written = await self._calls.write(found.plan)
-        retired = await self._calls.retire(found.plan)
-        self._touched(self.state.undigested.after_plan(found.plan))
-        await self._open_reviews(found.plan)
+        dropped = ConsolidationReport(
+            dropped_references=found.dropped_references,
+            dropped_retirements=found.dropped_retirements,
+        )
+        self._count(dropped, spent(found))
+        if found.applied is not None:
+            await self._linked(found.applied)
+        else:
+            await self._write_links(found.plan)
+        return len(ids) if found.applied is not None else found.looked_at or len(ids)
+
+    async def _linked(self, done: LinksApplied) -> None:
+        """Count what was linked and written in one step."""
+        self._touched(self.state.undigested.after(done.effect))
+        await self._open_reviews(done.effect.disputes)
+        self._count(
+            ConsolidationReport(
+                links=done.links,
+                refused_links=done.refused_links,
+                pruned=len(done.effect.pruned),
+                discarded=done.discarded,
+                superseded=done.superseded,
+                actions=done.actions,
+            )
+        )
+
+    async def _write_links(self, plan: ConsolidationPlan) -> None:
+        """Write what a model made of memories; only then retire what that replaces."""
+        if self._in_few_steps:
+            written = await self._calls.apply_plan(plan)
+            superseded = len(written.retired)
+        else:
+            written = await self._calls.write(plan)
+            superseded = len((await self._calls.retire(plan)).updated)
+        self._touched(self.state.undigested.after_plan(plan))
+        await self._open_reviews(plan.disputes())
         self._count(
             ConsolidationReport(
                 links=written.links,
                 refused_links=written.refused_links,
                 pruned=sum(
                     update.survival is not None and update.survival.pruned
-                    for update in found.plan.amendments()
+                    for update in plan.amendments()
                 ),
-                discarded=len(found.plan.discarded()),
-                dropped_references=found.dropped_references,
-                superseded=len(retired.updated),
-                dropped_retirements=found.dropped_retirements,
-                actions=found.plan.counts(),
-            ),
-            spent(found),
+                discarded=len(plan.discarded()),
+                superseded=superseded,
+                actions=plan.counts(),
+            )
         )
 
     async def _digest(self, *, least: int = 1) -> None:
@@ -592,7 +837,8 @@ class ConsolidationPass:
         if not must_digest(self.state, least=least):
             return
         try:
-            self._count(await digest(self._calls, self.state))
+            stage = digest_at_once if self._in_few_steps else digest
+            self._count(await stage(self._calls, self.state))
         except ActivityError as error:
             # Nothing is lost with it: what it would have composed follows the next touch.
             failure = self._going_on_after(error)
@@ -627,6 +873,17 @@ class ConsolidationPass:
             "remaining": self._report.remaining or part.remaining,
         }
         self._report = self._report.plus(part.model_copy(update=kept))
+
+
+async def _let_go(reading: _Reading) -> tuple[ModelSpent, ...]:
+    """End a reading that nobody waits for any more; what it spent."""
+    reading.answer.cancel()
+    try:
+        return spent(await reading.answer)
+    except ActivityError as error:
+        return usage_of_failed_activity(error)
+    except asyncio.CancelledError:
+        return ()
 
 
 def _confirmed(plan: ConsolidationPlan) -> dict[str, None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from temporalio import workflow
@@ -15,11 +15,16 @@ from engram.contracts import names
 from engram.contracts.activities import (
     ConsolidationModelActivities,
     ConsolidationStoreActivities,
+    DigestActivities,
     DisputeActivities,
     SessionActivities,
 )
 from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
+    ConsolidateTurnsOutput,
     ConsolidationPolicy,
+    DigestStageInput,
+    DigestStageOutput,
     EpisodeBatch,
     ExtractInput,
     ExtractOutput,
@@ -29,8 +34,10 @@ from engram.contracts.consolidation import (
     MarkConsolidatedInput,
     MarkConsolidatedOutput,
     ModelUse,
+    PendingDigests,
     PlanInput,
     PlanOutput,
+    ReadTurns,
     ReconcileInput,
     SelectDueInput,
     SelectDueOutput,
@@ -39,8 +46,8 @@ from engram.contracts.lifecycle import PassState, WalkInput
 from engram.contracts.messages import Message, Population
 from engram.contracts.reviews import OpenReviewsInput, OpenReviewsOutput
 from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
-from engram.domain.plan import ConsolidationPlan
-from engram.domain.rules import ReviewRules
+from engram.domain.plan import ConsolidationPlan, Discard
+from engram.domain.rules import DigestPolicy, ReviewRules
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
@@ -307,6 +314,10 @@ def history_is_full(updates: int, most: int) -> bool:
 
 # --- calling consolidation's activities: with what, on which queue, for how long, how often
 
+# One attempt at many batches may take so many times as long as one at a few points. It
+# heartbeats: a worker that died is noticed as soon.
+_AT_LENGTH = 20
+
 
 @dataclass(frozen=True)
 class ActivityCalls:
@@ -339,12 +350,76 @@ class ActivityCalls:
             f"which turns are due ({reason})",
         )
 
-    async def extract(self, batch: EpisodeBatch) -> ExtractOutput:
-        """What a batch states."""
+    async def extract(
+        self, batch: EpisodeBatch, further: tuple[EpisodeBatch, ...] = ()
+    ) -> ExtractOutput:
+        """What a batch states, and some of the next ones, where that asks nobody."""
+        more = f", and up to {len(further)} batches more" if further else ""
         return await self._model(
             ConsolidationModelActivities.extract,
-            ExtractInput(scope=self.scope, now=workflow.now(), episode_ids=batch.episode_ids),
-            f"read {len(batch.episode_ids)} turns of session {batch.session_id}",
+            ExtractInput(
+                scope=self.scope,
+                now=workflow.now(),
+                episode_ids=batch.episode_ids,
+                further=further,
+            ),
+            f"read {len(batch.episode_ids)} turns of session {batch.session_id}{more}",
+        )
+
+    async def consolidate_turns(
+        self, parts: tuple[ReadTurns, ...], now: datetime, *, repeated: bool = False
+    ) -> ConsolidateTurnsOutput:
+        """Make what turns state known, and mark the turns."""
+        info = workflow.info()
+        turns = sum(len(part.episode_ids) for part in parts)
+        stated = sum(len(part.statements) for part in parts)
+        return await execute(
+            ConsolidationStoreActivities.consolidate_turns,
+            ConsolidateTurnsInput(
+                scope=self.scope,
+                now=now,
+                parts=parts,
+                repeated=repeated,
+                workflow_id=info.workflow_id,
+                run_id=info.run_id,
+            ),
+            f"take up {stated} statements of {turns} turns",
+            _AT_LENGTH * self.policy.store_timeout,
+        )
+
+    async def apply_plan(self, plan: ConsolidationPlan) -> PlanOutput:
+        """Write a plan, then retire what it replaces, when it does anything."""
+        changed, links = len(tuple(plan.amendments())), len(plan.links())
+        retired = len(plan.retirements())
+        if not (plan.new_memories() or changed or links or retired):
+            return PlanOutput()
+        # What is decided against does nothing, and stands in what decided it.
+        doing = tuple(one for one in plan.actions if not isinstance(one, Discard))
+        return await self._store(
+            ConsolidationStoreActivities.apply_plan,
+            PlanInput(scope=self.scope, now=workflow.now(), plan=ConsolidationPlan(actions=doing)),
+            f"link {links}, update {changed}, retire {retired}",
+        )
+
+    async def digest(
+        self, policy: DigestPolicy, touched: PendingDigests, operation: str
+    ) -> DigestStageOutput:
+        """Rebuild every digest that rests on what was touched."""
+        info = workflow.info()
+        return await execute(
+            DigestActivities.digest,
+            DigestStageInput(
+                scope=self.scope,
+                now=workflow.now(),
+                policy=policy,
+                touched=touched,
+                operation=operation,
+                workflow_id=info.workflow_id,
+                run_id=info.run_id,
+            ),
+            f"digests of {len(touched.memory_ids)} memories, {len(touched.episode_ids)} turns, "
+            f"{len(touched.ended)} sessions ended",
+            _AT_LENGTH * self.policy.store_timeout,
         )
 
     async def reconcile(self, extracted: ExtractOutput, use: ModelUse) -> ConsolidationPlan:
@@ -425,7 +500,12 @@ class ActivityCalls:
         )
 
     async def link(
-        self, ids: tuple[str, ...], fresh_ids: tuple[str, ...], operation: str
+        self,
+        ids: tuple[str, ...],
+        fresh_ids: tuple[str, ...],
+        operation: str,
+        *,
+        at_once: int | None = None,
     ) -> LinkOutput:
         """What links these memories with each other and with what resembles them."""
         return await self._model(
@@ -434,6 +514,7 @@ class ActivityCalls:
                 scope=self.scope,
                 now=workflow.now(),
                 memory_ids=ids,
+                at_once=at_once,
                 fresh_ids=fresh_ids,
                 candidates_per_memory=self.policy.candidates_per_memory,
                 operation=operation,

@@ -46,6 +46,7 @@ from engram.agents.linking import LinkingAgent
 from engram.agents.models import followed
 from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
+from engram.consolidation.apply import PlanWriter
 from engram.consolidation.disputes import DisputeSettler
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
@@ -252,11 +253,7 @@ async def running_workers(
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=load_rules)
     lives = settings.lifecycle
-    agents = ExtractionAgent(model, aside), _linking(model, settings)
-    learning = followed(model, settings.learning_by_namespace)
-    thinking = ConsolidationModelActivitiesImpl(
-        repository, embedder, *agents, lives.edges, learning
-    )
+    thinking = _of_models(repository, embedder, model, aside, settings, new_write_id)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
@@ -311,6 +308,26 @@ def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[C
     return [sessions.store_turns, sessions.request_consolidation]
 
 
+def _of_models(
+    repository: MaintenanceRepository,
+    embedder: Embedder,
+    model: Model,
+    aside: ProcessAside,
+    settings: Settings,
+    new_write_id: Callable[[], str],
+) -> ConsolidationModelActivitiesImpl:
+    edges = settings.lifecycle.edges
+    return ConsolidationModelActivitiesImpl(
+        repository,
+        embedder,
+        ExtractionAgent(model, aside),
+        _linking(model, settings),
+        edges,
+        followed(model, settings.learning_by_namespace),
+        PlanWriter(repository, embedder, new_write_id, edges),
+    )
+
+
 def _linking(model: Model, settings: Settings) -> LinkingAgent:
     return LinkingAgent(model, settings.lifecycle.promotion.selectivity_step)
 
@@ -330,6 +347,9 @@ def _of_memories(
         storing.write_plan,
         storing.retire,
         storing.mark_consolidated,
+        storing.consolidate_turns,
+        storing.apply_plan,
+        digesting.digest,
         digesting.digest_knowledge,
         digesting.digest_sessions,
         digesting.learn_guidelines,

@@ -13,7 +13,14 @@ from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 
-from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, metered, model_use, provider_errors
+from engram.agents.models import (
+    MODEL_SETTINGS,
+    OUTPUT_RETRIES,
+    answers_for_nothing,
+    metered,
+    model_use,
+    provider_errors,
+)
 from engram.agents.requests import (
     MAX_STATEMENTS,
     ExtractionAnswer,
@@ -302,6 +309,11 @@ class ExtractionAgent:
             model_settings=MODEL_SETTINGS,
         )
         self._agent.output_validator(_true_references_only)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether asking again costs nothing: rules answer, and always alike."""
+        return answers_for_nothing(self._model)
 
     async def extract(
         self,

@@ -11,7 +11,14 @@ import structlog
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 
-from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, metered, model_use, provider_errors
+from engram.agents.models import (
+    MODEL_SETTINGS,
+    OUTPUT_RETRIES,
+    answers_for_nothing,
+    metered,
+    model_use,
+    provider_errors,
+)
 from engram.agents.requests import (
     LinkingAnswer,
     LinkingRequest,
@@ -261,6 +268,11 @@ class LinkingAgent:
             model_settings=MODEL_SETTINGS,
         )
         self._agent.output_validator(_resolvable_references_only)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether asking again costs nothing: rules answer, and always alike."""
+        return answers_for_nothing(self._model)
 
     async def link(
         self,

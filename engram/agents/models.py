@@ -202,6 +202,12 @@ def metering() -> Iterator[Meter]:
         _meter.reset(token)
 
 
+def answers_for_nothing(model: Model) -> bool:
+    """Whether asking it again costs nothing, and gives the same answer."""
+    # Not a subclass, which may ask somebody.
+    return type(model) is RulesModel
+
+
 def metered(model: Model) -> Model:
     """``model``, counted by the meter that is up when it is asked."""
     return model if isinstance(model, _MeteredModel) else _MeteredModel(model)

@@ -116,6 +116,16 @@ class PlanWriter:
             reread=_left_of(gone, plan.new_memories()),
         )
 
+    async def apply(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
+        """Write a plan, and only when it was read back, retire what it replaces."""
+        written = PlanOutput()
+        if plan.new_memories() or plan.links() or any(True for _ in plan.amendments()):
+            written = await self.write(scope, plan)
+        if not plan.retirements():
+            return written
+        ended = await self.retire(scope, plan)
+        return written.model_copy(update={"retired": ended.updated})
+
     async def retire(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
         """Mark what the plan replaces, each memory naming its successor.
 

@@ -11,8 +11,12 @@ from temporalio import activity
 
 from engram.contracts import names
 from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
+    ConsolidateTurnsOutput,
     DigestInput,
     DigestOutput,
+    DigestStageInput,
+    DigestStageOutput,
     ExtractInput,
     ExtractOutput,
     LearnInput,
@@ -99,6 +103,16 @@ class ConsolidationStoreActivities:
         """Note on episodes that they were consolidated."""
         raise NotImplementedError
 
+    @activity.defn(name=names.CONSOLIDATE_TURNS_ACTIVITY)
+    async def consolidate_turns(self, request: ConsolidateTurnsInput) -> ConsolidateTurnsOutput:
+        """Take up what turns state: reconcile, write, read back, retire, mark the turns."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.APPLY_PLAN_ACTIVITY)
+    async def apply_plan(self, request: PlanInput) -> PlanOutput:
+        """Write a plan and read it back, then retire what it replaces."""
+        raise NotImplementedError
+
 
 class ConsolidationModelActivities:
     """What consolidation asks language models; on the model queue."""
@@ -130,6 +144,11 @@ class DigestActivities:
     @activity.defn(name=names.LEARN_GUIDELINES_ACTIVITY)
     async def learn_guidelines(self, request: LearnInput) -> DigestOutput:
         """Count what became of memories, and draw guidance from it."""
+        raise NotImplementedError
+
+    @activity.defn(name=names.DIGEST_ACTIVITY)
+    async def digest(self, request: DigestStageInput) -> DigestStageOutput:
+        """Rebuild every digest that rests on what a pass touched, and learn from it."""
         raise NotImplementedError
 
 

@@ -72,6 +72,20 @@ class PendingDigests(Message):
             update={"memory_ids": tuple(dict.fromkeys(touched)), "done": (*self.done, *done)}
         )
 
+    def after(self, effect: PlanEffect) -> PendingDigests:
+        """With what plans did."""
+        deeds = (
+            (ConsolidationEffect.STORED, effect.stored),
+            (ConsolidationEffect.CONFIRMED, effect.confirmed),
+            (ConsolidationEffect.SUPERSEDED, effect.retired),
+            (ConsolidationEffect.PRUNED, effect.pruned),
+        )
+        done = tuple(Done(deed=deed, memory_id=one) for deed, ids in deeds for one in ids)
+        touched = (*self.memory_ids, *effect.stored, *effect.changed, *effect.retired)
+        return self.model_copy(
+            update={"memory_ids": tuple(dict.fromkeys(touched)), "done": (*self.done, *done)}
+        )
+
     def after_reading(self, episode_ids: tuple[str, ...]) -> PendingDigests:
         """With turns that were read."""
         read = (*self.episode_ids, *episode_ids)
@@ -99,6 +113,24 @@ class DigestInput(TimedMessage):
     memory_ids: tuple[str, ...] = ()
     episode_ids: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    workflow_id: str | None = None
+    run_id: str | None = None
+
+
+class DigestStageInput(TimedMessage):
+    """Input of the activity that is a whole digest stage.
+
+    Attributes:
+        policy: The numbers to compose by.
+        touched: What passes did since the last stage.
+        operation: Names the stage, so that a repeat of it counts once.
+        workflow_id: Which workflow asks.
+        run_id: Which run of it.
+    """
+
+    policy: DigestPolicy
+    touched: PendingDigests
+    operation: str
     workflow_id: str | None = None
     run_id: str | None = None
 
@@ -144,6 +176,16 @@ class DigestOutput(Message):
         """Both together."""
         fields = type(self).model_fields
         return DigestOutput(**{f: getattr(self, f) + getattr(other, f) for f in fields})
+
+
+class DigestStageOutput(DigestOutput):
+    """What a digest stage wrote.
+
+    Attributes:
+        unlearnt: Whether guidance could not be learnt: nothing waits for it.
+    """
+
+    unlearnt: bool = False
 
 
 # --- what passes between clients, the consolidation workflow and its activities
@@ -427,9 +469,15 @@ class SelectDueOutput(Message):
 
 
 class ExtractInput(TimedMessage):
-    """Input of the extracting activity."""
+    """Input of the extracting activity.
+
+    Attributes:
+        further: Batches that are due next. Whoever answers for nothing and at once, as the rules
+            do, reads them as well, each as a request of its own.
+    """
 
     episode_ids: tuple[str, ...]
+    further: tuple[EpisodeBatch, ...] = ()
 
 
 class ExtractOutput(Message):
@@ -444,6 +492,7 @@ class ExtractOutput(Message):
         full: Whether the answer holds as much as one may, so that more may be stated.
         verbatim: Episodes with words that are kept as they are.
         unguided: Whether the guidance could not be read; it was extracted without.
+        further: What the first of the further batches state; the others were not read.
     """
 
     reasoning: str
@@ -457,6 +506,83 @@ class ExtractOutput(Message):
     full: bool = False
     verbatim: tuple[str, ...] = ()
     unguided: bool = False
+    further: tuple[ExtractOutput, ...] = ()
+
+
+class ReadTurns(Message):
+    """A batch of turns, and what they state.
+
+    Attributes:
+        verbatim: Episodes with words that are kept as they are.
+        use: The model answer that says so; None where nothing was asked.
+    """
+
+    episode_ids: tuple[str, ...]
+    statements: tuple[Statement, ...] = ()
+    verbatim: tuple[str, ...] = ()
+    use: ModelUse | None = None
+
+
+class ConsolidateTurnsInput(TimedMessage):
+    """Input of the activity that takes up what turns state.
+
+    Attributes:
+        parts: Batches in the order in which they are due; each is taken up by itself.
+        repeated: Whether an earlier call may have taken up some of them at the same moment.
+    """
+
+    parts: tuple[ReadTurns, ...]
+    repeated: bool = False
+    workflow_id: str
+    run_id: str
+
+
+class PlanEffect(Message):
+    """What became of memories by one step, whichever attempt did it.
+
+    Attributes:
+        stored: New memories.
+        confirmed: Memories that gained a source.
+        changed: Memories that were changed otherwise, or as well.
+        retired: Memories that stopped holding.
+        pruned: Memories that a linking pass found not worth keeping.
+        unlinkable: Those of the stored ones that no linking pass looks at.
+        disputes: Pairs that contradict each other since.
+    """
+
+    stored: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
+    unlinkable: tuple[str, ...] = ()
+    disputes: tuple[tuple[str, str], ...] = ()
+
+
+class ConsolidateTurnsOutput(Message):
+    """What came of turns.
+
+    Attributes:
+        effect: On memories.
+        reread: Turns that are due again: they shared a conclusion with one that was forgotten.
+        marked: How many turns are marked as read.
+        stored: New memories, each counted with its batch, as are the next two.
+        corroborated: Memories that gained a source.
+        superseded: Memories that stopped holding.
+        refused_links: Links for which a memory at one end had no room.
+        actions: How many actions of each kind the plans had.
+        reasons: How often each reason is given for one.
+    """
+
+    effect: PlanEffect = PlanEffect()
+    reread: tuple[str, ...] = ()
+    marked: int = 0
+    stored: int = 0
+    corroborated: int = 0
+    superseded: int = 0
+    refused_links: int = 0
+    actions: dict[str, int] = Field(default_factory=dict)
+    reasons: dict[str, int] = Field(default_factory=dict)
 
 
 class ReconcileInput(TimedMessage):
@@ -486,6 +612,7 @@ class PlanOutput(Message):
         refused_links: Links for which a memory at one end had no room.
         reread: Turns to be read again: what was drawn from them together with a turn
             that is forgotten was not kept.
+        retired: What stopped holding, where one call wrote and retired.
     """
 
     stored: tuple[str, ...] = ()
@@ -494,6 +621,7 @@ class PlanOutput(Message):
     refused_links: int = 0
     missing: tuple[str, ...] = ()
     reread: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
 
 
 class MarkConsolidatedInput(TimedMessage):
@@ -523,13 +651,28 @@ class LinkInput(TimedMessage):
             one pass, and are not counted a second time.
         operation: Names the linking pass.
         population: Test memories, or all others; those of the other are left out.
+        at_once: So many are one request. Whoever answers for nothing and at once, as the rules
+            do, answers for all and writes the links as well; a model answers for the first ones.
+            None: all of them are one request.
     """
 
     memory_ids: tuple[str, ...]
+    at_once: int | None = None
     fresh_ids: tuple[str, ...]
     candidates_per_memory: int = Field(ge=1)
     operation: str
     population: Population = Population.REAL
+
+
+class LinksApplied(Message):
+    """What came of plans that link memories."""
+
+    effect: PlanEffect = PlanEffect()
+    links: int = 0
+    refused_links: int = 0
+    superseded: int = 0
+    discarded: int = 0
+    actions: dict[str, int] = Field(default_factory=dict)
 
 
 class LinkOutput(Message):
@@ -540,8 +683,12 @@ class LinkOutput(Message):
         dropped_references: References of the model that nothing resolves.
         dropped_retirements: Retirements it proposed beyond what one answer may do.
         spent: What all attempts at it took, failed ones included.
+        looked_at: How many of the memories it answers for, from the first one on; None: all.
+        applied: What came of it, where it was written already; the plan is then empty.
     """
 
+    looked_at: int | None = None
+    applied: LinksApplied | None = None
     reasoning: str
     confidence: float = Field(ge=0, le=1)
     plan: ConsolidationPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from engram.consolidation.apply import PlanWriter
@@ -29,7 +29,8 @@ from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
-from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository
+from engram.ports import AnyOf, Between, Condition, Equals, Filter, MemoryRepository
+from engram.storage.updates import every_page
 
 # --- boxes: a session cut into runs of turns on one topic. Pure and incremental
 #
@@ -167,6 +168,10 @@ LATEST_SESSIONS = 20
 _EARLIER = 24
 # Both ends of a link keep a bounded number of links.
 _MOST_LINKED = 40
+# Boxes that are linked by one look at what was derived.
+_LINKED_AT_ONCE = 50
+# The latest boxes with any of the words of a stretch of a session.
+_LOOKED_UP = 8 * _EARLIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +301,7 @@ class BoxWriter:
         session_id: str,
         episode_ids: Sequence[str],
         policy: DigestPolicy,
+        traces: Traces,
         *,
         ended: bool,
     ) -> Sealed:
@@ -306,6 +312,7 @@ class BoxWriter:
             session_id: The conversation.
             episode_ids: Those of its turns that are new, whatever their timestamps.
             policy: The thresholds.
+            traces: Earlier boxes, shared by the sessions of one stage.
             ended: Whether the session has ended.
         """
         stored: list[SemanticMemory] = []
@@ -315,22 +322,18 @@ class BoxWriter:
             last = _box(before)
             tail, more = await self._reader.tail(composer.scope, session_id, last)
             late = await self._late(composer.scope, episode_ids, last, tail)
-            # Whoever sealed the last box may have died before linking it.
-            for box in (*([before] if before else []), *late.boxes):
-                linked += await self._link(composer, box)
+            # Whoever sealed these may have died before linking them.
+            linked += await self._link(composer, [*([before] if before else []), *late.boxes])
             why = SealReason.ENDED if ended and not more else None
             # Reads every word of them: not while others wait.
             cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
             cut += await asyncio.to_thread(
                 segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
             )
-            for run in cut:
-                if run.sealed is None:
-                    continue
-                sealed = await self._store(composer, session_id, run, policy)
-                if sealed is not None:
-                    linked += await self._link(composer, sealed)
-                    stored.append(sealed)
+            full = [run for run in cut if run.sealed is not None]
+            sealed = await self._store(composer, session_id, full, policy, traces)
+            linked += await self._link(composer, sealed)
+            stored += sealed
             # A run of turns with one timestamp can be longer than what is read at once:
             # reading it again would find the same turns.
             if not more or all(run.sealed is None for run in cut):
@@ -364,73 +367,131 @@ class BoxWriter:
         self,
         composer: Composer,
         session_id: str,
-        box: Box,
+        boxes: Sequence[Box],
         policy: DigestPolicy,
-    ) -> SemanticMemory | None:
-        """The box as it is stored; None when all of its turns were forgotten meanwhile."""
-        key = f"box:{box.turns[0].id}"
-        earlier = await self._earlier(composer.scope, box, key)
-        detail = _detail(key, session_id, box, policy, earlier)
-        draft = Draft(
-            form=MemoryForm.BOX,
-            content=_described(detail, len(box.turns)),
-            detail=detail,
-            sources=detail.episode_ids,
-            known_at=box.last,
-            event_at=box.opened,
-            session_id=session_id,
-        )
-        there = await self.store.current(composer.scope, MemoryForm.BOX, [key])
-        if there:
-            return there[0]
-        written = (await self.store.put(composer, [draft], ())).written
-        return written[0] if written else None
-
-    async def _earlier(self, scope: Scope, box: Box, key: str) -> list[BoxDetail]:
-        words = [f"word:{word}" for word in _traced(box)]
-        if not words:
+        traces: Traces,
+    ) -> list[SemanticMemory]:
+        """The boxes as they are stored; without those of which all turns were forgotten."""
+        if not boxes:
             return []
-        where: Filter = (
-            Equals("form", MemoryForm.BOX.value),
-            AnyOf("detail.keys", tuple(words)),
-            Between("known_at", at_most=box.opened),
-        )
-        found = await self.store.semantic(scope, where, limit=_EARLIER)
-        details = [m.detail for m in found if isinstance(m.detail, BoxDetail)]
-        return [detail for detail in details if detail.keys[0] != key]
+        scope, keys = composer.scope, [f"box:{box.turns[0].id}" for box in boxes]
+        there = {
+            memory.detail.keys[0]: memory
+            for memory in await self.store.current(scope, MemoryForm.BOX, keys)
+            if memory.detail
+        }
+        await traces.look_up(word for box in boxes for word in _traced(box))
+        drafts: list[Draft] = []
+        for key, box in zip(keys, boxes, strict=True):
+            known = _box(there.get(key))
+            if known is None:
+                earlier = [one for one in await traces.before(box) if one.keys[0] != key]
+                known = _detail(key, session_id, box, policy, earlier)
+                drafts.append(_draft(known, box, session_id))
+            # The next one may take its topic up again.
+            traces.add(known)
+        written = (await self.store.put(composer, drafts, ())).written if drafts else ()
+        there |= {memory.detail.keys[0]: memory for memory in written if memory.detail}
+        return [there[key] for key in keys if key in there]
 
-    async def _link(self, composer: Composer, box: SemanticMemory) -> int:
-        """Link the box with what was derived from its turns, both ways."""
-        derived: list[DerivedMemory] = []
-        detail = box.detail
-        episodes = detail.episode_ids if isinstance(detail, BoxDetail) else ()
-        for kind in DERIVED_TYPES:
-            page = await self.repository.scroll(
-                composer.scope,
-                kind,
-                where=(AnyOf("source_episode_ids", episodes),),
-                limit=4 * _MOST_LINKED,
-            )
-            derived += [m for m in page.memories if isinstance(m, DerivedMemory)]
-        # A summary is made of what others derived, and gives way to the next one.
-        members = [m for m in derived if not (isinstance(m, SemanticMemory) and m.detail)]
-        members = [m for m in members if not is_summary(m)]
-        members.sort(key=lambda m: (-m.importance, m.known_at, m.id))
-        plan = ConsolidationPlan(
-            actions=tuple(
-                LinkGraph(
-                    why="derived from a turn of this box",
-                    first_id=member.id,
-                    second_id=box.id,
-                    kind=LinkKind.BELONGS_TO,
+    async def _link(self, composer: Composer, boxes: Sequence[SemanticMemory]) -> int:
+        """Link boxes with what was derived from their turns, both ways."""
+        linked = 0
+        for start in range(0, len(boxes), _LINKED_AT_ONCE):
+            part = boxes[start : start + _LINKED_AT_ONCE]
+            turns = {box.id: frozenset(d.episode_ids) for box in part if (d := _box(box))}
+            derived = await self._derived(composer.scope, frozenset().union(*turns.values()))
+            plan = ConsolidationPlan(
+                actions=tuple(
+                    LinkGraph(
+                        why="derived from a turn of this box",
+                        first_id=member.id,
+                        second_id=box.id,
+                        kind=LinkKind.BELONGS_TO,
+                    )
+                    for box in part
+                    if box.id in turns
+                    for member in _members(derived, turns[box.id])
+                    if member.id not in box.related_ids or box.id not in member.related_ids
                 )
-                for member in members[:_MOST_LINKED]
-                if member.id not in box.related_ids or box.id not in member.related_ids
             )
-        )
-        if not plan.actions:
-            return 0
-        return (await self.plans.write(composer.scope, plan)).links
+            if plan.actions:
+                linked += (await self.plans.write(composer.scope, plan)).links
+        return linked
+
+    async def _derived(self, scope: Scope, turns: Set[str]) -> list[DerivedMemory]:
+        """What was derived from these turns; of the most important ones first."""
+        where: Filter = (AnyOf("source_episode_ids", tuple(sorted(turns))),)
+        found: list[DerivedMemory] = []
+        for kind in DERIVED_TYPES:
+            async for page in every_page(self.repository, scope, kind, where=where):
+                found += [m for m in page if isinstance(m, DerivedMemory)]
+        # A summary is made of what others derived, and gives way to the next one.
+        own = [m for m in found if not (isinstance(m, SemanticMemory) and m.detail)]
+        own = [m for m in own if not is_summary(m)]
+        return sorted(own, key=lambda m: (-m.importance, m.known_at, m.id))
+
+
+@dataclass(slots=True)
+class Traces:
+    """Earlier boxes by the words that they are looked up by, each read once for many boxes.
+
+    Args:
+        store: Where boxes are kept.
+        scope: Whose they are.
+    """
+
+    store: DigestStore
+    scope: Scope
+    _found: dict[str, list[BoxDetail]] = field(default_factory=dict)
+    # From when on all boxes with a word are here; None: all there are.
+    _since: dict[str, datetime | None] = field(default_factory=dict)
+
+    async def look_up(self, words: Iterable[str]) -> None:
+        """Read the latest boxes with these words, as far as that was not done."""
+        missing = tuple(sorted({f"word:{word}" for word in words} - self._found.keys()))
+        if not missing:
+            return
+        found = await self._latest(AnyOf("detail.keys", missing), limit=_LOOKED_UP)
+        since = found[-1].last if len(found) == _LOOKED_UP else None
+        for word in missing:
+            self._found[word] = [box for box in found if word in box.keys]
+            self._since[word] = since
+
+    def add(self, box: BoxDetail) -> None:
+        """Note a box that is stored now, for those that come after it."""
+        for word in box.keys:
+            known = self._found.get(word)
+            if known is not None and all(one.keys[0] != box.keys[0] for one in known):
+                known.append(box)
+
+    async def before(self, box: Box) -> list[BoxDetail]:
+        """The latest boxes that end before this one begins and share a word with it."""
+        words = [f"word:{word}" for word in _traced(box)]
+        found = {
+            one.keys[0]: one
+            for word in words
+            for one in self._found.get(word, ())
+            if one.last <= box.opened
+        }
+        latest = sorted(found.values(), key=lambda one: one.last, reverse=True)[:_EARLIER]
+        open_ends = [since for word in words if (since := self._since.get(word)) is not None]
+        enough = len(latest) == _EARLIER and latest[-1].last > max(open_ends, default=box.opened)
+        if enough or not open_ends:
+            return latest
+        shares = AnyOf("detail.keys", tuple(words))
+        before = Between("known_at", at_most=box.opened)
+        return await self._latest(shares, before, limit=_EARLIER)
+
+    async def _latest(self, *conditions: Condition, limit: int) -> list[BoxDetail]:
+        where: Filter = (Equals("form", MemoryForm.BOX.value), *conditions)
+        found = await self.store.semantic(self.scope, where, limit=limit)
+        return [m.detail for m in found if isinstance(m.detail, BoxDetail)]
+
+
+def _members(derived: Sequence[DerivedMemory], turns: Set[str]) -> list[DerivedMemory]:
+    """The first of those that were derived from these turns."""
+    return [m for m in derived if not turns.isdisjoint(m.source_episode_ids)][:_MOST_LINKED]
 
 
 def _box(memory: SemanticMemory | None) -> BoxDetail | None:
@@ -475,6 +536,18 @@ def _detail(
         terms=tuple(sorted(box.terms)),
         episode_ids=tuple(turn.id for turn in box.turns),
         trace_id=trace_id,
+    )
+
+
+def _draft(detail: BoxDetail, box: Box, session_id: str) -> Draft:
+    return Draft(
+        form=MemoryForm.BOX,
+        content=_described(detail, len(box.turns)),
+        detail=detail,
+        sources=detail.episode_ids,
+        known_at=box.last,
+        event_at=box.opened,
+        session_id=session_id,
     )
 
 

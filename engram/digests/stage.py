@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import DigestOutput
-from engram.digests.boxes import BoxWriter
+from engram.digests.boxes import BoxWriter, Traces
 from engram.digests.entities import Entity, Register, resolve
 from engram.digests.guidelines import GuidelineWriter, current_guidance
 from engram.digests.mentions import (
@@ -145,12 +145,13 @@ class ProfileWriter:
         clues = told.plus(known.clues)
         register = Register(resolve(clues.mentions, clues.equations))
         affected = _affected(register, told, known)
-        drafts = [
-            draft
-            for entity in affected
-            if (draft := await self._draft(composer.scope, entity, register, touched, known,
-                                           policy))
-        ]  # fmt: skip
+        drafts: list[Draft] = []
+        for entity in affected:
+            # The engine answers without a pause: others wait for the loop meanwhile.
+            await asyncio.sleep(0)
+            draft = await self._draft(composer.scope, entity, register, touched, known, policy)
+            if draft is not None:
+                drafts.append(draft)
         replaced = _replaced(known, register, affected)
         return await self.store.put(composer, drafts, replaced, _successors(replaced, drafts))
 
@@ -345,8 +346,11 @@ class Digests:
             if episode.session_id is not None:
                 by_session.setdefault(episode.session_id, []).append(episode.id)
         boxes = linked = 0
+        traces = Traces(self._store, composer.scope)
         for session, ids in by_session.items():
-            sealed = await self._boxes.seal(composer, session, ids, policy, ended=session in closed)
+            sealed = await self._boxes.seal(
+                composer, session, ids, policy, traces, ended=session in closed
+            )
             boxes += len(sealed.boxes)
             linked += sealed.linked
             progress("box")

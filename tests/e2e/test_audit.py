@@ -94,7 +94,7 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
     steps = by_door("workflow")
     assert steps["engram.store_turns"]["actor"]["workflow"] == "session"
     assert steps["engram.store_turns"]["memory_ids"] == list(receipt.episode_ids)
-    assert steps["engram.write_plan"]["actor"]["workflow"] == "consolidation"
+    assert steps["engram.consolidate_turns"]["actor"]["workflow"] == "consolidation"
     assert steps["engram.extract"]["memory_ids"] == list(receipt.episode_ids)
     for door in ("cli", "http", "mcp"):
         assert receipt.episode_ids[0] in by_door(door)["recall"]["memory_ids"]

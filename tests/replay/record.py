@@ -371,6 +371,13 @@ async def asked(stage: Stage) -> None:
                 await handle.result()
 
 
+async def few_steps(stage: Stage) -> None:
+    """Batches of a backlog, some of which the model may refuse, and links between what they say."""
+    told = [(f"I use Tool{n}." if n % 5 == 0 else f"Was it {n} or {n + 1}?") for n in range(43)]
+    await stage.remember(*told, "I use Bombs.", "I live in Paris.", "I moved to London.")
+    await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -390,12 +397,15 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "reviews": (reviews, {}),
     "asked": (asked, {}),
     "import_outage": (importing, {}),
+    "few_steps": (few_steps, {}),
+    "reading_ahead": (few_steps, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = frozenset({"model_outage", "reviews"})
 MODELS: dict[str, RulesModel] = {
     "judgement": Deciding(using_replaces_having),
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
+    "reading_ahead": Picky({"Bombs": ModelHTTPError(400, "staged")}),
     "model_outage": Picky({}, [ModelHTTPError(503, "staged") for _ in range(20)]),
     "cancellation": Picky({"content": ModelHTTPError(503, "staged")}),
 }

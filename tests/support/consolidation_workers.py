@@ -33,6 +33,7 @@ from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.models import followed
 from engram.agents.rules_model import RulesModel
+from engram.consolidation.apply import PlanWriter
 from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
@@ -240,6 +241,7 @@ async def consolidating(
         ExtractionAgent(model),
         LinkingAgent(model),
         learning=followed(model, settings.learning_by_namespace),
+        writer=PlanWriter(repository, embedder, lambda: uuid4().hex),
     )
     interceptors: Sequence[Interceptor] = [TypedErrorInterceptor(), faults]
     memory = Memory(
@@ -262,6 +264,9 @@ async def consolidating(
                 storing.write_plan,
                 storing.retire,
                 storing.mark_consolidated,
+                storing.consolidate_turns,
+                storing.apply_plan,
+                digesting.digest,
                 digesting.digest_knowledge,
                 digesting.digest_sessions,
                 digesting.learn_guidelines,

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,6 +23,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from engram.agents.rules_model import RulesModel
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.taking_up import TurnConsolidator
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
 from engram.domain.memories import MemoryForm, MemoryStatus, SemanticMemory
@@ -31,7 +34,7 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.storage.updates import update_memories
 from engram.workflows.consolidation import ConsolidationWorkflow
-from tests.support.consolidation_workers import Faults, Memory, consolidating, current, day
+from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.remembering import everything, remembering, said
 from tests.support.stores import worker_settings
@@ -109,12 +112,13 @@ CONVERSATION = (
 STEPS = (
     names.SELECT_DUE_ACTIVITY,
     names.EXTRACT_ACTIVITY,
-    names.RECONCILE_ACTIVITY,
-    names.WRITE_PLAN_ACTIVITY,
-    names.RETIRE_ACTIVITY,
-    names.MARK_CONSOLIDATED_ACTIVITY,
+    names.CONSOLIDATE_TURNS_ACTIVITY,
     names.LINK_ACTIVITY,
+    names.APPLY_PLAN_ACTIVITY,
+    names.DIGEST_ACTIVITY,
 )
+# What the one step does that takes up what was read, in this order.
+EFFECTS = ("plan", "write", "retire", "mark")
 
 
 async def _reread(memory: Memory) -> None:
@@ -175,19 +179,38 @@ async def test_a_crash_between_any_two_steps_leads_to_the_same_memory(
     assert pictures[2] == pictures[0]
 
 
-@pytest.mark.parametrize("step", STEPS[1:6])
-async def test_a_run_that_ends_half_way_is_made_good_by_the_next(memory: Memory, step: str) -> None:
+def _fail_once(patch: pytest.MonkeyPatch, effect: str) -> None:
+    """Let an effect fail for good, once, before it does anything."""
+    whose = PlanWriter if effect in {"write", "retire"} else TurnConsolidator
+    original, failed = getattr(whose, effect), list[bool]()
+
+    async def failing(*args: Any, **named: Any) -> Any:
+        if not failed:
+            failed.append(True)
+            raise ApplicationError("crashed for good", type="crash", non_retryable=True)
+        return await original(*args, **named)
+
+    patch.setattr(whose, effect, failing)
+
+
+@pytest.mark.parametrize("step", [names.EXTRACT_ACTIVITY, *EFFECTS])
+async def test_a_run_that_ends_half_way_is_made_good_by_the_next(
+    memory: Memory, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pass that stops for good before any step leaves nothing that the next does not mend."""
     await _play(memory)
     settled = await memory.picture()
     await memory.say(("I moved to Rome.", day(1, 9)), ("I no longer use Linear.", day(2, 9)))
-    memory.faults.fatal.add(step)
+    if step in EFFECTS:
+        _fail_once(monkeypatch, step)
+    else:
+        memory.faults.fatal.add(step)
     with pytest.raises(WorkflowUpdateFailedError) as failed:
         await memory.consolidate()
     assert isinstance(failed.value.cause, ApplicationError)
     assert failed.value.cause.type == "crash"
     stopped = await memory.picture()
-    if step != names.MARK_CONSOLIDATED_ACTIVITY:
+    if step != "mark":
         # Nothing old is retired before everything new is there.
         assert {m["id"] for m in settled} <= {
             m["id"] for m in stopped if m["superseded_by"] is None
@@ -293,7 +316,7 @@ async def test_survivors_of_linking_passes_gain_selectivity_once_per_pass(memory
     await memory.consolidate()
     (rise,) = await memory.semantic()
     assert (rise.selectivity, rise.consolidation_passes) == (0.0, 1)
-    memory.faults.after.add(names.WRITE_PLAN_ACTIVITY)
+    memory.faults.after.add(names.APPLY_PLAN_ACTIVITY)
     await memory.say(("I work at Rise.", day(2)))
     await memory.consolidate()
     (rise,) = await memory.semantic()
@@ -347,8 +370,10 @@ async def test_continue_as_new_carries_on_where_it_was(
 ) -> None:
     """A history that fills up goes on in a new run, and everything is consolidated once."""
     policy = settings.model_copy(update={"extraction_batch_turns": 1})
+    # A model that is paid is asked for one batch at a time.
+    paid = Picky({})
     async with await _server_with_short_histories() as server:
-        async with consolidating(server.client, repository, policy) as memory:
+        async with consolidating(server.client, repository, policy, model=paid) as memory:
             turns = [(f"I use Tool{n}.", day(1 + n)) for n in range(8)]
             await memory.say(*turns)
             handle = await memory.request("session ended")

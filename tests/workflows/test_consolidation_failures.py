@@ -246,7 +246,7 @@ async def test_a_cancelled_consolidation_is_cancelled(
     [
         (names.EXTRACT_ACTIVITY, "model_unavailable"),
         (names.LINK_ACTIVITY, "model_unavailable"),
-        (names.WRITE_PLAN_ACTIVITY, "storage_unavailable"),
+        (names.CONSOLIDATE_TURNS_ACTIVITY, "storage_unavailable"),
     ],
 )
 def test_running_out_of_time_is_a_typed_error_worth_a_retry(activity_type: str, code: str) -> None:

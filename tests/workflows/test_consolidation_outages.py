@@ -139,14 +139,14 @@ async def test_a_repeated_mark_counts_every_turn(
     environment: WorkflowEnvironment, settings: Settings
 ) -> None:
     """What an attempt marked before it was lost is in the report, and no turn twice."""
-    faults = Faults(after={names.MARK_CONSOLIDATED_ACTIVITY})
+    faults = Faults(after={names.CONSOLIDATE_TURNS_ACTIVITY})
     async with (
         borrowed_store() as repository,
         consolidating(environment.client, repository, settings, faults=faults) as memory,
     ):
         await memory.say(("I live in Lisbon.", day(1)), ("I use Trello.", day(2)))
         report = await (await memory.request("session ended")).result()
-        assert faults.calls.count(names.MARK_CONSOLIDATED_ACTIVITY) == 2
+        assert faults.calls.count(names.CONSOLIDATE_TURNS_ACTIVITY) == 2
         assert report.episodes == 2
 
 

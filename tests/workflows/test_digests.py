@@ -10,7 +10,9 @@ from temporalio.client import Client
 
 from engram.contracts import names
 from engram.digests import guidelines
+from engram.digests.stage import Digests
 from engram.domain.memories import MemoryType, SemanticMemory
+from engram.errors import SchemaMismatch
 from engram.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
 from engram.operations.registry import Question
 from engram.ports import MemoryRepository
@@ -18,8 +20,6 @@ from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
-
-_DIGESTING = (names.DIGEST_KNOWLEDGE_ACTIVITY, names.DIGEST_SESSIONS_ACTIVITY)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_a_second_pass_writes_no_digest(memory: Memory) -> None:
     report = await memory.consolidate()
     assert (report.profiles, report.topics, report.boxes, report.guidelines) == (0, 0, 0, 0)
     assert await digests(memory) == before
-    assert not set(_DIGESTING) & set(memory.faults.calls[len(calls) :])
+    assert names.DIGEST_ACTIVITY not in memory.faults.calls[len(calls) :]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -99,11 +99,10 @@ async def test_activities_that_crash_are_repeated_harmlessly(
     memory: Memory, faults: Faults, moment: str
 ) -> None:
     """A digest activity that dies before or after its effect leaves each digest once."""
-    staged = {*_DIGESTING, names.LEARN_GUIDELINES_ACTIVITY}
-    getattr(faults, moment).update(staged)
+    getattr(faults, moment).add(names.DIGEST_ACTIVITY)
     await memory.say(("I live in Porto.", day(1)), ("I use Trello.", day(2)))
     await memory.consolidate()
-    assert all(faults.calls.count(name) == 2 for name in staged)
+    assert faults.calls.count(names.DIGEST_ACTIVITY) == 2
     found = await digests(memory)
     assert len({(m.detail.keys[0], m.generation) for m in found if m.detail}) == len(found)
     (guideline,) = [m for m in found if m.form == "guideline"]
@@ -112,10 +111,14 @@ async def test_activities_that_crash_are_repeated_harmlessly(
 
 
 async def test_guidelines_that_cannot_be_learnt_block_nothing(
-    memory: Memory, faults: Faults
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Learning fails for good: the pass is whole, and counts the failure."""
-    faults.fatal.add(names.LEARN_GUIDELINES_ACTIVITY)
+
+    async def broken(*_: object) -> object:
+        raise SchemaMismatch("staged")
+
+    monkeypatch.setattr(Digests, "learn", broken)
     await memory.say(("I live in Porto.", day(1)))
     report = await memory.consolidate()
     assert (report.episodes, report.stored, report.profiles) == (1, 1, 2)
@@ -143,7 +146,7 @@ async def test_a_digest_that_fails_for_good_takes_nothing_else_along(
     memory: Memory, faults: Faults
 ) -> None:
     """What was learnt is stored and its turns are marked; the report has the failure."""
-    faults.fatal.add(names.DIGEST_KNOWLEDGE_ACTIVITY)
+    faults.fatal.add(names.DIGEST_ACTIVITY)
     await memory.say(("I live in Porto.", day(1)))
     report = await memory.consolidate()
     assert (report.episodes, report.stored, report.digest_failures) == (1, 1, 1)

@@ -1,0 +1,275 @@
+"""Taking up what turns state: reconcile, write, read back, retire, mark the turns as read.
+
+One call does all of it for several batches, one after the other, so that each meets what the
+one before it left. An attempt may end between any two writes: what it wrote is found again by
+the next one, because reconciling the same statements with half of what they lead to gives the
+other half.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.keep import Circumstances
+from engram.consolidation.known import KnownMemories
+from engram.consolidation.reconcile import reconcile
+from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
+    ConsolidateTurnsOutput,
+    MarkConsolidatedInput,
+    PlanEffect,
+    PlanOutput,
+    ReadTurns,
+    ReconcileInput,
+)
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    MemoryForm,
+    MemoryType,
+    Provenance,
+    SemanticMemory,
+    Unread,
+)
+from engram.domain.plan import ConsolidationPlan
+from engram.domain.scope import Scope
+from engram.ports import AnyOf, MemoryRepository
+from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
+
+_EPISODIC = (MemoryType.EPISODIC,)
+# After the first refusal, and twice as long after each further one; then only when asked.
+_FIRST_WAIT_AFTER_REFUSAL = timedelta(hours=1)
+_MOST_REFUSALS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConsolidator:
+    """Makes what is known of what turns state. Every method may run twice.
+
+    Args:
+        repository: Where memories are kept.
+        known: Finds what could matter to statements.
+        writer: Applies plans.
+        new_write_id: Makes a fresh value for each write.
+    """
+
+    repository: MemoryRepository
+    known: KnownMemories
+    writer: PlanWriter
+    new_write_id: NewWriteId
+
+    async def take_up(
+        self, request: ConsolidateTurnsInput, *, repeated: bool
+    ) -> ConsolidateTurnsOutput:
+        """Reconcile each batch, write its plan, retire what it replaces, mark its turns.
+
+        Args:
+            request: The batches, in order.
+            repeated: Whether an earlier attempt may have done a part of it. What that did is
+                part of the answer: nothing is left unlinked, or out of digests, for a crash.
+        """
+        done = ConsolidateTurnsOutput()
+        for part in request.parts:
+            # The engine answers without a pause: others wait for the loop meanwhile.
+            await asyncio.sleep(0)
+            done = _plus(done, await self._take_up(request, part, repeated=repeated))
+        return done
+
+    async def _take_up(
+        self, request: ConsolidateTurnsInput, part: ReadTurns, *, repeated: bool
+    ) -> ConsolidateTurnsOutput:
+        scope, made = request.scope, ConsolidateTurnsOutput()
+        if (part.statements or part.verbatim) and part.use is not None:
+            plan = await self.plan(
+                ReconcileInput(
+                    scope=scope,
+                    now=request.now,
+                    statements=part.statements,
+                    verbatim=part.verbatim,
+                    use=part.use,
+                    workflow_id=request.workflow_id,
+                    run_id=request.run_id,
+                )
+            )
+            made = await self._apply(scope, plan)
+            if repeated:
+                effect = union(made.effect, await self._found_again(request, part.episode_ids))
+                made = made.model_copy(update={"effect": effect})
+        # A turn that shared its conclusions with one that was forgotten is due again.
+        read = tuple(e for e in part.episode_ids if e not in made.reread)
+        marks = MarkConsolidatedInput(scope=scope, now=request.now, episode_ids=read)
+        return made.model_copy(
+            update={
+                "marked": await self.mark(marks),
+                "stored": len(made.effect.stored),
+                "corroborated": len(made.effect.confirmed),
+                "superseded": len(made.effect.retired),
+            }
+        )
+
+    async def plan(self, request: ReconcileInput) -> ConsolidationPlan:
+        """What statements mean for what is known; writes nothing."""
+        scope = request.scope
+        sources = {source for s in request.statements for source in s.episode_ids}
+        sources |= set(request.verbatim)
+        episodes = await episodes_by_id(self.repository, scope, sources)
+        sides = frozenset(episode.is_test for episode in episodes.values())
+        known = await self.known.about(scope, request.statements, sides=sides)
+        quoted = [episodes[e] for e in request.verbatim if e in episodes]
+        known += await self.known.artifacts(scope, quoted)
+        circumstances = Circumstances(
+            scope=scope,
+            now=request.now,
+            episodes=episodes,
+            provenance=Provenance(
+                workflow_id=request.workflow_id,
+                run_id=request.run_id,
+                model=request.use.model,
+                instructions_version=request.use.instructions_version,
+            ),
+        )
+        # Compares each with each, and looks for words to keep: not while others wait.
+        return await asyncio.to_thread(reconcile, request.statements, known, circumstances, quoted)
+
+    async def mark(self, request: MarkConsolidatedInput) -> int:
+        """Note on turns that they were read, or that reading them was refused.
+
+        Returns:
+            How many are marked by this call, whichever attempt did it.
+        """
+        before: set[str] = set()
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Episode):
+                return None
+            if memory.consolidated_at is not None:
+                # The moment is the workflow's: an earlier attempt of this very call wrote it.
+                if memory.consolidated_at == request.now:
+                    before.add(memory.id)
+                return None
+            after = _refused(memory, request) if request.refused else _read(memory, request.now)
+            if after is None:
+                before.add(memory.id)
+            return after
+
+        updated = await update_memories(
+            self.repository,
+            request.scope,
+            request.episode_ids,
+            change,
+            new_write_id=self.new_write_id,
+            types=_EPISODIC,
+        )
+        return len(updated.changed | before)
+
+    async def _apply(self, scope: Scope, plan: ConsolidationPlan) -> ConsolidateTurnsOutput:
+        """Write what is new; only when it was read back, retire what it replaces."""
+        written = await self.writer.apply(scope, plan)
+        return ConsolidateTurnsOutput(
+            effect=effect_of(plan, written),
+            reread=written.reread,
+            refused_links=written.refused_links,
+            actions=plan.counts(),
+            reasons=dict(Counter(str(d.reason) for d in plan.discarded())),
+        )
+
+    async def _found_again(
+        self, request: ConsolidateTurnsInput, episode_ids: Sequence[str]
+    ) -> PlanEffect:
+        """What rests on these turns: attempts before this one may have written it."""
+        resting: list[SemanticMemory] = []
+        where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
+        async for page in every_page(
+            self.repository, request.scope, MemoryType.SEMANTIC, where=where
+        ):
+            resting += [m for m in page if isinstance(m, SemanticMemory) and m.detail is None]
+        own = [m for m in resting if _is_of(m, request)]
+        stored = {m.id for m in own}
+        return PlanEffect(
+            stored=tuple(m.id for m in own),
+            confirmed=tuple(m.id for m in resting if m.id not in stored),
+            retired=tuple(dict.fromkeys(old for m in own for old in m.supersedes)),
+            unlinkable=_unlinkable(own),
+            disputes=tuple(
+                sorted({(min(m.id, o), max(m.id, o)) for m in own for o in m.disputed_with})
+            ),
+        )
+
+
+def effect_of(plan: ConsolidationPlan, written: PlanOutput) -> PlanEffect:
+    """What a plan came to, by what was written of it."""
+    updates = tuple(plan.amendments())
+    confirmed = {u.memory_id for u in updates if u.add_sources}
+    changed = {u.memory_id for u in updates if u.survival is None} - confirmed
+    pruned = (u.memory_id for u in updates if u.survival is not None and u.survival.pruned)
+    stored = frozenset(written.stored)
+    return PlanEffect(
+        stored=written.stored,
+        confirmed=tuple(one for one in written.updated if one in confirmed),
+        changed=tuple(one for one in written.updated if one in changed),
+        retired=written.retired,
+        pruned=tuple(pruned),
+        unlinkable=_unlinkable(m for m in plan.new_memories() if m.id in stored),
+        disputes=plan.disputes(),
+    )
+
+
+def union(one: PlanEffect, other: PlanEffect) -> PlanEffect:
+    """Both together; what one of them stored counts as confirmed by none."""
+    both = {
+        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
+        for name in PlanEffect.model_fields
+    }
+    stored = frozenset(both["stored"])
+    both["confirmed"] = tuple(each for each in both["confirmed"] if each not in stored)
+    return PlanEffect(**both)
+
+
+def _is_of(memory: SemanticMemory, request: ConsolidateTurnsInput) -> bool:
+    """Whether this very call stored it, in whichever attempt."""
+    return memory.provenance.run_id == request.run_id and memory.created_at == request.now
+
+
+def _unlinkable(memories: Iterable[SemanticMemory]) -> tuple[str, ...]:
+    return tuple(
+        m.id for m in memories if m.superseded_by is not None or m.form is not MemoryForm.STATEMENT
+    )
+
+
+def _plus(one: ConsolidateTurnsOutput, other: ConsolidateTurnsOutput) -> ConsolidateTurnsOutput:
+    counts = ("marked", "stored", "corroborated", "superseded", "refused_links")
+    return ConsolidateTurnsOutput(
+        effect=union(one.effect, other.effect),
+        reread=(*one.reread, *other.reread),
+        actions=dict(Counter(one.actions) + Counter(other.actions)),
+        reasons=dict(Counter(one.reasons) + Counter(other.reasons)),
+        **{name: getattr(one, name) + getattr(other, name) for name in counts},
+    )
+
+
+def _read(episode: Episode, now: datetime) -> Episode:
+    rules = None if episode.unread is None else episode.unread.rules
+    unread = None if rules is None else Unread(rules=rules)
+    return episode.model_copy(update={"consolidated_at": now, "unread": unread})
+
+
+def _refused(episode: Episode, request: MarkConsolidatedInput) -> Episode | None:
+    """The turn with one more refusal; None where an earlier attempt of this call noted it."""
+    unread = episode.unread or Unread()
+    if unread.at == request.now:
+        return None
+    refusals = unread.refusals + 1
+    wait: int = 2 ** (refusals - 1)
+    again = refusals < _MOST_REFUSALS
+    counted = {
+        "refusals": refusals,
+        "because": request.refused,
+        "at": request.now,
+        "until": request.now + _FIRST_WAIT_AFTER_REFUSAL * wait if again else None,
+    }
+    return episode.model_copy(update={"unread": unread.model_copy(update=counted)})

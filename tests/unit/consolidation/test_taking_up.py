@@ -1,0 +1,103 @@
+"""Taking up many batches in one step comes to what one step after the other comes to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
+    ExtractInput,
+    MarkConsolidatedInput,
+    ReadTurns,
+    SelectDueInput,
+)
+from engram.domain.memories import MemoryType
+from engram.domain.scope import Scope
+from engram.ports import MemoryRepository
+from tests.support.edge_stores import borrowed_store
+from tests.support.in_process_memory import InProcessMemory, when
+
+TOLD = (
+    *("I live in Paris.", "I use Trello.", "I like tea.", "I moved to London.", "I like milk."),
+    *("I'll send Ann the notes by Friday.", "I like mead.", "I switched from Trello to Linear."),
+    *("I moved back to Paris.", "I like cider.", "I no longer use Linear.", "I like tea."),
+    *("I sent Ann the notes.", "I moved to London.", "I use Trello.", "I live in Paris."),
+)
+OF_THE_RUN = {"created_at", "derived_at", "write_id", "revision", "provenance", "review_at"}
+NOW = when(len(TOLD))
+
+
+async def _run(activity: Any, question: Any) -> Any:
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
+    return await environment.run(activity, question)
+
+
+async def _concluded(memory: InProcessMemory, scope: Scope) -> dict[str, Any]:
+    page = await memory.repository.scroll(scope, MemoryType.SEMANTIC, limit=500)
+    return {m.id: m.model_dump(mode="json", exclude=OF_THE_RUN) for m in page.memories}
+
+
+async def _one_by_one(repository: MemoryRepository, scope: Scope) -> dict[str, Any]:
+    memory = InProcessMemory(repository)
+    await memory.hear(scope, TOLD)
+    common: dict[str, Any] = {"scope": scope, "now": NOW}
+    due = await _run(memory.storing.select_due, SelectDueInput(policy=memory.policy, **common))
+    for batch in due.batches:
+        await memory.conclude(scope, batch.episode_ids, NOW)
+        marks = MarkConsolidatedInput(episode_ids=batch.episode_ids, **common)
+        await _run(memory.storing.mark_consolidated, marks)
+    return await _concluded(memory, scope)
+
+
+async def _at_once(repository: MemoryRepository, scope: Scope, batches: int) -> dict[str, Any]:
+    """So many batches in a step, each of which is repeated, as after a crash at its end."""
+    memory = InProcessMemory(repository)
+    await memory.hear(scope, TOLD)
+    common: dict[str, Any] = {"scope": scope, "now": NOW}
+    due = await _run(memory.storing.select_due, SelectDueInput(policy=memory.policy, **common))
+    for start in range(0, len(due.batches), batches):
+        first, *further = due.batches[start : start + batches]
+        asked = ExtractInput(episode_ids=first.episode_ids, further=tuple(further), **common)
+        read = await _run(memory.thinking.extract, asked)
+        answers = (read, *read.further)
+        assert len(answers) == 1 + len(further)
+        step = ConsolidateTurnsInput(
+            parts=tuple(
+                ReadTurns(
+                    episode_ids=batch.episode_ids,
+                    statements=answer.statements,
+                    verbatim=answer.verbatim,
+                    use=answer.use,
+                )
+                for batch, answer in zip((first, *further), answers, strict=True)
+            ),
+            workflow_id="w",
+            run_id="r",
+            scope=scope,
+            # By its moment, a step knows what it stored itself.
+            now=NOW + timedelta(seconds=start),
+        )
+        done = await _run(memory.storing.consolidate_turns, step)
+        again = await _run(
+            memory.storing.consolidate_turns, step.model_copy(update={"repeated": True})
+        )
+        assert again.marked == done.marked
+        assert set(again.effect.stored) == set(done.effect.stored)
+        assert set(again.effect.retired) >= set(done.effect.retired) - set(done.effect.stored)
+    return await _concluded(memory, scope)
+
+
+@pytest.mark.parametrize("batches", [2, 4])
+async def test_larger_steps_come_to_the_same_conclusions(batches: int) -> None:
+    """The same ids, sources, places in time and links, whatever one step takes up."""
+    scope = Scope.of("default", "ada")
+    async with borrowed_store() as repository:
+        one_by_one = await _one_by_one(repository, scope)
+    async with borrowed_store() as repository:
+        assert await _at_once(repository, scope, batches) == one_by_one
