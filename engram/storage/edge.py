@@ -214,7 +214,13 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         writes = self._writes[memory_type]
         async with writes.lock:
             writes.note(point.memory_id for point in points)
-            self._empty.discard(memory_type)
+            if memory_type in self._empty:
+                with engine_errors("preparing for the first memories of a type"):
+                    for make in self._store.missing_indexes(memory_type):
+                        make()
+                        # Each is some files: milliseconds on a disk.
+                        await asyncio.sleep(0)
+                self._empty.discard(memory_type)
             self._update(memory_type, operation, "inserting")
         await asyncio.sleep(0)
 
@@ -226,10 +232,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         async with writes.lock:
             writes.note(change.payload["id"] for change in changes)
             for change in changes:
+                # The engine takes microseconds over each field, and writes each to its log.
+                few = change.changed is not None
+                put = (
+                    engine.UpdateOperation.set_payload_by_filter
+                    if few
+                    else engine.UpdateOperation.overwrite_payload_by_filter
+                )
                 with engine_errors("preparing a replacement"):
-                    operation = engine.UpdateOperation.overwrite_payload_by_filter(
-                        change.where, change.payload
-                    )
+                    operation = put(change.where, change.changed if few else change.payload)
                 self._update(memory_type, operation, "replacing")
                 # Each takes a while, and there may be hundreds.
                 await asyncio.sleep(0)
@@ -319,10 +330,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         ]
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
+        if memory_type in self._empty:
+            return 0
         with engine_errors("counting"):
             return self._shards[memory_type].count(engine.CountRequest(exact=True, filter=where))
 
     async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
+        if memory_type in self._empty:
+            return set()
         shard = self._shards[memory_type]
         with engine_errors("listing values"):
             hits = shard.facet(engine.FacetRequest(field, MOST_VALUES)).hits
@@ -331,6 +346,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         return found_values({str(hit.value): hit.count for hit in hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: engine.Filter) -> None:
+        if memory_type in self._empty:
+            return
         # A filter that matches a whole user would block for as long as that takes.
         request = engine.ScrollRequest(
             limit=_DELETED_AT_ONCE, filter=where, with_payload=False, with_vector=False
