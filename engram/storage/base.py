@@ -89,6 +89,7 @@ class DecodedPayloads:
         self._most_bytes = size
         self._bytes = 0
         self._kept: dict[str, tuple[bytes, AnyMemory]] = {}
+        self._trusted: set[str] = set()
 
     def __call__(self, payload: Payload) -> AnyMemory:
         """The memory of a payload.
@@ -117,7 +118,20 @@ class DecodedPayloads:
         payload: Payload = marshal.loads(known[0])  # noqa: S302 - written above, in this process
         return payload
 
+    def trust(self, memory_ids: Iterable[str]) -> None:
+        """These are stored as they are kept here, until :meth:`doubt` is called for them."""
+        self._trusted.update(self._kept.keys() & memory_ids)
+
+    def doubt(self, memory_ids: Iterable[str]) -> None:
+        """These were written to, whether or not it succeeded."""
+        self._trusted.difference_update(memory_ids)
+
+    def trusted(self, memory_id: str) -> AnyMemory | None:
+        """A memory that need not be read again."""
+        return self._kept[memory_id][1] if memory_id in self._trusted else None
+
     def _drop(self, memory_id: str) -> None:
+        self._trusted.discard(memory_id)
         dropped = self._kept.pop(memory_id, None)
         if dropped is not None:
             self._bytes -= len(dropped[0])

@@ -99,6 +99,11 @@ def drop_replaced(folder: Path) -> None:
     _remove(replaced(folder))
 
 
+def log_of(folder: Path) -> Path:
+    """Where a shard's folder keeps the log of its writes."""
+    return folder / "wal"
+
+
 def sync_files(folder: Path) -> None:
     """Have every file below on disk: after a power loss a rename must not lead to less."""
     for inside, _, files in os.walk(folder):

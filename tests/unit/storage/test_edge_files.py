@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
 from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, StorageError
-from engram.ports import Missing
+from engram.ports import Missing, Replacement
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.payload import indexed_fields
 from tests.support.engines import (
     ADA,
+    BOB,
     DIMENSIONS,
     EMBEDDER,
     episode,
@@ -235,6 +237,102 @@ async def test_a_store_made_before_an_index_existed_gets_it(folder: Path) -> Non
     second = await open_engine_at(folder)
     assert "session_id" in second.shards[EPISODIC].info().payload_schema
     await second.close()
+
+
+async def test_a_type_gets_its_indexes_with_its_first_memory(folder: Path) -> None:
+    """An empty store is a third of the files; empty types answer every question all the same."""
+    first = await open_engine_at(folder)
+    kinds = [kind for kind in STORED_TYPES if kind is not EPISODIC]
+    assert not any(first.shards[kind].info().payload_schema for kind in kinds)
+    for kind in kinds:
+        assert await first.count(ADA, kind, (Missing("tags"),)) == 0
+        assert await first.values(kind, "session_id") == set()
+        assert not (await first.scroll(ADA, kind)).memories
+        await first.delete(ADA, kind, [episode(ADA, "turn").id])
+    assert await first.rebuild() == 0
+    assert len([file for file in folder.rglob("*") if file.is_file()]) < 450
+    await first.insert(ADA, map(new, one_of_each(ADA)))
+    for _ in range(2):
+        for kind in kinds:
+            there = first.shards[kind].info().payload_schema
+            assert indexed_fields(kind).keys() <= there.keys(), kind
+            assert await first.count(ADA, kind, (Missing("tags"),)) == 0
+            assert len((await first.scroll(ADA, kind)).memories) == 1
+        await first.close()
+        first = await open_engine_at(folder)
+    await first.close()
+
+
+async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> None:
+    """Nobody else writes here, so a memory stands until it is written; other users never see it."""
+    repository = await open_engine_at(folder)
+    turn, other = episode(ADA, "turn"), episode(ADA, "other")
+    await repository.insert(ADA, [new(turn), new(other)])
+    reads: list[list[str]] = []
+    retrieve = repository._retrieve
+
+    async def counted(kind: MemoryType, ids: list[str], *, fresh: bool = False) -> list[Any]:
+        reads.append(ids)
+        return await retrieve(kind, ids, fresh=fresh)
+
+    repository._retrieve = counted  # type: ignore[method-assign]  # looked on, not replaced
+    ids = [turn.id, other.id]
+    for _ in range(3):
+        assert await repository.get(ADA, ids, (EPISODIC,)) == {turn.id: turn, other.id: other}
+    assert reads == [ids]
+    assert await repository.get(BOB, ids, (EPISODIC,)) == {}
+    assert await repository.get(ADA, ids, (MemoryType.SEMANTIC,)) == {}
+    del reads[:]
+    after = next_revision(turn, turn.model_copy(update={"content": "more"}), write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    assert (await repository.get(ADA, ids, (EPISODIC,)))[turn.id] == after
+    assert reads == [[turn.id], [turn.id]]  # To see who won, and what it is now.
+    await repository.delete(ADA, EPISODIC, [other.id])
+    assert await repository.get(ADA, [other.id]) == {}
+    await repository.close()
+
+
+async def test_what_is_written_while_it_is_read_is_read_again(folder: Path) -> None:
+    """A write between the engine's answer and its use leaves nothing outdated behind."""
+    repository = await open_engine_at(folder)
+    turn = episode(ADA, "turn")
+    await repository.insert(ADA, [new(turn)])
+    after = next_revision(turn, turn, write_id="second")
+    retrieve = repository._retrieve
+
+    async def overtaken(kind: MemoryType, ids: list[str], *, fresh: bool = False) -> list[Any]:
+        found = await retrieve(kind, ids, fresh=fresh)
+        repository._retrieve = retrieve  # type: ignore[method-assign]  # once
+        await repository.replace(ADA, [Replacement(after, 0)])
+        return found
+
+    repository._retrieve = overtaken  # type: ignore[method-assign]  # a race, staged
+    assert (await repository.get(ADA, [turn.id]))[turn.id] == turn
+    assert (await repository.get(ADA, [turn.id]))[turn.id] == after
+    await repository.close()
+
+
+async def test_a_change_of_what_was_read_writes_only_what_differs(folder: Path) -> None:
+    """Noting one thing about a memory does not write its text again."""
+    repository = await open_engine_at(folder)
+    turn = episode(ADA, "turn", content="words " * 400)
+    await repository.insert(ADA, [new(turn)])
+    written: list[object] = []
+    overwrite = repository._overwrite
+
+    async def watched(kind: MemoryType, changes: list[Any]) -> None:
+        written.extend(set(change.changed or change.payload) for change in changes)
+        await overwrite(kind, changes)
+
+    repository._overwrite = watched  # type: ignore[method-assign]  # looked on, not replaced
+    for number in range(2):
+        await repository.get(ADA, [turn.id])
+        noted = turn.model_copy(update={"access_count": number + 1})
+        after = next_revision(turn, noted, write_id=f"w{number}")
+        assert await repository.replace(ADA, [Replacement(after, number)])
+        turn = after
+    assert written == [{"access_count", "revision", "write_id"}] * 2
+    await repository.close()
 
 
 async def test_the_record_can_be_read_by_people(folder: Path) -> None:
