@@ -64,7 +64,7 @@ from engram.storage.points import (
 
 MOST: Final = 4096
 """Memories kept."""
-MOST_BYTES: Final = 8 * 2**20
+MOST_BYTES: Final = 4 * 2**20
 """Of the payloads of all memories kept; decoded, a memory takes a few times as much."""
 _KEPT_OF_LISTINGS: Final = 256
 """Pages up to this size are likely to be read again; longer ones are walks through everything."""

@@ -82,11 +82,11 @@ async def seconds(ask: Callable[[str], Awaitable[None]], query: str) -> float:
 
 
 def raw_queries(
-    repository: EdgeRepository, embedder: PydanticEmbedder
+    repository: EdgeRepository, embedder: PydanticEmbedder, whose: Scope = ASKED
 ) -> Callable[[str], Awaitable[None]]:
-    """The engine's own search among the turns, and nothing around it."""
+    """The engine's own search among a user's turns, and nothing around it."""
     shard = repository.shards[MemoryType.EPISODIC]
-    mine = Translator(EdgeDialect()).tenant(ASKED)
+    mine = Translator(EdgeDialect()).tenant(whose)
     limit = SETTINGS.recall_candidates + 16
 
     async def ask(query: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,6 +166,33 @@ asyncio.run(main())
     first = episode(ADA, "turn 0").id
     assert (await repository.get(ADA, [first]))[first].write_id == "second"
     await repository.close()
+
+
+async def test_a_synced_log_brings_back_what_no_flush_has_seen(folder: Path) -> None:
+    """With the files of the last flush and the log of now, as a power loss leaves them."""
+    repository = await open_engine_at(folder / "store")
+    turns = [episode(ADA, f"turn {number}") for number in range(40)]
+    await repository.insert(ADA, map(new, turns[:20]))
+    await repository.flush()
+    shutil.copytree(folder / "store", folder / "left")
+    await repository.insert(ADA, map(new, [*turns[20:], *one_of_each(ADA)]))
+    after = next_revision(turns[0], turns[0], write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    await repository.delete(ADA, EPISODIC, [turns[1].id])
+    assert await repository.sync()
+    assert not await repository.sync()
+    for kind in STORED_TYPES:
+        log = Path(f"engram_{kind.value}") / "wal"
+        shutil.copytree(folder / "store" / log, folder / "left" / log, dirs_exist_ok=True)
+    await repository.close()
+    left = await open_engine_at(folder / "left")
+    assert await left.count(ADA, EPISODIC) == 40
+    assert (await left.get(ADA, [turns[0].id]))[turns[0].id] == after
+    assert await left.get(ADA, [turns[1].id]) == {}
+    for memory in one_of_each(ADA):
+        assert (await left.get(ADA, [memory.id]))[memory.id] == memory
+        assert [one.id for one in (await left.scroll(ADA, memory.type, limit=1000)).memories]
+    await left.close()
 
 
 class FlushedShard:

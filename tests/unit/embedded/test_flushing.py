@@ -1,0 +1,40 @@
+"""When what was written goes to the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, cast
+
+from engram.embedded.parts import _BUSY_AT_MOST, _flushing
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+
+
+class Watched:
+    """A store that is written to for so many intervals, and notes what is asked of it."""
+
+    def __init__(self, busy: int) -> None:
+        self.busy, self.asked, self.done = busy, "", asyncio.Event()
+
+    async def sync(self) -> bool:
+        """Whether anything was written."""
+        self.asked += "s"
+        self.busy -= 1
+        return self.busy >= 0
+
+    async def flush(self) -> None:
+        """The engine's own."""
+        self.asked += "F"
+        if self.busy < 0:
+            self.done.set()
+
+
+async def test_the_engine_is_flushed_when_nobody_writes_and_else_rarely() -> None:
+    """Each interval syncs the log; whoever writes all the time has a flush in twelve."""
+    store: Any = Watched(busy=2 * _BUSY_AT_MOST + 3)
+    settings = Settings.load(flush_interval=timedelta(milliseconds=1))
+    async with _flushing(cast("EdgeRepository", store), settings):
+        await asyncio.wait_for(store.done.wait(), 10)
+    busy = "s" * _BUSY_AT_MOST + "F"
+    assert store.asked.startswith(busy + busy + "ssss" + "F")
