@@ -626,9 +626,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         if before is None or before.get("revision") != item.expected_revision:
             return None
         names = before.keys() | payload.keys()
-        return {
-            name: payload.get(name) for name in names if before.get(name) != payload.get(name)
-        }
+        return {name: payload.get(name) for name in names if before.get(name) != payload.get(name)}
 
     async def _fetch(
         self, scope: Scope, memory_type: MemoryType, ids: Sequence[str], *, fresh: bool = False

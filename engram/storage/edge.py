@@ -238,9 +238,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         held: dict[str, AnyMemory] = {}
         for memory_id in wanted:
             memory = self._decoded.trusted(memory_id)
-            if memory is not None and (types is None or memory.type in types):
-                if memory.namespace == scope.namespace and memory.user_id == scope.user_id:
-                    held[memory_id] = memory
+            if memory is None or (types is not None and memory.type not in types):
+                continue
+            if (memory.namespace, memory.user_id) == (scope.namespace, scope.user_id):
+                held[memory_id] = memory
         rest = [memory_id for memory_id in wanted if memory_id not in held]
         if rest:
             written = self._written
@@ -301,14 +302,13 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             writes.note(change.payload["id"] for change in changes)
             for change in changes:
                 # The engine takes microseconds over each field, and writes each to its log.
-                few = change.changed is not None
-                put = (
-                    engine.UpdateOperation.set_payload_by_filter
-                    if few
-                    else engine.UpdateOperation.overwrite_payload_by_filter
-                )
+                few, writes_as = change.changed, engine.UpdateOperation
                 with engine_errors("preparing a replacement"):
-                    operation = put(change.where, change.changed if few else change.payload)
+                    operation = (
+                        writes_as.overwrite_payload_by_filter(change.where, change.payload)
+                        if few is None
+                        else writes_as.set_payload_by_filter(change.where, few)
+                    )
                 self._update(memory_type, operation, (change.payload["id"],), "replacing")
                 # Each takes a while, and there may be hundreds.
                 await asyncio.sleep(0)

@@ -386,7 +386,9 @@ async def test_a_memory_that_was_read_before_is_replaced_as_a_whole(store: Store
         ]
         assert await repository.replace(ADA, replacements) == set(ids)
         found = await repository.get(ADA, ids)
-        assert [found[one.memory.id] for one in replacements] == [one.memory for one in replacements]
+        assert [found[one.memory.id] for one in replacements] == [
+            one.memory for one in replacements
+        ]
     await repository.close()
 
 

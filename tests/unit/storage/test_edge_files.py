@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from engram.ports import Missing, Replacement
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import indexed_fields
+from engram.storage.points import Overwrite
 from tests.support.engines import (
     ADA,
     BOB,
@@ -267,6 +268,11 @@ async def test_a_store_made_before_an_index_existed_gets_it(folder: Path) -> Non
     await second.close()
 
 
+def files_below(folder: Path) -> int:
+    """How many there are."""
+    return sum(file.is_file() for file in folder.rglob("*"))
+
+
 async def test_a_type_gets_its_indexes_with_its_first_memory(folder: Path) -> None:
     """An empty store is a third of the files; empty types answer every question all the same."""
     first = await open_engine_at(folder)
@@ -278,7 +284,7 @@ async def test_a_type_gets_its_indexes_with_its_first_memory(folder: Path) -> No
         assert not (await first.scroll(ADA, kind)).memories
         await first.delete(ADA, kind, [episode(ADA, "turn").id])
     assert await first.rebuild() == 0
-    assert len([file for file in folder.rglob("*") if file.is_file()]) < 450
+    assert files_below(folder) < 450
     await first.insert(ADA, map(new, one_of_each(ADA)))
     for _ in range(2):
         for kind in kinds:
@@ -291,19 +297,46 @@ async def test_a_type_gets_its_indexes_with_its_first_memory(folder: Path) -> No
     await first.close()
 
 
+class WatchedStore(EdgeRepository):
+    """A store that notes what it asks of the engine; once, something happens after a read."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.reads: list[list[str]] = []
+        self.written: list[set[str]] = []
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def _retrieve(
+        self, memory_type: MemoryType, ids: list[str], *, fresh: bool = False
+    ) -> list[dict[str, Any]]:
+        found = await super()._retrieve(memory_type, ids, fresh=fresh)
+        self.reads.append(ids)
+        happens, self.meanwhile = self.meanwhile, None
+        if happens is not None:
+            await happens()
+        return found
+
+    async def _overwrite(self, memory_type: MemoryType, changes: list[Overwrite[Any]]) -> None:
+        self.written += [set(change.changed or change.payload) for change in changes]
+        await super()._overwrite(memory_type, changes)
+
+
+async def watched_at(folder: Path) -> WatchedStore:
+    """The store in this folder, watched."""
+    opened = await WatchedStore.open(
+        folder, embedder_identity=EMBEDDER, dimensions=DIMENSIONS, settings=Settings.load()
+    )
+    assert isinstance(opened, WatchedStore)
+    return opened
+
+
 async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> None:
     """Nobody else writes here, so a memory stands until it is written; other users never see it."""
-    repository = await open_engine_at(folder)
+    repository = await watched_at(folder)
     turn, other = episode(ADA, "turn"), episode(ADA, "other")
     await repository.insert(ADA, [new(turn), new(other)])
-    reads: list[list[str]] = []
-    retrieve = repository._retrieve
-
-    async def counted(kind: MemoryType, ids: list[str], *, fresh: bool = False) -> list[Any]:
-        reads.append(ids)
-        return await retrieve(kind, ids, fresh=fresh)
-
-    repository._retrieve = counted  # type: ignore[method-assign]  # looked on, not replaced
+    reads = repository.reads
+    del reads[:]
     ids = [turn.id, other.id]
     for _ in range(3):
         assert await repository.get(ADA, ids, (EPISODIC,)) == {turn.id: turn, other.id: other}
@@ -322,44 +355,28 @@ async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> N
 
 async def test_what_is_written_while_it_is_read_is_read_again(folder: Path) -> None:
     """A write between the engine's answer and its use leaves nothing outdated behind."""
-    repository = await open_engine_at(folder)
+    repository = await watched_at(folder)
     turn = episode(ADA, "turn")
     await repository.insert(ADA, [new(turn)])
     after = next_revision(turn, turn, write_id="second")
-    retrieve = repository._retrieve
-
-    async def overtaken(kind: MemoryType, ids: list[str], *, fresh: bool = False) -> list[Any]:
-        found = await retrieve(kind, ids, fresh=fresh)
-        repository._retrieve = retrieve  # type: ignore[method-assign]  # once
-        await repository.replace(ADA, [Replacement(after, 0)])
-        return found
-
-    repository._retrieve = overtaken  # type: ignore[method-assign]  # a race, staged
-    assert (await repository.get(ADA, [turn.id]))[turn.id] == turn
+    repository.meanwhile = partial(repository.replace, ADA, [Replacement(after, 0)])
+    assert (await repository.get(ADA, [turn.id], (EPISODIC,)))[turn.id] == turn
     assert (await repository.get(ADA, [turn.id]))[turn.id] == after
     await repository.close()
 
 
 async def test_a_change_of_what_was_read_writes_only_what_differs(folder: Path) -> None:
     """Noting one thing about a memory does not write its text again."""
-    repository = await open_engine_at(folder)
+    repository = await watched_at(folder)
     turn = episode(ADA, "turn", content="words " * 400)
     await repository.insert(ADA, [new(turn)])
-    written: list[object] = []
-    overwrite = repository._overwrite
-
-    async def watched(kind: MemoryType, changes: list[Any]) -> None:
-        written.extend(set(change.changed or change.payload) for change in changes)
-        await overwrite(kind, changes)
-
-    repository._overwrite = watched  # type: ignore[method-assign]  # looked on, not replaced
     for number in range(2):
         await repository.get(ADA, [turn.id])
         noted = turn.model_copy(update={"access_count": number + 1})
         after = next_revision(turn, noted, write_id=f"w{number}")
         assert await repository.replace(ADA, [Replacement(after, number)])
         turn = after
-    assert written == [{"access_count", "revision", "write_id"}] * 2
+    assert repository.written == [{"access_count", "revision", "write_id"}] * 2
     await repository.close()
 
 
