@@ -26,9 +26,14 @@ from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.system import full_collections_put_off
-from tests.benchmarks.people import NOW, embedded, everything, questions
-from tests.benchmarks.test_consolidation_speed import words
-from tests.benchmarks.test_recall_speed import raw_queries
+from tests.benchmarks.people import (
+    NOW,
+    embedded,
+    everything,
+    questions,
+    raw_queries,
+    words,
+)
 from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
