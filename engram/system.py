@@ -50,7 +50,7 @@ def full_collections_put_off() -> Iterator[Callable[[], object]]:
 
     It would go through everything that is loaded and cached again and again, every few dozen
     recalls, for a tenth to a fifth of a second each time in which nobody is answered. What is
-    young is collected as ever. Only for processes that are Engram's own: an application decides
+    young is collected as ever. What is loaded by now stays for good. Only for processes that are Engram's own: an application decides
     for itself.
 
     Yields:
@@ -63,7 +63,6 @@ def full_collections_put_off() -> Iterator[Callable[[], object]]:
         yield gc.collect
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def private(path: str, flags: int) -> int:

@@ -1,14 +1,16 @@
-"""When what was written goes to the disk."""
+"""What keeps nobody waiting: when the engine is flushed, and old garbage collected."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from datetime import timedelta
 from typing import Any, cast
 
 from engram.embedded.parts import _BUSY_AT_MOST, _flushing
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.system import full_collections_put_off
 
 
 class Watched:
@@ -38,3 +40,16 @@ async def test_the_engine_is_flushed_when_nobody_writes_and_else_rarely() -> Non
         await asyncio.wait_for(store.done.wait(), 10)
     busy = "s" * _BUSY_AT_MOST + "F"
     assert store.asked.startswith(busy + busy + "ssss" + "F")
+
+
+def test_full_collections_wait_for_their_time() -> None:
+    """While a process serves, only what is young is collected by itself; then all is as before."""
+    before = gc.get_threshold()
+    with full_collections_put_off() as collect:
+        done = gc.get_stats()[2]["collections"]
+        kept = [[number] for number in range(200_000)]
+        assert gc.get_stats()[2]["collections"] == done
+        collect()
+        assert gc.get_stats()[2]["collections"] == done + 1
+        del kept
+    assert gc.get_threshold() == before
