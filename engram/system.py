@@ -50,8 +50,8 @@ def full_collections_put_off() -> Iterator[Callable[[], object]]:
 
     It would go through everything that is loaded and cached again and again, every few dozen
     recalls, for a tenth to a fifth of a second each time in which nobody is answered. What is
-    young is collected as ever. What is loaded by now stays for good. Only for processes that are Engram's own: an application decides
-    for itself.
+    young is collected as ever. What is loaded by now stays for good. Only for
+    processes that are Engram's own: an application decides for itself.
 
     Yields:
         What collects all the same; to be called now and then.
