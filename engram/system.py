@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
@@ -20,6 +21,10 @@ if sys.platform != "win32":
     import fcntl
 
 # --- clock and randomness, handed in where a program is put together
+
+
+# More young collections than a process has.
+_NEVER = 2**31 - 1
 
 
 def system_clock() -> datetime:
@@ -44,6 +49,27 @@ def seeded_draw(seed: int) -> Callable[[Sequence[float], int], Sequence[float]]:
 
 
 # --- files that only their owner reads
+
+
+@contextmanager
+def full_collections_put_off() -> Iterator[Callable[[], object]]:
+    """Have the collector of garbage leave alone what has lasted, while the block runs.
+
+    It would go through everything that is loaded and cached again and again, every few dozen
+    recalls, for a tenth to a fifth of a second each time in which nobody is answered. What is
+    young is collected as ever. What is loaded by now stays for good. Only for
+    processes that are Engram's own: an application decides for itself.
+
+    Yields:
+        What collects all the same; to be called now and then.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(before[0], before[1], _NEVER)
+    try:
+        yield gc.collect
+    finally:
+        gc.set_threshold(*before)
 
 
 def private(path: str, flags: int) -> int:

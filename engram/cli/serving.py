@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import webbrowser
@@ -29,7 +28,7 @@ from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable, needs_extra
 from engram.settings import Settings
-from engram.system import new_id, new_secret, private, system_clock
+from engram.system import full_collections_put_off, new_id, new_secret, private, system_clock
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
 Server = TypeVar("Server")
 _OUTAGE_PATIENCE = timedelta(minutes=5)
+_FULL_COLLECTION = timedelta(minutes=5)
 
 
 @asynccontextmanager
@@ -55,10 +55,13 @@ async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
 
 
 async def _serving_until(stop: asyncio.Event) -> None:
-    # What is loaded by now stays. The collector of garbage would go through all of it again and
-    # again, for a fifth of a second each time, in which nobody is answered.
-    gc.freeze()
-    await stop.wait()
+    with full_collections_put_off() as collect:
+        while not stop.is_set():
+            try:
+                async with asyncio.timeout(_FULL_COLLECTION.total_seconds()):
+                    await stop.wait()
+            except TimeoutError:
+                collect()
 
 
 async def serve_embedded(settings: Settings) -> None:

@@ -138,15 +138,27 @@ async def _open_store(
     )
 
 
+# So many intervals in which something was written may pass before the engine is flushed.
+_BUSY_AT_MOST = 12
+
+
 @asynccontextmanager
-async def _flushing(repository: MemoryRepository, settings: Settings) -> AsyncIterator[None]:
-    """Flush every few seconds: what a power loss can take is bounded by the interval."""
+async def _flushing(repository: EdgeRepository, settings: Settings) -> AsyncIterator[None]:
+    """Sync every few seconds: what a power loss can take is bounded by the interval.
+
+    The engine itself is flushed when nobody writes, and else now and then: meanwhile nobody
+    is answered.
+    """
 
     async def flush_regularly() -> None:
+        busy = 0
         while True:
             await asyncio.sleep(settings.flush_interval.total_seconds())
             try:
-                await repository.flush()
+                busy = busy + 1 if await repository.sync() else _BUSY_AT_MOST
+                if busy >= _BUSY_AT_MOST:
+                    await repository.flush()
+                    busy = 0
             except Exception:  # noqa: BLE001 - one failed flush must not end flushing; it is logged
                 _log.exception("flushing the store failed; trying again")
 

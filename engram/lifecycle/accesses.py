@@ -144,6 +144,10 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
 
 MOST_TRIES: Final = 5
 """How often what was refused for good is tried; whoever cannot be reached is tried on and on."""
+NOTED_AT_ONCE: Final = 16
+"""Memories that are noted in one go, in some milliseconds; whoever recalls waits so long."""
+# Seconds between two such goes, which belong to whoever recalls.
+_PAUSE: Final = 0.01
 MOST_PAIRED: Final = 6
 """Only the best so many answers count as recalled together: 15 pairs at most."""
 
@@ -305,15 +309,21 @@ class AccessLog:
         def change(memory: AnyMemory) -> AnyMemory | None:
             return accessed(memory, self._recalls(batch, memory.id), self._rules)
 
-        kinds = {entry.kind for entry in batch.memories.values()}
-        await update_memories(
-            self._repository,
-            scope,
-            ids,
-            change,
-            new_write_id=self._new_write_id,
-            types=sorted(kinds),
-        )
+        by_kind: dict[MemoryType, list[str]] = {}
+        for memory_id in ids:
+            by_kind.setdefault(batch.memories[memory_id].kind, []).append(memory_id)
+        for kind, of_kind in by_kind.items():
+            for start in range(0, len(of_kind), NOTED_AT_ONCE):
+                await update_memories(
+                    self._repository,
+                    scope,
+                    of_kind[start : start + NOTED_AT_ONCE],
+                    change,
+                    new_write_id=self._new_write_id,
+                    types=(kind,),
+                )
+                if not self._closed and len(batch.memories) > NOTED_AT_ONCE:
+                    await asyncio.sleep(_PAUSE)
 
     def _recalls(self, batch: _Batch, memory_id: str) -> Recalls:
         entry = batch.memories[memory_id]
@@ -335,6 +345,8 @@ class AccessLog:
     async def _flush_quietly(self) -> None:
         try:
             await self.flush()
+            while self._count >= self._most and not self._closed:
+                await self.flush()
         except EngramError as error:
             _log.warning("recalls could not be noted; trying again", code=error.code)
         if self.pending and self._timer is None and not self._closed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import marshal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, Generic
@@ -62,23 +63,33 @@ from engram.storage.points import (
 # --- memories that were decoded before: reading one again costs a comparison, not a validation
 
 MOST: Final = 4096
-"""Memories kept, about 5 KB each."""
-MOST_CHARACTERS: Final = 16 * 2**20
-"""Of the content of all memories kept; decoded and as payload a character takes a few bytes."""
+"""Memories kept."""
+MOST_BYTES: Final = 4 * 2**20
+"""Of the payloads of all memories kept; decoded, a memory takes a few times as much."""
+_KEPT_OF_LISTINGS: Final = 256
+"""Pages up to this size are likely to be read again; longer ones are walks through everything."""
+# Later formats write what is shared as a reference, so that equal payloads could look different.
+_MARSHAL_FORMAT: Final = 2
 
 
 class DecodedPayloads:
     """The last memories decoded, by id; memories never change, so they can be shared.
 
     A memory is only given again if the whole payload is the same as then, so that
-    nothing depends on who changed it or how.
+    nothing depends on who changed it or how. Payloads are kept as bytes: a fifth of
+    the memory, and nothing that the collector of garbage goes through.
+
+    Args:
+        most: So many memories at most.
+        size: Bytes of their payloads at most.
     """
 
-    def __init__(self, most: int = MOST, characters: int = MOST_CHARACTERS) -> None:
+    def __init__(self, most: int = MOST, size: int = MOST_BYTES) -> None:
         self._most = most
-        self._most_characters = characters
-        self._characters = 0
-        self._kept: dict[str, tuple[Payload, AnyMemory]] = {}
+        self._most_bytes = size
+        self._bytes = 0
+        self._kept: dict[str, tuple[bytes, AnyMemory]] = {}
+        self._trusted: set[str] = set()
 
     def __call__(self, payload: Payload) -> AnyMemory:
         """The memory of a payload.
@@ -87,21 +98,43 @@ class DecodedPayloads:
             StorageError: this version of Engram cannot read it.
         """
         known = self._kept.get(payload.get("id", ""))
-        if known is not None and known[0] == payload:
+        data = marshal.dumps(payload, _MARSHAL_FORMAT)
+        if known is not None and known[0] == data:
             return known[1]
         memory = decode(payload)
         # Taken out first, so that what was read last stands last.
         self._drop(memory.id)
-        self._kept[memory.id] = (payload, memory)
-        self._characters += len(memory.content)
-        while len(self._kept) > self._most or self._characters > self._most_characters:
+        self._kept[memory.id] = (data, memory)
+        self._bytes += len(data)
+        while len(self._kept) > self._most or self._bytes > self._most_bytes:
             self._drop(next(iter(self._kept)))
         return memory
 
+    def last(self, memory_id: str) -> Payload | None:
+        """The payload that this memory was decoded from last, if it is kept."""
+        known = self._kept.get(memory_id)
+        if known is None:
+            return None
+        payload: Payload = marshal.loads(known[0])  # noqa: S302 - written above, in this process
+        return payload
+
+    def trust(self, memory_ids: Iterable[str]) -> None:
+        """These are stored as they are kept here, until :meth:`doubt` is called for them."""
+        self._trusted.update(self._kept.keys() & memory_ids)
+
+    def doubt(self, memory_ids: Iterable[str]) -> None:
+        """These were written to, whether or not it succeeded."""
+        self._trusted.difference_update(memory_ids)
+
+    def trusted(self, memory_id: str) -> AnyMemory | None:
+        """A memory that need not be read again."""
+        return self._kept[memory_id][1] if memory_id in self._trusted else None
+
     def _drop(self, memory_id: str) -> None:
+        self._trusted.discard(memory_id)
         dropped = self._kept.pop(memory_id, None)
         if dropped is not None:
-            self._characters -= len(dropped[1].content)
+            self._bytes -= len(dropped[0])
 
 
 # --- what both engines share: everything but the engine calls themselves
@@ -292,7 +325,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """
         self._check_open()
         stamped = stamp or self._stamp
-        prepared = [(item, successor(scope, item, stamped)) for item in replacements]
+        prepared = [
+            (item, successor(scope, item, stamped))
+            async for item in yielding_to_event_loop(replacements)
+        ]
         won: set[str] = set()
         for memory_type, batch in unique_batches(prepared, self.batch):
             changes = [
@@ -303,6 +339,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                         (HasId((item.memory.id,)), Equals("revision", item.expected_revision)),
                     ),
                     payload,
+                    self._changed(item, payload),
                 )
                 for item, payload in batch
             ]
@@ -376,8 +413,9 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         position = read_cursor(listing, cursor) if cursor is not None else None
         # One more than asked for tells whether there is a next page.
         payloads = await self._page(scope, listing, where, position, limit + 1)
+        read_one = self._decoded if limit <= _KEPT_OF_LISTINGS else decode
         read = [
-            (payload, self._readable(payload, decode))
+            (payload, self._readable(payload, read_one))
             async for payload in yielding_to_event_loop(payloads[:limit])
         ]
         page = tuple(memory for _, memory in read if memory is not None)
@@ -581,6 +619,14 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                     reason=error.details.get("reason"),
                 )
             return None
+
+    def _changed(self, item: Replacement, payload: Payload) -> Payload | None:
+        """What differs from the revision to be replaced, where that is at hand; None is gone."""
+        before = self._decoded.last(item.memory.id)
+        if before is None or before.get("revision") != item.expected_revision:
+            return None
+        names = before.keys() | payload.keys()
+        return {name: payload.get(name) for name in names if before.get(name) != payload.get(name)}
 
     async def _fetch(
         self, scope: Scope, memory_type: MemoryType, ids: Sequence[str], *, fresh: bool = False

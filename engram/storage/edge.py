@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
+from engram.domain.scope import Scope
 from engram.ports import Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
@@ -25,8 +27,10 @@ from engram.storage.edge_files import (
     Disk,
     OpenStore,
     Writes,
+    log_of,
     open_store,
     rebuild,
+    sync_files,
 )
 from engram.storage.filters import Translator
 from engram.storage.payload import SCHEMA_VERSION
@@ -73,7 +77,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._disk = Disk(path)
         self._embedder = embedder_identity
         self._unflushed: set[MemoryType] = set()
+        self._unsynced: set[MemoryType] = set()
         self._id_text = IdTexts()
+        # Counts writes, so that what is read beside one is not trusted.
+        self._written = 0
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
         self._rebuilding = asyncio.Lock()
         # Types that nobody has memories of are not searched: five engine calls become one or two.
@@ -149,7 +156,32 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 with engine_errors("flushing"):
                     self._shards[memory_type].flush()
                 self._unflushed.discard(memory_type)
+                self._unsynced.discard(memory_type)
                 await asyncio.sleep(0)
+
+    async def sync(self) -> bool:
+        """Have the engine's log of what was written on disk, so that no power loss takes it.
+
+        :meth:`flush` does more, and holds the interpreter lock for tens of milliseconds a type;
+        this is a thread's work. Until a flush, opening the store reads from the log what is
+        only there (2.4 s for 100,000 memories).
+
+        Returns:
+            Whether anything was written since the last time.
+
+        Raises:
+            OSError: the disk failed; the same call can be made again.
+        """
+        self._check_open()
+        waiting = [kind for kind in _FLUSH_ORDER if kind in self._unsynced]
+        for memory_type in waiting:
+            self._unsynced.discard(memory_type)
+            try:
+                await asyncio.to_thread(sync_files, log_of(self._store.folders[memory_type]))
+            except BaseException:
+                self._unsynced.add(memory_type)
+                raise
+        return bool(waiting)
 
     async def close(self) -> None:
         """Flush and let go of the folder. A second call does nothing."""
@@ -189,21 +221,57 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._decoded = DecodedPayloads()
         return points - await self._count(MemoryType.EPISODIC, self._filters.aside())
 
+    async def get(
+        self,
+        scope: Scope,
+        ids: Iterable[str],
+        types: Sequence[MemoryType] | None = None,
+        *,
+        fresh: bool = False,
+    ) -> dict[str, AnyMemory]:
+        """See :meth:`engram.ports.MemoryRepository.get`.
+
+        What was read before and not written since is not read again: nobody else writes here.
+        """
+        self._check_open()
+        wanted = list(dict.fromkeys(ids))
+        held: dict[str, AnyMemory] = {}
+        for memory_id in wanted:
+            memory = self._decoded.trusted(memory_id)
+            if memory is None or (types is not None and memory.type not in types):
+                continue
+            if (memory.namespace, memory.user_id) == (scope.namespace, scope.user_id):
+                held[memory_id] = memory
+        rest = [memory_id for memory_id in wanted if memory_id not in held]
+        if rest:
+            written = self._written
+            read = await super().get(scope, rest, types, fresh=fresh)
+            if written == self._written:
+                self._decoded.trust(read)
+            held |= read
+        return {memory_id: held[memory_id] for memory_id in wanted if memory_id in held}
+
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
         self,
         memory_type: MemoryType,
         operation: engine.UpdateOperation,
+        ids: Iterable[str],
         doing: str,
         room: int = ROOM_TO_WRITE,
     ) -> None:
-        """Write; only while holding the lock of the type's writes."""
+        """Write to these; only while holding the lock of the type's writes."""
         self._check_open()
         self._disk.require(room, doing)
         self._unflushed.add(memory_type)
-        with engine_errors(doing):
-            self._shards[memory_type].update(operation)
+        self._unsynced.add(memory_type)
+        try:
+            with engine_errors(doing):
+                self._shards[memory_type].update(operation)
+        finally:
+            self._written += 1
+            self._decoded.doubt(ids)
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
         with engine_errors("preparing an insert"):
@@ -214,8 +282,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         writes = self._writes[memory_type]
         async with writes.lock:
             writes.note(point.memory_id for point in points)
-            self._empty.discard(memory_type)
-            self._update(memory_type, operation, "inserting")
+            if memory_type in self._empty:
+                with engine_errors("preparing for the first memories of a type"):
+                    for make in self._store.missing_indexes(memory_type):
+                        make()
+                        # Each is some files: milliseconds on a disk.
+                        await asyncio.sleep(0)
+                self._empty.discard(memory_type)
+            ids = [point.memory_id for point in points]
+            self._update(memory_type, operation, ids, "inserting")
         await asyncio.sleep(0)
 
     async def _overwrite(
@@ -226,11 +301,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         async with writes.lock:
             writes.note(change.payload["id"] for change in changes)
             for change in changes:
+                # The engine takes microseconds over each field, and writes each to its log.
+                few, writes_as = change.changed, engine.UpdateOperation
                 with engine_errors("preparing a replacement"):
-                    operation = engine.UpdateOperation.overwrite_payload_by_filter(
-                        change.where, change.payload
+                    operation = (
+                        writes_as.overwrite_payload_by_filter(change.where, change.payload)
+                        if few is None
+                        else writes_as.set_payload_by_filter(change.where, few)
                     )
-                self._update(memory_type, operation, "replacing")
+                self._update(memory_type, operation, (change.payload["id"],), "replacing")
                 # Each takes a while, and there may be hundreds.
                 await asyncio.sleep(0)
 
@@ -319,10 +398,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         ]
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
+        if memory_type in self._empty:
+            return 0
         with engine_errors("counting"):
             return self._shards[memory_type].count(engine.CountRequest(exact=True, filter=where))
 
     async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
+        if memory_type in self._empty:
+            return set()
         shard = self._shards[memory_type]
         with engine_errors("listing values"):
             hits = shard.facet(engine.FacetRequest(field, MOST_VALUES)).hits
@@ -331,6 +414,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         return found_values({str(hit.value): hit.count for hit in hits}, points)
 
     async def _delete(self, memory_type: MemoryType, where: engine.Filter) -> None:
+        if memory_type in self._empty:
+            return
         # A filter that matches a whole user would block for as long as that takes.
         request = engine.ScrollRequest(
             limit=_DELETED_AT_ONCE, filter=where, with_payload=False, with_vector=False
@@ -343,7 +428,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 if not records:
                     return
                 ids = [record.id for record in records]
-                writes.note(str(point_id) for point_id in ids)
+                gone = [self._id_text(point_id) for point_id in ids]
+                writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
-                self._update(memory_type, operation, "deleting", ROOM_TO_DELETE)
+                self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
             await asyncio.sleep(0)

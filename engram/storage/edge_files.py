@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,6 +97,11 @@ def drop_rebuilt(folder: Path) -> None:
 def drop_replaced(folder: Path) -> None:
     """Remove what was replaced, if there is anything."""
     _remove(replaced(folder))
+
+
+def log_of(folder: Path) -> Path:
+    """Where a shard's folder keeps the log of its writes."""
+    return folder / "wal"
 
 
 def sync_files(folder: Path) -> None:
@@ -231,8 +237,20 @@ class OpenStore:
         return {kind: shard.info().points_count for kind, shard in self.shards.items()}
 
     def create(self, memory_type: MemoryType, folder: Path) -> engine.EdgeShard:
-        """A new, empty shard of the type in a folder that is not there yet."""
-        return _ready_shard(folder, memory_type, self.config, making=True)
+        """A new, empty shard in a folder that is not there yet, for what this type holds."""
+        fresh = _ready_shard(folder, memory_type, self.config, making=True)
+        if self.shards[memory_type].info().points_count:
+            for make in _missing_indexes(fresh, memory_type):
+                make()
+        return fresh
+
+    def missing_indexes(self, memory_type: MemoryType) -> Iterator[Callable[[], None]]:
+        """What makes the indexes that the type lacks, one by one; it has them with its memories.
+
+        A type without memories has none, but for turns: they are what a store begins with. An
+        index is ten files, and no question reaches a type that is empty.
+        """
+        return _missing_indexes(self.shards[memory_type], memory_type)
 
     def take_over(self, memory_type: MemoryType) -> None:
         """Let the rebuilt folder of a type, closed and on disk, take the place of its shard.
@@ -379,7 +397,9 @@ def _ready_shard(
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
         try:
-            _make_indexes(shard, memory_type)
+            if memory_type is MemoryType.EPISODIC or shard.info().points_count:
+                for make in _missing_indexes(shard, memory_type):
+                    make()
             if making:
                 shard.flush()
         except BaseException:
@@ -401,14 +421,16 @@ def _config(dimensions: int) -> engine.EdgeConfig:
     )
 
 
-def _make_indexes(shard: engine.EdgeShard, memory_type: MemoryType) -> None:
+def _missing_indexes(
+    shard: engine.EdgeShard, memory_type: MemoryType
+) -> Iterator[Callable[[], None]]:
     there = shard.info().payload_schema
     wanted = {TENANT: engine.KeywordIndexParams(is_tenant=True)} | {
         name: _index(kind) for name, kind in indexed_fields(memory_type).items()
     }
     for name, params in wanted.items():
         if name not in there:
-            shard.update(engine.UpdateOperation.create_field_index(name, params))
+            yield partial(shard.update, engine.UpdateOperation.create_field_index(name, params))
 
 
 def _index(kind: FieldKind) -> engine.PayloadSchemaParams:

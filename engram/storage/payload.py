@@ -203,6 +203,10 @@ def identity_record(*, embedder: str, dimensions: int) -> dict[str, object]:
 _RELATED: Final = "related_ids"
 _METADATA: Final = "metadata"
 _PAIRS: Final = "metadata_pairs"
+# Kept as one text each: no query is about them, and an engine takes some microseconds for every
+# name and value in them, whenever the memory is read or written.
+_LINKS: Final = "links"
+_VITALS, _TOGETHER = "vitals", "together"
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
@@ -257,6 +261,9 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
             data[_PAIRS] = list(pairs)
     if isinstance(memory, DerivedMemory) and memory.links:
         data[_RELATED] = list(memory.related_ids)
+        data[_LINKS] = _text(data[_LINKS])
+    if memory.vitals is not None:
+        data[_VITALS][_TOGETHER] = _text(data[_VITALS][_TOGETHER])
     return data
 
 
@@ -273,6 +280,12 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     try:
         if _METADATA in data:
             data[_METADATA] = json.loads(data[_METADATA])
+        # Earlier versions kept these as they are.
+        if isinstance(links := data.get(_LINKS), str):
+            data[_LINKS] = json.loads(links)
+        vitals = data.get(_VITALS)
+        if isinstance(vitals, dict) and isinstance(together := vitals.get(_TOGETHER), str):
+            data[_VITALS] = {**vitals, _TOGETHER: json.loads(together)}
         memory: AnyMemory = MEMORY_ADAPTER.validate_python(data)
     except (ValidationError, TypeError, ValueError) as error:
         # The cause would quote the memory's content, so it is left out.
@@ -284,6 +297,10 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     if unknown := data.keys() - type(memory).model_fields.keys():
         memory.keep_unknown({name: data[name] for name in unknown})
     return memory
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:

@@ -198,10 +198,18 @@ class NewPoint:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite(Generic[EngineFilter]):
-    """A payload to be put in place of the one that the filter matches, if it matches one."""
+    """A payload to be put in place of the one that the filter matches, if it matches one.
+
+    Attributes:
+        where: Matches one revision of one memory.
+        payload: The whole of it.
+        changed: Where what the filter matches is known: only what differs from it, with None
+            for what goes.
+    """
 
     where: EngineFilter
     payload: Payload
+    changed: Payload | None = None
 
 
 def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:

@@ -11,6 +11,7 @@ from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
 from engram.ports import Filter, MemoryRepository, Replacement, Stamp
 from engram.storage.payload import is_memory_id
+from engram.storage.points import yielding_to_event_loop
 
 # --- finding one memory of a user, or saying that there is none
 
@@ -194,7 +195,7 @@ async def _update_chunk(
         found = await repository.get(scope, waiting, types, fresh=True)
         pending: list[Replacement] = []
         unchanged: set[str] = set()
-        for memory in found.values():
+        async for memory in yielding_to_event_loop(found.values()):
             after = change(memory)
             if after is None:
                 unchanged.add(memory.id)

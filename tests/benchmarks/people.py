@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,11 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.ports import NewMemory
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.storage.edge_engine import EdgeDialect, engine
+from engram.storage.filters import Translator
+from engram.storage.payload import DENSE, SPARSE
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -35,6 +40,8 @@ TRAITS = """red old tiny broken heavy famous quiet wooden electric cheap borrowe
     noisy rusty elegant spare second hidden foreign""".split()
 PLACES = """Lisbon Porto Oslo Bergen Turin Genoa Lyon Nantes Graz Linz Ghent Bruges Cork Galway
     Leeds York Bath Kyoto Osaka Nara""".split()
+
+CITIES = "Paris London Rome Lisbon Porto Oslo Bergen Turin Milan Ghent".split()
 
 
 def a_turn(chance: random.Random) -> str:
@@ -170,3 +177,39 @@ def everything(scope: Scope, count: int) -> Iterator[AnyMemory]:
     yield from told
     yield from conclusions(scope, told, count * 9 // 50)
     yield from denials(scope, told, count // 50)
+
+
+def words(number: int) -> str:
+    """A turn of a conversation in which six of ten turns state something."""
+    return (
+        f"I moved to {CITIES[(number // 10) % 10]}.",
+        f"I use Tool{number} for notes.",
+        "What a lovely day, thanks for asking.",
+        f"I like dish{number} a lot.",
+        "Could you summarise that again please?",
+        f"I have a dog called Rex{number}.",
+        "Hmm, not sure. Let me think about it for a while.",
+        f"I work at Company{number // 100}.",
+        "The weather report said rain, then sun, then rain again.",
+        f"I plan to visit Town{number}.",
+    )[number % 10]
+
+
+def raw_queries(
+    repository: EdgeRepository, embedder: PydanticEmbedder, whose: Scope
+) -> Callable[[str], Awaitable[None]]:
+    """The engine's own search among a user's turns, and nothing around it."""
+    shard = repository.shards[MemoryType.EPISODIC]
+    mine = Translator(EdgeDialect()).tenant(whose)
+    limit = Settings.load().recall_candidates + 16
+
+    async def ask(query: str) -> None:
+        vectors = await embedder.embed_query(query)
+        sparse = engine.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
+        idf = engine.SearchParams(idf=engine.IdfParams(corpus=mine))
+        dense = engine.Query.Nearest(list(vectors.dense), DENSE)
+        shard.query(engine.QueryRequest(limit=limit, query=dense, filter=mine))
+        words = engine.Query.Nearest(sparse, SPARSE)
+        shard.query(engine.QueryRequest(limit=limit, query=words, filter=mine, params=idf))
+
+    return ask

@@ -11,6 +11,7 @@ from temporalio.client import Client
 
 from engram.ports import MemoryRepository
 from engram.settings import Settings
+from tests.benchmarks.people import words
 from tests.support.consolidation_workers import consolidating
 from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
@@ -20,23 +21,6 @@ A_SESSION = 50
 LEAST_PER_SECOND = 15
 """Turns; on a machine that is busy with other things. A quiet one with two cores does several times
 that."""
-CITIES = "Paris London Rome Lisbon Porto Oslo Bergen Turin Milan Ghent".split()
-
-
-def words(number: int) -> str:
-    """A turn of a conversation in which six of ten turns state something."""
-    return (
-        f"I moved to {CITIES[(number // 10) % 10]}.",
-        f"I use Tool{number} for notes.",
-        "What a lovely day, thanks for asking.",
-        f"I like dish{number} a lot.",
-        "Could you summarise that again please?",
-        f"I have a dog called Rex{number}.",
-        "Hmm, not sure. Let me think about it for a while.",
-        f"I work at Company{number // 100}.",
-        "The weather report said rain, then sun, then rain again.",
-        f"I plan to visit Town{number}.",
-    )[number % 10]
 
 
 @pytest.fixture

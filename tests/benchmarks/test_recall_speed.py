@@ -25,10 +25,7 @@ from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.storage.edge_engine import EdgeDialect, engine
-from engram.storage.filters import Translator
-from engram.storage.payload import DENSE, SPARSE
-from tests.benchmarks.people import NOW, embedded, everything, of, questions
+from tests.benchmarks.people import NOW, embedded, everything, of, questions, raw_queries
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 
@@ -81,26 +78,6 @@ async def seconds(ask: Callable[[str], Awaitable[None]], query: str) -> float:
     return time.perf_counter() - started
 
 
-def raw_queries(
-    repository: EdgeRepository, embedder: PydanticEmbedder
-) -> Callable[[str], Awaitable[None]]:
-    """The engine's own search among the turns, and nothing around it."""
-    shard = repository.shards[MemoryType.EPISODIC]
-    mine = Translator(EdgeDialect()).tenant(ASKED)
-    limit = SETTINGS.recall_candidates + 16
-
-    async def ask(query: str) -> None:
-        vectors = await embedder.embed_query(query)
-        sparse = engine.SparseVector(list(vectors.sparse.indices), list(vectors.sparse.values))
-        idf = engine.SearchParams(idf=engine.IdfParams(corpus=mine))
-        dense = engine.Query.Nearest(list(vectors.dense), DENSE)
-        shard.query(engine.QueryRequest(limit=limit, query=dense, filter=mine))
-        words = engine.Query.Nearest(sparse, SPARSE)
-        shard.query(engine.QueryRequest(limit=limit, query=words, filter=mine, params=idf))
-
-    return ask
-
-
 async def measured(
     *asks: Callable[[str], Awaitable[None]],
 ) -> list[list[float]]:
@@ -137,7 +114,7 @@ async def test_recall_is_quick_among_ten_thousand_memories(
         return ask
 
     raw, turns, everything_, linked = await measured(
-        raw_queries(repository, embedder),
+        raw_queries(repository, embedder, ASKED),
         asking(memory_types=MemoryType.EPISODIC),
         asking(),
         asking(follow_links=True),

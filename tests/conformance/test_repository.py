@@ -354,12 +354,41 @@ async def test_a_field_without_index_is_refused_everywhere(repository: MemoryRep
 
 
 async def test_every_listed_field_is_indexed(store: Store) -> None:
-    """The engine itself reports an index for each field that queries may name."""
+    """Of a type with memories, the engine reports an index for each field that queries may name."""
     repository = await store.open()
+    await repository.insert(ADA, map(new, one_of_each(ADA)))
     for memory_type in STORED_TYPES:
         expected = {TENANT, *indexed_fields(memory_type)}
         # The stand-in has no indexes at all: its answers show semantics, not speed.
         assert await store.indexes(memory_type) == (set() if store.engine == "local" else expected)
+    await repository.close()
+
+
+async def test_a_memory_that_was_read_before_is_replaced_as_a_whole(store: Store) -> None:
+    """What was added, changed within or taken out is stored as if all had been written anew."""
+    repository = await store.empty()
+    memories = one_of_each(ADA)
+    await repository.insert(ADA, map(new, memories))
+    wanted = [
+        memory.model_copy(update={"summary": None, "tags": ("z",), "metadata": {"deep": {"x": 1}}})
+        for memory in memories
+    ]
+    ids = [memory.id for memory in memories]
+    for number in range(2):
+        read = await repository.get(ADA, ids)
+        changed = [
+            one.model_copy(update={"last_accessed_at": T0, "access_count": number + 1})
+            for one in (wanted if number else list(read.values()))
+        ]
+        replacements = [
+            Replacement(next_revision(read[one.id], one, write_id=f"w{number}"), number)
+            for one in changed
+        ]
+        assert await repository.replace(ADA, replacements) == set(ids)
+        found = await repository.get(ADA, ids)
+        assert [found[one.memory.id] for one in replacements] == [
+            one.memory for one in replacements
+        ]
     await repository.close()
 
 

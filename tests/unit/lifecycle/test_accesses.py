@@ -19,6 +19,7 @@ from engram.errors import StorageUnavailable, UnforeseenFailure
 from engram.lifecycle.accesses import (
     MOST_TOGETHER,
     MOST_TRIES,
+    NOTED_AT_ONCE,
     AccessLog,
     Recalls,
     accessed,
@@ -239,6 +240,27 @@ async def test_batches_go_by_time_and_by_count(
     await log.close()
     for memory in (first, second):
         assert (await stored(repository, memory)).access_count == 1
+
+
+async def test_many_are_noted_in_portions(repository: MemoryRepository) -> None:
+    """Between two of them others have the loop: whoever recalls waits for one, not for all."""
+    turns = [episode(f"turn {number}") for number in range(2 * NOTED_AT_ONCE + 1)]
+    await store(repository, *turns)
+    sizes: list[int] = []
+
+    class Watched(Failing):
+        async def replace(
+            self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+        ) -> frozenset[str]:
+            given = list(replacements)
+            sizes.append(len(given))
+            return await super().replace(scope, given, stamp=stamp)
+
+    log = log_of(Watched(repository, 0))
+    log.note(ADA, turns, T0)
+    await log.flush()
+    assert sizes == [NOTED_AT_ONCE, NOTED_AT_ONCE, 1]
+    assert {(await stored(repository, turn)).access_count for turn in turns} == {1}
 
 
 async def test_what_is_forgotten_stays_forgotten(repository: MemoryRepository) -> None:

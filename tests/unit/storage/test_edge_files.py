@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
 from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, StorageError
-from engram.ports import Missing
+from engram.ports import Missing, Replacement
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.payload import indexed_fields
+from engram.storage.points import Overwrite
 from tests.support.engines import (
     ADA,
+    BOB,
     DIMENSIONS,
     EMBEDDER,
     episode,
@@ -165,6 +169,33 @@ asyncio.run(main())
     await repository.close()
 
 
+async def test_a_synced_log_brings_back_what_no_flush_has_seen(folder: Path) -> None:
+    """With the files of the last flush and the log of now, as a power loss leaves them."""
+    repository = await open_engine_at(folder / "store")
+    turns = [episode(ADA, f"turn {number}") for number in range(40)]
+    await repository.insert(ADA, map(new, turns[:20]))
+    await repository.flush()
+    shutil.copytree(folder / "store", folder / "left")
+    await repository.insert(ADA, map(new, [*turns[20:], *one_of_each(ADA)]))
+    after = next_revision(turns[0], turns[0], write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    await repository.delete(ADA, EPISODIC, [turns[1].id])
+    assert await repository.sync()
+    assert not await repository.sync()
+    for kind in STORED_TYPES:
+        log = Path(f"engram_{kind.value}") / "wal"
+        shutil.copytree(folder / "store" / log, folder / "left" / log, dirs_exist_ok=True)
+    await repository.close()
+    left = await open_engine_at(folder / "left")
+    assert await left.count(ADA, EPISODIC) == 40
+    assert (await left.get(ADA, [turns[0].id]))[turns[0].id] == after
+    assert await left.get(ADA, [turns[1].id]) == {}
+    for memory in one_of_each(ADA):
+        assert (await left.get(ADA, [memory.id]))[memory.id] == memory
+        assert [one.id for one in (await left.scroll(ADA, memory.type, limit=1000)).memories]
+    await left.close()
+
+
 class FlushedShard:
     """A shard that tells when it is flushed."""
 
@@ -235,6 +266,118 @@ async def test_a_store_made_before_an_index_existed_gets_it(folder: Path) -> Non
     second = await open_engine_at(folder)
     assert "session_id" in second.shards[EPISODIC].info().payload_schema
     await second.close()
+
+
+def files_below(folder: Path) -> int:
+    """How many there are."""
+    return sum(file.is_file() for file in folder.rglob("*"))
+
+
+async def test_a_type_gets_its_indexes_with_its_first_memory(folder: Path) -> None:
+    """An empty store is a third of the files; empty types answer every question all the same."""
+    first = await open_engine_at(folder)
+    kinds = [kind for kind in STORED_TYPES if kind is not EPISODIC]
+    assert not any(first.shards[kind].info().payload_schema for kind in kinds)
+    for kind in kinds:
+        assert await first.count(ADA, kind, (Missing("tags"),)) == 0
+        assert await first.values(kind, "session_id") == set()
+        assert not (await first.scroll(ADA, kind)).memories
+        await first.delete(ADA, kind, [episode(ADA, "turn").id])
+    assert await first.rebuild() == 0
+    assert files_below(folder) < 450
+    await first.insert(ADA, map(new, one_of_each(ADA)))
+    for _ in range(2):
+        for kind in kinds:
+            there = first.shards[kind].info().payload_schema
+            assert indexed_fields(kind).keys() <= there.keys(), kind
+            assert await first.count(ADA, kind, (Missing("tags"),)) == 0
+            assert len((await first.scroll(ADA, kind)).memories) == 1
+        await first.close()
+        first = await open_engine_at(folder)
+    await first.close()
+
+
+class WatchedStore(EdgeRepository):
+    """A store that notes what it asks of the engine; once, something happens after a read."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.reads: list[list[str]] = []
+        self.written: list[set[str]] = []
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def _retrieve(
+        self, memory_type: MemoryType, ids: list[str], *, fresh: bool = False
+    ) -> list[dict[str, Any]]:
+        found = await super()._retrieve(memory_type, ids, fresh=fresh)
+        self.reads.append(ids)
+        happens, self.meanwhile = self.meanwhile, None
+        if happens is not None:
+            await happens()
+        return found
+
+    async def _overwrite(self, memory_type: MemoryType, changes: list[Overwrite[Any]]) -> None:
+        self.written += [set(change.changed or change.payload) for change in changes]
+        await super()._overwrite(memory_type, changes)
+
+
+async def watched_at(folder: Path) -> WatchedStore:
+    """The store in this folder, watched."""
+    opened = await WatchedStore.open(
+        folder, embedder_identity=EMBEDDER, dimensions=DIMENSIONS, settings=Settings.load()
+    )
+    assert isinstance(opened, WatchedStore)
+    return opened
+
+
+async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> None:
+    """Nobody else writes here, so a memory stands until it is written; other users never see it."""
+    repository = await watched_at(folder)
+    turn, other = episode(ADA, "turn"), episode(ADA, "other")
+    await repository.insert(ADA, [new(turn), new(other)])
+    reads = repository.reads
+    del reads[:]
+    ids = [turn.id, other.id]
+    for _ in range(3):
+        assert await repository.get(ADA, ids, (EPISODIC,)) == {turn.id: turn, other.id: other}
+    assert reads == [ids]
+    assert await repository.get(BOB, ids, (EPISODIC,)) == {}
+    assert await repository.get(ADA, ids, (MemoryType.SEMANTIC,)) == {}
+    del reads[:]
+    after = next_revision(turn, turn.model_copy(update={"content": "more"}), write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    assert (await repository.get(ADA, ids, (EPISODIC,)))[turn.id] == after
+    assert reads == [[turn.id], [turn.id]]  # To see who won, and what it is now.
+    await repository.delete(ADA, EPISODIC, [other.id])
+    assert await repository.get(ADA, [other.id]) == {}
+    await repository.close()
+
+
+async def test_what_is_written_while_it_is_read_is_read_again(folder: Path) -> None:
+    """A write between the engine's answer and its use leaves nothing outdated behind."""
+    repository = await watched_at(folder)
+    turn = episode(ADA, "turn")
+    await repository.insert(ADA, [new(turn)])
+    after = next_revision(turn, turn, write_id="second")
+    repository.meanwhile = partial(repository.replace, ADA, [Replacement(after, 0)])
+    assert (await repository.get(ADA, [turn.id], (EPISODIC,)))[turn.id] == turn
+    assert (await repository.get(ADA, [turn.id]))[turn.id] == after
+    await repository.close()
+
+
+async def test_a_change_of_what_was_read_writes_only_what_differs(folder: Path) -> None:
+    """Noting one thing about a memory does not write its text again."""
+    repository = await watched_at(folder)
+    turn = episode(ADA, "turn", content="words " * 400)
+    await repository.insert(ADA, [new(turn)])
+    for number in range(2):
+        await repository.get(ADA, [turn.id])
+        noted = turn.model_copy(update={"access_count": number + 1})
+        after = next_revision(turn, noted, write_id=f"w{number}")
+        assert await repository.replace(ADA, [Replacement(after, number)])
+        turn = after
+    assert repository.written == [{"access_count", "revision", "write_id"}] * 2
+    await repository.close()
 
 
 async def test_the_record_can_be_read_by_people(folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
 
 def test_decoded_memories_are_kept_up_to_a_size() -> None:
     """By the length of what they hold, not by their number alone: the last read ones stay."""
-    decoded = DecodedPayloads(most=100, characters=1000)
+    decoded = DecodedPayloads(most=100, size=10_000)
     ids = [f"7d444840-9dc0-51d1-b245-5ffdce74f{n:03}" for n in range(50)]
     payloads = [encode(SCOPE, turn(id=one, content="x" * 100)) for one in ids]
     first = [decoded(payload) for payload in payloads]
@@ -82,7 +82,7 @@ def test_decoded_memories_are_kept_up_to_a_size() -> None:
     again = [decoded(payload) for payload in payloads[-10:]]
     for payload, memory in zip(payloads[-10:], again, strict=True):
         assert decoded(payload) is memory
-    huge = encode(SCOPE, turn(content="x" * 2000))
+    huge = encode(SCOPE, turn(content="x" * 20_000))
     assert decoded(huge) is not decoded(huge)
     assert decoded(payloads[0]) is decoded(payloads[0])
 

@@ -1,0 +1,55 @@
+"""What keeps nobody waiting: when the engine is flushed, and old garbage collected."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from datetime import timedelta
+from typing import Any, cast
+
+from engram.embedded.parts import _BUSY_AT_MOST, _flushing
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
+from engram.system import full_collections_put_off
+
+
+class Watched:
+    """A store that is written to for so many intervals, and notes what is asked of it."""
+
+    def __init__(self, busy: int) -> None:
+        self.busy, self.asked, self.done = busy, "", asyncio.Event()
+
+    async def sync(self) -> bool:
+        """Whether anything was written."""
+        self.asked += "s"
+        self.busy -= 1
+        return self.busy >= 0
+
+    async def flush(self) -> None:
+        """The engine's own."""
+        self.asked += "F"
+        if self.busy < 0:
+            self.done.set()
+
+
+async def test_the_engine_is_flushed_when_nobody_writes_and_else_rarely() -> None:
+    """Each interval syncs the log; whoever writes all the time has a flush in twelve."""
+    store: Any = Watched(busy=2 * _BUSY_AT_MOST + 3)
+    settings = Settings.load(flush_interval=timedelta(milliseconds=1))
+    async with _flushing(cast("EdgeRepository", store), settings):
+        await asyncio.wait_for(store.done.wait(), 10)
+    busy = "s" * _BUSY_AT_MOST + "F"
+    assert store.asked.startswith(busy + busy + "ssss" + "F")
+
+
+def test_full_collections_wait_for_their_time() -> None:
+    """While a process serves, only what is young is collected by itself; then all is as before."""
+    before = gc.get_threshold()
+    with full_collections_put_off() as collect:
+        done = gc.get_stats()[2]["collections"]
+        kept = [[number] for number in range(200_000)]
+        assert gc.get_stats()[2]["collections"] == done
+        collect()
+        assert gc.get_stats()[2]["collections"] == done + 1
+        del kept
+    assert gc.get_threshold() == before
