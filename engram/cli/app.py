@@ -8,7 +8,18 @@ import typer
 from typer.core import TyperGroup
 
 from engram import __version__
-from engram.cli import admin, browse, exits, lifecycle, output, passes, server, transfer, turns
+from engram.cli import (
+    admin,
+    browse,
+    exits,
+    histories,
+    lifecycle,
+    output,
+    passes,
+    server,
+    transfer,
+    turns,
+)
 from engram.cli.config import commands as config
 from engram.cli.doctor import commands as doctor
 from engram.cli.running import JSON_ASKED, given_url
@@ -31,7 +42,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (
         *("status", "energy", "promotions", "health", "validate", "repair", "usage"),
-        *("replay", "ui", "test", "compact", "audit"),
+        *("replay", "save-histories", "ui", "test", "compact", "audit"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
     "Serve": ("serve", "keys", "encryption", "mcp", "worker"),
@@ -96,7 +107,7 @@ def _root(
 
 
 for _module in (
-    *(server, turns, browse, lifecycle, passes),
+    *(server, turns, browse, lifecycle, passes, histories),
     *(admin, transfer, config, doctor),
 ):
     app.add_typer(_module.commands)
