@@ -24,8 +24,15 @@ from engram.contracts.session import (
     StoreTurnsOutput,
 )
 from engram.domain.buffer import Buffer, RememberedTurn, Signal
-from engram.domain.scope import Scope
-from engram.workflows.support import history_is_full, request_consolidation, store
+from engram.domain.scope import Scope, check_identifier
+from engram.errors import InvalidScope
+from engram.workflows.support import (
+    check_start,
+    history_is_full,
+    refusal,
+    request_consolidation,
+    store,
+)
 
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)
@@ -41,7 +48,7 @@ class SessionWorkflow:
 
     @workflow.init
     def __init__(self, state: SessionState) -> None:
-        self._state = state
+        self._state = self._began = state
         self._updates = 0
 
     @property
@@ -52,6 +59,7 @@ class SessionWorkflow:
     @workflow.run
     async def run(self, state: SessionState) -> SessionSummary:
         """Dispatch what is due, until the session ends or its history is full."""
+        self._check_start(state)
         if self._state.buffer.touched_at is None:
             self._set_buffer(self._state.buffer.touched(workflow.now()))
         while True:
@@ -85,6 +93,7 @@ class SessionWorkflow:
         # Workers look in front of it, by settings of theirs: see PersonalDataInterceptor. They
         # are not asked where there is no validator.
         del request
+        self._check_start(self._began)
 
     @workflow.update(name=names.END_SESSION_UPDATE)
     def end_session(self, request: EndSession) -> SessionSummary:
@@ -102,6 +111,18 @@ class SessionWorkflow:
     def working_memory(self) -> tuple[RememberedTurn, ...]:
         """The recent turns, oldest first."""
         return self._state.buffer.working_memory
+
+    def _check_start(self, state: SessionState) -> None:
+        try:
+            check_identifier(state.session_id, "session id")
+        except InvalidScope as error:
+            raise refusal(error) from None
+        fresh = SessionState(scope=state.scope, session_id=state.session_id, policy=state.policy)
+        check_start(
+            state.scope,
+            names.session_workflow_id(state.scope, state.session_id),
+            empty=state == fresh,
+        )
 
     def _set_buffer(self, buffer: Buffer) -> None:
         self._state = self._state.model_copy(update={"buffer": buffer})

@@ -45,7 +45,7 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
         *("replay", "save-histories", "ui", "test", "compact", "audit"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
-    "Serve": ("serve", "keys", "encryption", "mcp", "worker"),
+    "Serve": ("serve", "keys", "encryption", "codec", "temporal", "mcp", "worker"),
 }
 """Commands by what they are for, in the order of the help; others name their panel themselves."""
 

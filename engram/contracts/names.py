@@ -118,6 +118,11 @@ def store_of(workflow_id: str) -> str:
     return store if marked else DEFAULT_STORE
 
 
+def model_queue_of(workflow_id: str) -> str:
+    """The task queue of a workflow's language models, where settings do not name another."""
+    return f"{store_of(workflow_id)}-model"
+
+
 OF_ONE_USER: Final = frozenset(
     {"session", "import", "forgetting", "consolidation", "consolidation-test", "review"}
 )
