@@ -277,5 +277,6 @@ class ConsolidationWorkflow:
             f"**{doing}**\n\n"
             f"So far: {totals.passes} passes, {totals.episodes} episodes, {totals.stored} stored, "
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
-            f"{totals.links} links."
+            f"{totals.links} links.\n\n"
+            "Ids of what it wrote: the results of `engram.write_plan`; `engram show ID` has each."
         )

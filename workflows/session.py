@@ -86,7 +86,11 @@ class SessionWorkflow:
         self._set_buffer(self._state.buffer.touched(workflow.now()))
         stored = await self._store(request, first)
         self._absorb(request, stored)
-        return EncodeReply(outcomes=stored.outcomes, buffered=self._state.buffer.waiting)
+        return EncodeReply(
+            outcomes=stored.outcomes,
+            buffered=self._state.buffer.waiting,
+            run_id=workflow.info().run_id,
+        )
 
     @encode.validator
     def _check_encode(self, request: EncodeRequest) -> None:
@@ -175,7 +179,7 @@ class SessionWorkflow:
         return await store(
             SessionActivities.store_turns,
             work,
-            "store turns",
+            _counted(sum(len(call.turns) for call in request.calls)),
             local_limit=_LOCAL_LIMIT,
             limit=self._state.policy.store_timeout,
         )
@@ -256,5 +260,15 @@ class SessionWorkflow:
         workflow.set_current_details(
             f"**{state.turns_accepted}** turns accepted, "
             f"**{state.buffer.waiting}** wait for extraction, "
-            f"run {state.runs} of this session."
+            f"run {state.runs} of this session.\n\n"
+            f"What it wrote: `engram list -u {state.scope.user_id} --session {state.session_id}`. "
+            f"What became of it: workflow `{self._beside(state.scope)}`."
         )
+
+    def _beside(self, scope: Scope) -> str:
+        store = names.store_of(workflow.info().workflow_id)
+        return names.in_store(store, names.consolidation_workflow_id(scope))
+
+
+def _counted(turns: int) -> str:
+    return "store 1 turn" if turns == 1 else f"store {turns} turns"

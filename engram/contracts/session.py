@@ -94,10 +94,15 @@ class CallOutcome(Message):
 
 
 class EncodeReply(Message):
-    """What the session answers to an update, one outcome per call."""
+    """What the session answers to an update, one outcome per call.
+
+    Attributes:
+        run_id: The run that stored them; None from an older worker.
+    """
 
     outcomes: tuple[CallOutcome, ...]
     buffered: int
+    run_id: str | None = None
 
 
 class StoreTurnsInput(TimedMessage):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance
+from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, RunLink
 
 # --- what recall gives back
 
@@ -123,6 +123,7 @@ class RecallHit(_ResultPart):
         disputed: Whether the user, or another memory that nothing settles, speaks against it;
             of an episode, whether all that it said was replaced, and some of it refuted.
         explanation: When asked for.
+        run: What wrote the memory; None of one that no run wrote.
     """
 
     memory: AnyMemory
@@ -132,6 +133,7 @@ class RecallHit(_ResultPart):
     negated_by: tuple[str, ...] = ()
     disputed: bool = False
     explanation: RecallExplanation | None = None
+    run: RunLink | None = None
 
 
 # --- a candidate on its way to becoming an answer

@@ -22,6 +22,11 @@ def test_names_never_change() -> None:
         "MAINTENANCE_WORKFLOW": "engram.maintenance",
         "IMPORT_WORKFLOW": "engram.import",
         "REVIEW_WORKFLOW": "engram.review",
+        "WORKFLOW_TYPES": (
+            *("engram.session", "engram.consolidation", "engram.erasure"),
+            *("engram.history_erasure", "engram.forgetting", "engram.decay"),
+            *("engram.promotion", "engram.maintenance", "engram.import", "engram.review"),
+        ),
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
         "AUDIT_KEY_OWNER": "audit",
