@@ -282,8 +282,9 @@ _SETTINGS: Final = "/api/v1/settings"
 _ASKED: Final = ("accept", "if-none-match")
 _ANSWERED: Final = ("content-type", "cache-control", "etag", "last-modified")
 _GUARDING: Final = {
-    # The pages ask nobody else, stand in nobody's frame, and tell nobody where they are.
-    "Content-Security-Policy": "connect-src 'self'; frame-ancestors 'none'; form-action 'self'",
+    # The pages ask nobody else, stand in frames of their own alone (details written in Markdown
+    # do), and tell nobody where they are.
+    "Content-Security-Policy": "connect-src 'self'; frame-ancestors 'self'; form-action 'self'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -324,13 +325,18 @@ class _Pages:
         """A page, or a part of one."""
         answer = await self._ask(request)
         headers = {name: answer.headers[name] for name in _ANSWERED if name in answer.headers}
-        return Response(answer.content, answer.status_code, {**headers, **_GUARDING})
+        guarding = dict(_GUARDING)
+        if policy := answer.headers.get("content-security-policy"):
+            # Both hold: what a page may not do by its own account, it may not here.
+            guarding["Content-Security-Policy"] += f", {policy}"
+        return Response(answer.content, answer.status_code, {**headers, **guarding})
 
     async def _ask(self, request: Request) -> httpx.Response:
         headers = {name: request.headers[name] for name in _ASKED if name in request.headers}
         try:
-            # Only the path: what a browser writes there leads to no other host.
-            url = self._http.base_url.copy_with(raw_path=request.scope["raw_path"])
+            # Path and query: what a browser writes there leads to no other host.
+            asked = request.scope["raw_path"], request.scope["query_string"]
+            url = self._http.base_url.copy_with(raw_path=b"?".join(filter(None, asked)))
             return await self._http.get(url, headers=headers)
         except httpx.HTTPError as error:
             raise TemporalUnavailable(

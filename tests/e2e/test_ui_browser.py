@@ -115,6 +115,12 @@ async def test_people_read_what_a_server_keeps(tmp_path: Path) -> None:
         await asyncio.to_thread(look)
 
 
+def framed(page: Page) -> str:
+    """What people see in frames: what is written in Markdown."""
+    frames = "[...document.querySelectorAll('iframe')]"
+    return str(page.run(f"{frames}.map(one => one.contentDocument?.body?.innerText).join()"))
+
+
 async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
     """Summaries say what and how much, details what came of it; these are the pictures of the docs.
 
@@ -136,14 +142,13 @@ async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
             session = f"{origin}{WORKFLOWS}/{quote(SESSION, safe='')}"
             page.open(session)
             page.wait_for("engram.store_turns")
-            text = page.wait_for("turns accepted")
-            assert "session s1 of default/ada" in text
-            assert "consolidation/default/ada" in text
+            page.open(f"{page.run('location.href').rpartition('/')[0]}/user-metadata")
+            page.wait_until(lambda _: "turns accepted" in framed(page), "current details")
+            assert "session s1 of default/ada" in framed(page)
+            assert CONSOLIDATION in framed(page)
             page.picture(pictures / "session.png")
             page.open(f"{origin}{WORKFLOWS}/{quote(CONSOLIDATION, safe='')}")
-            text = page.wait_for("Nothing more is due.")
-            assert "consolidation of default/ada" in text
-            page.wait_for("read 2 turns of session s1")
+            page.wait_for("engram.write_plan")
             page.picture(pictures / "consolidation.png")
             assert page.said == []
 
