@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from engram.client.connect import connect
 from engram.client.engine import TaskBoundContext, WaitingStore, waiting
 from engram.client.memory import MemoryStore
-from engram.domain.memories import AnyMemory
+from engram.domain.memories import AnyMemory, RunLink
 from engram.domain.scope import Scope
 from engram.embedded.open import open as open_embedded
 from engram.errors import InvalidInput, MemoryClosed
@@ -138,6 +138,10 @@ class SyncMemoryStore(WaitingStore):
             InvalidScope: the user id or namespace has a form that is refused.
         """
         return SyncMemoryStore(self._memory.for_user(user_id, namespace=namespace), self._thread)
+
+    def run_of(self, memory: AnyMemory) -> RunLink | None:
+        """See :meth:`engram.client.memory.MemoryStore.run_of`."""
+        return self._memory.run_of(memory)
 
     def run_url(self, memory: AnyMemory) -> str | None:
         """Where the Temporal UI shows the run that wrote this memory, when there is a UI."""

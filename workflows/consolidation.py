@@ -23,10 +23,17 @@ from engram.contracts.consolidation import (
     ConsolidationState,
     Failure,
 )
+from engram.contracts.lifecycle import variant_of
 from engram.contracts.session import ConsolidationRequest
 from engram.errors import RunEnded
 from engram.workflows.consolidation_pass import ConsolidationPass, note_spending, with_endings
-from engram.workflows.support import after_outage, as_update_failure, is_outage, mark_outlived
+from engram.workflows.support import (
+    after_outage,
+    as_update_failure,
+    check_start,
+    is_outage,
+    mark_outlived,
+)
 
 # Past this a pass ends early even while a caller waits for it: a history that
 # reaches the server's limit (51,200 events, 50 MB) could not go on at all.
@@ -68,12 +75,17 @@ class ConsolidationWorkflow:
     @workflow.run
     async def run(self, state: ConsolidationState) -> ConsolidationReport:
         """Passes, until nothing is asked; then what they did, summed."""
+        self._check_start(state)
         try:
             return await self._work()
         except BaseException as error:
             if is_cancelled_exception(error):
                 await self._dismiss()
             raise
+
+    def _check_start(self, state: ConsolidationState) -> None:
+        variant = variant_of(state.population, dry_run=state.dry_run)
+        check_start(state.scope, names.consolidation_workflow_id(state.scope, variant))
 
     async def _work(self) -> ConsolidationReport:
         # A fresh start is a request in itself, whoever made it.
@@ -113,6 +125,11 @@ class ConsolidationWorkflow:
         if waiter.failure is not None:
             raise as_update_failure(waiter.failure)
         return waiter.report or ConsolidationReport()
+
+    @consolidate.validator
+    def _check_consolidate(self, request: ConsolidationRequest) -> None:
+        del request
+        self._check_start(self._state)
 
     @workflow.query(name=names.CONSOLIDATION_PROGRESS_QUERY)
     def progress(self) -> ConsolidationState:
@@ -264,7 +281,8 @@ class ConsolidationWorkflow:
             f"**{doing}**\n\n"
             f"So far: {totals.passes} passes, {totals.episodes} episodes, {totals.stored} stored, "
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
-            f"{totals.links} links."
+            f"{totals.links} links.\n\n"
+            "Ids of what it wrote: the results of `engram.write_plan`; `engram show ID` has each."
         )
 
 

@@ -25,7 +25,7 @@ from engram.contracts.importing import (
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import ImportOutOfStep, RunEnded
-from engram.workflows.support import history_is_full, request_consolidation, store
+from engram.workflows.support import history_is_full, refusal, request_consolidation, store
 
 # A batch of hundreds of turns takes a second, several on a busy machine.
 _LOCAL_LIMIT = timedelta(seconds=20)
@@ -189,4 +189,4 @@ class ImportWorkflow:
 
 def _refused(message: str, position: int) -> ApplicationError:
     error = ImportOutOfStep(message, details={"position": position})
-    return ApplicationError(str(error), error.as_dict(), type=error.code, non_retryable=True)
+    return refusal(error)

@@ -37,7 +37,13 @@ from engram.contracts.lifecycle import (
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import UnforeseenFailure
-from engram.workflows.support import execute, failure_of, request_consolidation, walk_input
+from engram.workflows.support import (
+    check_start,
+    execute,
+    failure_of,
+    request_consolidation,
+    walk_input,
+)
 
 # --- one decay pass over one user's memories: what is due by the time it begins happens to them
 
@@ -49,6 +55,8 @@ class DecayWorkflow:
     @workflow.run
     async def run(self, state: DecayState) -> DecayReport:
         """Review what is due, then say what that did."""
+        variant = variant_of(state.population, dry_run=state.dry_run)
+        check_start(state.scope, names.decay_workflow_id(state.scope, variant))
         state = state.model_copy(update={"began_at": state.began_at or workflow.now()})
         kept = {"dry_run": state.dry_run, "population": state.population}
         report, position = state.report.model_copy(update=kept), state.position
@@ -119,6 +127,8 @@ class PromotionWorkflow:
     @workflow.run
     async def run(self, state: PromotionState) -> PromotionReport:
         """Promote, then say what that did."""
+        variant = variant_of(state.population, dry_run=state.dry_run)
+        check_start(state.scope, names.promotion_workflow_id(state.scope, variant))
         position = None if self._state.only_sessions else self._state.position
         try:
             while position is not None or self._state.sessions:

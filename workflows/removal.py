@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
-from temporalio.exceptions import ApplicationError
 
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -33,7 +32,7 @@ from engram.contracts.removal import (
 )
 from engram.domain.buffer import portions
 from engram.errors import PayloadRefused
-from engram.workflows.support import execute
+from engram.workflows.support import check_start, execute, refusal
 
 # --- erasing everything of one user: a fence first, then memories; histories behind the receipt
 
@@ -67,6 +66,7 @@ class ErasureWorkflow:
     @workflow.run
     async def run(self, asked: ErasureInput) -> ErasureReceipt:
         """Erase, and say what was erased."""
+        check_start(asked.scope, names.erasure_workflow_id(asked.scope))
         _check_age(asked)
         if not workflow.patched(_FENCED):
             return await self._in_rounds(asked)
@@ -245,7 +245,7 @@ def _check_age(asked: ErasureInput) -> None:
             "This erasure was asked for at another time.",
             hint="Ask again; the clocks of client and server must agree within the hour.",
         )
-        raise ApplicationError(str(late), late.as_dict(), type=late.code, non_retryable=True)
+        raise refusal(late)
 
 
 # --- forgetting one memory: settle what that takes, delete it, compose again what named it
@@ -267,6 +267,7 @@ class ForgettingWorkflow:
     @workflow.run
     async def run(self, asked: ForgetInput) -> ForgetReceipt:
         """Forget, and say how much went."""
+        check_start(asked.scope, names.forgetting_workflow_id(asked.scope, asked.memory_id))
         about = f"forget {asked.memory_id}"
         plan = await execute(
             ForgettingActivities.plan_forgetting,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from engram.contracts import names
 from engram.contracts.activities import DigestActivities, DisputeActivities
@@ -27,7 +27,7 @@ from engram.contracts.reviews import (
     review_id_of,
 )
 from engram.errors import InvalidInput
-from engram.workflows.support import as_update_failure, execute, failure_of
+from engram.workflows.support import as_update_failure, execute, failure_of, refusal
 
 # A history has room for these and to spare; a longer wait is reminded of more seldom.
 _MOST_REMINDERS = 100
@@ -85,9 +85,7 @@ class DisputeReviewWorkflow:
         try:
             check_answer(asked.keep, self._state.memory_ids)
         except InvalidInput as error:
-            raise ApplicationError(
-                str(error), error.as_dict(), type=error.code, non_retryable=True
-            ) from None
+            raise refusal(error) from None
 
     @workflow.signal(name=names.KEEP_SIGNAL)
     def keep(self, keep: str) -> None:

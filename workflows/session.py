@@ -24,8 +24,15 @@ from engram.contracts.session import (
     StoreTurnsOutput,
 )
 from engram.domain.buffer import Buffer, RememberedTurn, Signal
-from engram.domain.scope import Scope
-from engram.workflows.support import history_is_full, request_consolidation, store
+from engram.domain.scope import Scope, check_identifier
+from engram.errors import InvalidScope
+from engram.workflows.support import (
+    check_start,
+    history_is_full,
+    refusal,
+    request_consolidation,
+    store,
+)
 
 # A local activity that takes longer than this is not local any more.
 _LOCAL_LIMIT = timedelta(seconds=3)
@@ -41,7 +48,7 @@ class SessionWorkflow:
 
     @workflow.init
     def __init__(self, state: SessionState) -> None:
-        self._state = state
+        self._state = self._began = state
         self._updates = 0
 
     @property
@@ -52,6 +59,7 @@ class SessionWorkflow:
     @workflow.run
     async def run(self, state: SessionState) -> SessionSummary:
         """Dispatch what is due, until the session ends or its history is full."""
+        self._check_start(state)
         if self._state.buffer.touched_at is None:
             self._set_buffer(self._state.buffer.touched(workflow.now()))
         while True:
@@ -78,13 +86,18 @@ class SessionWorkflow:
         self._set_buffer(self._state.buffer.touched(workflow.now()))
         stored = await self._store(request, first)
         self._absorb(request, stored)
-        return EncodeReply(outcomes=stored.outcomes, buffered=self._state.buffer.waiting)
+        return EncodeReply(
+            outcomes=stored.outcomes,
+            buffered=self._state.buffer.waiting,
+            run_id=workflow.info().run_id,
+        )
 
     @encode.validator
     def _check_encode(self, request: EncodeRequest) -> None:
         # Workers look in front of it, by settings of theirs: see PersonalDataInterceptor. They
         # are not asked where there is no validator.
         del request
+        self._check_start(self._began)
 
     @workflow.update(name=names.END_SESSION_UPDATE)
     def end_session(self, request: EndSession) -> SessionSummary:
@@ -102,6 +115,18 @@ class SessionWorkflow:
     def working_memory(self) -> tuple[RememberedTurn, ...]:
         """The recent turns, oldest first."""
         return self._state.buffer.working_memory
+
+    def _check_start(self, state: SessionState) -> None:
+        try:
+            check_identifier(state.session_id, "session id")
+        except InvalidScope as error:
+            raise refusal(error) from None
+        fresh = SessionState(scope=state.scope, session_id=state.session_id, policy=state.policy)
+        check_start(
+            state.scope,
+            names.session_workflow_id(state.scope, state.session_id),
+            empty=state == fresh,
+        )
 
     def _set_buffer(self, buffer: Buffer) -> None:
         self._state = self._state.model_copy(update={"buffer": buffer})
@@ -154,7 +179,7 @@ class SessionWorkflow:
         return await store(
             SessionActivities.store_turns,
             work,
-            "store turns",
+            _counted(sum(len(call.turns) for call in request.calls)),
             local_limit=_LOCAL_LIMIT,
             limit=self._state.policy.store_timeout,
         )
@@ -235,5 +260,15 @@ class SessionWorkflow:
         workflow.set_current_details(
             f"**{state.turns_accepted}** turns accepted, "
             f"**{state.buffer.waiting}** wait for extraction, "
-            f"run {state.runs} of this session."
+            f"run {state.runs} of this session.\n\n"
+            f"What it wrote: `engram list -u {state.scope.user_id} --session {state.session_id}`. "
+            f"What became of it: workflow `{self._beside(state.scope)}`."
         )
+
+    def _beside(self, scope: Scope) -> str:
+        store = names.store_of(workflow.info().workflow_id)
+        return names.in_store(store, names.consolidation_workflow_id(scope))
+
+
+def _counted(turns: int) -> str:
+    return "store 1 turn" if turns == 1 else f"store {turns} turns"

@@ -51,6 +51,7 @@ from engram.domain.rules import DigestPolicy, ReviewRules
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
+    InvalidInput,
     ModelAnswerUnusable,
     ModelRejected,
     ModelUnavailable,
@@ -193,6 +194,46 @@ def _is_final(error: ActivityError | ApplicationError) -> bool:
 def mark_outlived() -> None:
     """Note in the history that this run does more after a failure than end its pass."""
     workflow.deprecate_patch(_OUTLIVES)
+
+
+# --- starts: whoever makes one, it is about whom its id says
+
+
+def check_start(scope: Scope, expected: str, *, empty: bool = True) -> None:
+    """Refuse what Engram's client would not send: other applications may start workflows, too.
+
+    The id says whose key a payload is encrypted with, and that one runs at a time.
+
+    Args:
+        scope: Whose memory the start is about.
+        expected: The id that goes with what it is about, without the mark of a store.
+        empty: Whether it brings nothing but that; only a run that goes on from another may.
+
+    Raises:
+        ApplicationError: with the typed error: the workflow fails, or the update is rejected.
+    """
+    info = workflow.info()
+    try:
+        Scope.of(scope.namespace, scope.user_id)
+        if info.workflow_id != names.in_store(names.store_of(info.workflow_id), expected):
+            raise InvalidInput(
+                "The id of the workflow is not that of what it was started for.",
+                allowed=expected,
+                hint="docs/workflows.md has the id of each workflow.",
+            )
+        if not empty and info.continued_run_id is None:
+            raise InvalidInput(
+                "A start brings what only a running workflow can know.",
+                allowed="whose memory, which session, and the policy",
+                hint="Turns are sent by the update, never by the start.",
+            )
+    except EngramError as error:
+        raise refusal(error) from None
+
+
+def refusal(error: EngramError) -> ApplicationError:
+    """A typed error as Temporal carries it: trying again cannot help."""
+    return ApplicationError(str(error), error.as_dict(), type=error.code, non_retryable=True)
 
 
 # --- calling activities: by the methods of their interfaces, so that types are checked
@@ -534,7 +575,7 @@ class ActivityCalls:
             summary,
             policy.model_timeout,
             retries=MODEL,
-            queue=policy.model_queue,
+            queue=policy.model_queue or names.model_queue_of(workflow.info().workflow_id),
         )
 
 

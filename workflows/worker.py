@@ -16,7 +16,6 @@ from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.common import WorkerDeploymentVersion
-from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
     HandleUpdateInput,
     Interceptor,
@@ -78,6 +77,7 @@ from engram.workflows.removal import (
 )
 from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
+from engram.workflows.support import refusal
 
 # --- the one sandbox that workers, tests and replays run workflows in
 
@@ -201,9 +201,7 @@ def _reject_unmasked(
         else:
             check_masked(guard, namespace, running.kind, asked)
     except InvalidInput as error:
-        raise ApplicationError(
-            str(error), error.as_dict(), type=error.code, non_retryable=True
-        ) from None
+        raise refusal(error) from None
 
 
 # --- workers: what runs Engram's workflows and activities

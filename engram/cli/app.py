@@ -13,6 +13,7 @@ from engram.cli import (
     browse,
     evaluation,
     exits,
+    histories,
     lifecycle,
     output,
     passes,
@@ -42,10 +43,10 @@ _ORDER: Final[dict[str, tuple[str, ...]]] = {
     "Passes": ("consolidate", "decay", "promote", "force-promote", "schedules"),
     "Operate": (
         *("status", "energy", "promotions", "health", "validate", "repair", "usage"),
-        *("replay", "ui", "test", "eval", "compact", "audit"),
+        *("replay", "save-histories", "ui", "test", "eval", "compact", "audit"),
     ),
     "Bring in and take out": ("migrate", "import", "export"),
-    "Serve": ("serve", "keys", "encryption", "mcp", "worker"),
+    "Serve": ("serve", "keys", "encryption", "codec", "temporal", "mcp", "worker"),
 }
 """Commands by what they are for, in the order of the help; others name their panel themselves."""
 
@@ -107,7 +108,7 @@ def _root(
 
 
 for _module in (
-    *(server, turns, browse, lifecycle, passes),
+    *(server, turns, browse, lifecycle, passes, histories),
     *(admin, evaluation, transfer, config, doctor),
 ):
     app.add_typer(_module.commands)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 import typer
 
-from engram.cli import exits, output
+from engram.cli import output
 from engram.cli.running import (
     AnswerOptions,
     Commands,
@@ -22,7 +22,7 @@ from engram.cli.running import (
     run,
     settings_from,
 )
-from engram.errors import InvalidQuery, InvalidSettings, TemporalUnavailable, needs_extra
+from engram.errors import InvalidQuery, InvalidSettings, TemporalUnavailable
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from engram.domain.plan import Eligibility
     from engram.settings import Settings
     from engram.temporal.schedules import ScheduleInfo, Schedules
-    from engram.workflows.replaying import Replayed
 
 # --- reaching the Temporal server behind a memory, embedded, attached or connected
 
@@ -264,7 +263,7 @@ def _titled(title: str, report: PassReport | MaintenanceReport) -> str:
     return f"{title}{tests}{' (dry run)' if report.dry_run else ''}"
 
 
-# --- commands on the schedules, and replaying what they ran
+# --- commands on the schedules
 
 schedules = Commands(
     name="schedules",
@@ -375,33 +374,6 @@ def delete(kind: PassArgument, options: StoreOptions) -> None:
 
     _with_schedules(work, options)
     output.console.print(f"{kind} is removed." if gone[0] else "There was none.")
-
-
-@commands.command()
-def replay(
-    workflow_id: Annotated[str, typer.Argument(help="As the Temporal UI shows it.")],
-    options: AnswerOptions,
-    run_id: Annotated[str | None, typer.Option(help="One of its runs; else the latest.")] = None,
-) -> None:
-    """Replay a workflow's history against the code as it is now; exit code 1 if it does not fit.
-
-    Example: engram replay session/default/ada/s1
-    """
-    with needs_extra("worker"):
-        from engram.workflows import replaying  # noqa: PLC0415 - same
-
-    async def work() -> Replayed:
-        async with temporal(options) as (client, _):
-            return await replaying.replay(client, workflow_id, run_id)
-
-    with output.errors.status("Replaying"):
-        replayed = run(work)
-    options.show(
-        replayed,
-        lambda one: output.print_fields("Fits" if one.fits else "Does not fit", one),
-    )
-    if not replayed.fits:
-        raise typer.Exit(exits.FAILED)
 
 
 def _with_schedules(work: Callable[[Schedules], Awaitable[None]], options: StoreOptions) -> None:

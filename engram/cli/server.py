@@ -78,6 +78,39 @@ def ui(
 
 
 @commands.command()
+def codec(options: StoreOptions) -> None:
+    """Encode and decode for programs that start Engram's workflows themselves, until Ctrl-C.
+
+    The address that it prints is a Temporal codec endpoint. Whoever knows it reads and writes: hand
+    it on by a variable or a file, not as an argument of a program.
+
+    Example: engram codec
+    """
+    from engram.cli.serving import serve_codec  # noqa: PLC0415 - only what is used loads
+
+    run(lambda: serve_codec(options))
+
+
+@commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def temporal(
+    arguments: Annotated[
+        list[str], typer.Argument(help="What its own help says: `engram temporal -- --help`.")
+    ],
+    options: StoreOptions,
+) -> None:
+    """Run Temporal's command line on this memory's server, with the codec where one is needed.
+
+    Give Engram's own options first, then `--`. Its exit code is passed on.
+
+    Example: engram temporal -- workflow list --limit 5
+    """
+    from engram.cli.serving import run_temporal  # noqa: PLC0415 - only what is used loads
+
+    if code := run(lambda: run_temporal(options, arguments)):
+        raise typer.Exit(code)
+
+
+@commands.command()
 def worker() -> None:
     """Run a worker against the Temporal and Qdrant servers that the settings name.
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -33,6 +33,7 @@ from engram.system import full_collections_put_off, new_id, new_secret, private,
 if TYPE_CHECKING:
     from temporalio.client import Client
 
+    from engram.server.codec import CodecDoor
     from engram.server.ui import UiDoor
 
 # --- commands that stay: everything on this machine, or one worker of many
@@ -273,6 +274,107 @@ def browser_opened(url: str) -> Iterator[None]:
             file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}">')
         webbrowser.open(page.as_uri())
         yield
+
+
+# --- `engram codec` and `engram temporal`: for programs that reach Temporal without Engram's client
+
+
+@asynccontextmanager
+async def serving_codec(client: Client) -> AsyncIterator[CodecDoor | None]:
+    """Serve a codec on loopback while the block runs; None where nothing is encrypted.
+
+    Args:
+        client: Of the Temporal server, with the keys.
+    """
+    with needs_extra("embedded"):
+        from engram.server.codec import CodecDoor, codec_app  # noqa: PLC0415 - an optional part
+        from engram.server.run import loopback_listeners, serve_on_loopback  # noqa: PLC0415 - same
+        from engram.temporal.encryption import EncryptionCodec  # noqa: PLC0415 - same
+
+    codec = client.data_converter.payload_codec
+    if not isinstance(codec, EncryptionCodec):
+        yield None
+        return
+    with loopback_listeners() as listeners:
+        door = CodecDoor.at(listeners[0].getsockname()[1], new_secret)
+        app = codec_app(door, codec.for_replays(), codec, client.namespace)
+        async with serve_on_loopback(app, listeners):
+            yield door
+
+
+async def serve_codec(options: StoreOptions) -> None:
+    """Serve a codec until SIGTERM or Ctrl-C, and print its address.
+
+    Raises:
+        InvalidSettings: nothing is encrypted there.
+    """
+    from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
+    from engram.temporal.encryption import reading_codec  # noqa: PLC0415 - same
+
+    async with (
+        _until_asked_to_stop() as stop,
+        temporal(options) as (client, _),
+        serving_codec(client) as door,
+    ):
+        if door is None:
+            # Says so.
+            reading_codec(client.data_converter)
+            return
+        console.print(f"Temporal: {client.service_client.config.target_host}, {client.namespace}")
+        console.print(f"Codec: {door.url('')}WORKFLOW-ID", soft_wrap=True)
+        console.print("WORKFLOW-ID is the workflow's, as part of an address. Ctrl-C stops.")
+        await stop.wait()
+
+
+async def run_temporal(options: StoreOptions, arguments: Sequence[str]) -> int:
+    """Run Temporal's command line on the server of a memory; its exit code.
+
+    It learns by its environment where the server is, and how payloads are encoded for the
+    workflow that ``--workflow-id`` names: others see what programs are called with.
+
+    Raises:
+        EmbeddedPartMissing: it is not installed.
+    """
+    from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
+    from engram.embedded.server import find_temporal  # noqa: PLC0415 - same
+
+    program = find_temporal()
+    async with temporal(options) as (client, settings), serving_codec(client) as door:
+        connected = settings if options.connected else None
+        told = _environment(client.service_client.config.target_host, client.namespace, connected)
+        if door is not None:
+            told["TEMPORAL_CODEC_ENDPOINT"] = door.url(_workflow_of(arguments))
+        ran = await asyncio.create_subprocess_exec(program, *arguments, env=os.environ | told)
+        try:
+            return await ran.wait()
+        except asyncio.CancelledError:
+            # It had the same Ctrl-C.
+            await ran.wait()
+            raise
+
+
+def _environment(address: str, namespace: str, settings: Settings | None) -> dict[str, str]:
+    told = {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": namespace}
+    if settings is None:
+        return told
+    key = settings.temporal_api_key
+    given = {
+        "TEMPORAL_API_KEY": None if key is None else key.get_secret_value(),
+        "TEMPORAL_TLS": "true" if settings.temporal_tls else None,
+        "TEMPORAL_TLS_SERVER_CA_CERT_PATH": settings.temporal_tls_ca_cert,
+        "TEMPORAL_TLS_CLIENT_CERT_PATH": settings.temporal_tls_client_cert,
+        "TEMPORAL_TLS_CLIENT_KEY_PATH": settings.temporal_tls_client_key,
+    }
+    return told | {name: str(value) for name, value in given.items() if value is not None}
+
+
+def _workflow_of(arguments: Sequence[str]) -> str:
+    """The workflow that a command is about; what is about none is encoded as shared."""
+    for place, one in enumerate(arguments):
+        name, given, value = one.partition("=")
+        if name in {"--workflow-id", "-w"}:
+            return value if given else next(iter(arguments[place + 1 :]), "-")
+    return "-"
 
 
 # --- `engram mcp`: memory for an MCP client that starts this program and talks to it by pipe

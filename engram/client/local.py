@@ -164,7 +164,7 @@ def direct_engine(
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
-    turns = TurnHandlers(gateway, repository, settings, embedder.identity)
+    turns = TurnHandlers(gateway, repository, settings, embedder.identity, links)
     recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
         turns,

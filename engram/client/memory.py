@@ -29,6 +29,7 @@ from engram.domain.memories import (
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    RunLink,
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
@@ -539,6 +540,21 @@ class MemoryStore(
         self._check_open()
         return await self._engine.call(self._scope, operation, request)
 
+    def run_of(self, memory: AnyMemory) -> RunLink | None:
+        """Say which run wrote a memory, and where the Temporal UI shows it.
+
+        Args:
+            memory: As a method of this store returned it.
+
+        Returns:
+            The run, with its address where a UI is known; None of a memory that no run wrote.
+        """
+        origin = memory.provenance
+        if origin.workflow_id is None:
+            return None
+        url = self._engine.run_url(origin.workflow_id, origin.run_id)
+        return RunLink(workflow_id=origin.workflow_id, run_id=origin.run_id, url=url)
+
     def run_url(self, memory: AnyMemory) -> str | None:
         """Say where the Temporal UI shows the run that wrote a memory.
 
@@ -548,10 +564,8 @@ class MemoryStore(
         Returns:
             The address; None where there is no UI, or no run wrote it.
         """
-        origin = memory.provenance
-        if origin.workflow_id is None:
-            return None
-        return self._engine.run_url(origin.workflow_id, origin.run_id)
+        run = self.run_of(memory)
+        return None if run is None else run.url
 
     def close(self) -> None:
         """Refuse further use; the context manager that made this store calls it."""

@@ -200,17 +200,23 @@ LINKING_REASONS: Final = CLOSING_REASONS | {LINKS_AWAITED}
 
 
 class ConsolidationPolicy(Message):
-    """The numbers a consolidation runs by, fixed by its starter so that replays agree."""
+    """The numbers a consolidation runs by, fixed by its starter so that replays agree.
 
-    consolidate_every: int = Field(ge=1)
-    extraction_batch_turns: int = Field(ge=1)
-    extraction_batch_bytes: int = Field(ge=1)
-    pass_episodes: int = Field(ge=1)
-    candidates_per_memory: int = Field(ge=1)
-    session_idle_minutes: float = Field(gt=0)
-    model_timeout: timedelta
-    store_timeout: timedelta
-    model_queue: str
+    Engram's clients send those of their settings; whoever starts one by hand may leave them out.
+
+    Attributes:
+        model_queue: Where models are asked; empty: where settings have it that do not name it.
+    """
+
+    consolidate_every: int = Field(default=3, ge=1)
+    extraction_batch_turns: int = Field(default=20, ge=1)
+    extraction_batch_bytes: int = Field(default=48 * 1024, ge=1)
+    pass_episodes: int = Field(default=2000, ge=1)
+    candidates_per_memory: int = Field(default=8, ge=1)
+    session_idle_minutes: float = Field(default=30.0, gt=0)
+    model_timeout: timedelta = timedelta(minutes=5)
+    store_timeout: timedelta = timedelta(seconds=30)
+    model_queue: str = ""
     digests: DigestPolicy | None = None
     reviews: ReviewRules | None = None
 
@@ -416,7 +422,7 @@ class ConsolidationState(ScopedMessage):
         digests: Digest stages so far, over all runs.
     """
 
-    policy: ConsolidationPolicy
+    policy: ConsolidationPolicy = ConsolidationPolicy(digests=DigestPolicy(), reviews=ReviewRules())
     population: Population = Population.REAL
     dry_run: bool = False
     requests: tuple[ConsolidationRequest, ...] = ()

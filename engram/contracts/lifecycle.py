@@ -34,11 +34,11 @@ class LifecyclePolicy(Message):
         store_timeout: Longest time for one activity.
     """
 
-    lifecycle_rules: LifecycleRules
-    decay_batch: int = Field(ge=1)
-    promotion_batch: int = Field(ge=1)
-    pass_users: int = Field(ge=1)
-    store_timeout: timedelta
+    lifecycle_rules: LifecycleRules = LifecycleRules()
+    decay_batch: int = Field(default=100, ge=1)
+    promotion_batch: int = Field(default=10, ge=1)
+    pass_users: int = Field(default=10, ge=1)
+    store_timeout: timedelta = timedelta(seconds=30)
 
     @classmethod
     def fixed_by(cls, settings: object) -> LifecyclePolicy:
@@ -177,7 +177,7 @@ class PassState(ScopedMessage):
         runs: Runs of this workflow so far, this one included.
     """
 
-    policy: LifecyclePolicy
+    policy: LifecyclePolicy = LifecyclePolicy()
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None
@@ -337,7 +337,7 @@ class MaintenanceState(Message):
     """
 
     kind: PassKind
-    policy: LifecyclePolicy
+    policy: LifecyclePolicy = LifecyclePolicy()
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None

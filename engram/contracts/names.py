@@ -24,6 +24,12 @@ ASKED_CONSOLIDATION_WORKFLOW: Final = "engram.asked_consolidation"
 
 NEXUS_SERVICE: Final = "engram.memory"
 
+WORKFLOW_TYPES: Final = (
+    *(SESSION_WORKFLOW, CONSOLIDATION_WORKFLOW, ERASURE_WORKFLOW, HISTORY_ERASURE_WORKFLOW),
+    *(FORGETTING_WORKFLOW, DECAY_WORKFLOW, PROMOTION_WORKFLOW, MAINTENANCE_WORKFLOW),
+    *(IMPORT_WORKFLOW, REVIEW_WORKFLOW),
+)
+
 SESSION_ENDED_SIGNAL: Final = "session_ended"
 
 ENCODE_UPDATE: Final = "encode"
@@ -122,6 +128,11 @@ def store_of(workflow_id: str) -> str:
     # Names of users and sessions may have a colon as well; the kind before them has none.
     store, marked, _ = workflow_id.partition("/")[0].partition(":")
     return store if marked else DEFAULT_STORE
+
+
+def model_queue_of(workflow_id: str) -> str:
+    """The task queue of a workflow's language models, where settings do not name another."""
+    return f"{store_of(workflow_id)}-model"
 
 
 OF_ONE_USER: Final = frozenset(

@@ -26,7 +26,7 @@ class ErasureInput(ScopedMessage):
         only_running: Whether runs that have ended are left to a later round.
     """
 
-    store_timeout: timedelta
+    store_timeout: timedelta = timedelta(seconds=30)
     asked_at: datetime | None = None
     before: datetime | None = None
     most_runs: int = 1000
@@ -184,7 +184,7 @@ class ForgetInput(ScopedMessage):
     """Which memory is forgotten, and by which numbers profiles are composed again."""
 
     memory_id: str
-    digests: DigestPolicy
+    digests: DigestPolicy = DigestPolicy()
 
 
 class ForgetPlan(Message):

@@ -94,10 +94,15 @@ class CallOutcome(Message):
 
 
 class EncodeReply(Message):
-    """What the session answers to an update, one outcome per call."""
+    """What the session answers to an update, one outcome per call.
+
+    Attributes:
+        run_id: The run that stored them; None from an older worker.
+    """
 
     outcomes: tuple[CallOutcome, ...]
     buffered: int
+    run_id: str | None = None
 
 
 class StoreTurnsInput(TimedMessage):
@@ -118,18 +123,21 @@ class StoreTurnsOutput(Message):
 
 
 class SessionPolicy(Message):
-    """The numbers a session runs by, fixed when it starts so that replays agree."""
+    """The numbers a session runs by, fixed when it starts so that replays agree.
 
-    buffer: BufferPolicy
-    updates_per_run: int
-    store_timeout: timedelta
+    Engram's clients send those of their settings; whoever starts one by hand may leave them out.
+    """
+
+    buffer: BufferPolicy = BufferPolicy()
+    updates_per_run: int = 500
+    store_timeout: timedelta = timedelta(seconds=30)
 
 
 class SessionState(ScopedMessage):
     """All that a session workflow knows; carried whole over continue-as-new."""
 
     session_id: str
-    policy: SessionPolicy
+    policy: SessionPolicy = SessionPolicy()
     buffer: Buffer = Buffer()
     turns_accepted: int = 0
     ending: str | None = None

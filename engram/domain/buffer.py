@@ -43,11 +43,11 @@ class RememberedTurn(StoredValue):
 class BufferPolicy(StoredValue):
     """When a buffer is full, overdue or idle, and how much working memory holds."""
 
-    turns: int
-    time: timedelta
-    idle_time: timedelta
-    working_memory_turns: int
-    working_memory_bytes: int
+    turns: int = 10
+    time: timedelta = timedelta(minutes=5)
+    idle_time: timedelta = timedelta(minutes=30)
+    working_memory_turns: int = 50
+    working_memory_bytes: int = 256 * 1024
 
 
 class Buffer(StoredValue):

@@ -237,6 +237,20 @@ class Provenance(StoredValue):
     instructions_version: str | None = None
 
 
+class RunLink(StoredValue):
+    """The run that wrote something, and where people see it.
+
+    Attributes:
+        workflow_id: As the Temporal UI names it.
+        run_id: One of its runs; None where it is not known.
+        url: Of the run in the Temporal UI; None where no UI is known.
+    """
+
+    workflow_id: str
+    run_id: str | None = None
+    url: str | None = None
+
+
 class Link(StoredValue):
     """An edge to another memory of the same user. Kept on both ends.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import AfterValidator
 
 from engram.domain.access import Access
+from engram.domain.memories import RunLink
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.operations.registry import Answered, Http, Intake, Operation, handles
@@ -138,7 +139,7 @@ class RecallHandlers:
         now = self._clock()
         hits = await self._recaller.recall(scope, asked, now)
         self._accesses.note(scope, [hit.memory for hit in hits], now)
-        return [self._with_url(hit) for hit in hits] if asked.explain else hits
+        return [self._with_run(hit) for hit in hits]
 
     @handles(CONTEXT)
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
@@ -150,10 +151,13 @@ class RecallHandlers:
         """Write down what was noted."""
         await self._accesses.close()
 
-    def _with_url(self, hit: RecallHit) -> RecallHit:
+    def _with_run(self, hit: RecallHit) -> RecallHit:
         origin = hit.memory.provenance
-        if hit.explanation is None or origin.workflow_id is None:
+        if origin.workflow_id is None:
             return hit
         url = self._run_url(origin.workflow_id, origin.run_id)
-        explanation = hit.explanation.model_copy(update={"run_url": url})
-        return hit.model_copy(update={"explanation": explanation})
+        run = RunLink(workflow_id=origin.workflow_id, run_id=origin.run_id, url=url)
+        explanation = hit.explanation
+        if explanation is not None:
+            explanation = explanation.model_copy(update={"run_url": url})
+        return hit.model_copy(update={"explanation": explanation, "run": run})

@@ -184,10 +184,11 @@ SendUpdate = Callable[[EncodeRequest], Awaitable[EncodeReply]]
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """One call's outcome, and how many turns of the session wait for extraction."""
+    """One call's outcome, how many turns of the session wait for extraction, and in which run."""
 
     outcome: CallOutcome
     buffered: int
+    run_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -259,7 +260,7 @@ class SessionWriter:
 def _answer(batch: list[_WaitingCall], reply: EncodeReply) -> None:
     for item, outcome in zip(batch, reply.outcomes, strict=True):
         if not item.done.done():
-            item.done.set_result(Acknowledged(outcome, reply.buffered))
+            item.done.set_result(Acknowledged(outcome, reply.buffered, reply.run_id))
 
 
 def _fail(batch: list[_WaitingCall] | deque[_WaitingCall], error: BaseException) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -21,6 +21,7 @@ from engram.contracts.session import (
 )
 from engram.domain.access import Access
 from engram.domain.buffer import RememberedTurn, Signal
+from engram.domain.memories import RunLink
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
@@ -118,6 +119,7 @@ class Receipt(Answered):
         signal: The strongest signal among the turns.
         buffered: Turns of the session that wait for extraction.
         workflow_id: The session's workflow, as the Temporal UI names it.
+        run: The same with the run that stored the last of the turns, and its address.
     """
 
     episode_ids: tuple[str, ...]
@@ -128,6 +130,7 @@ class Receipt(Answered):
     buffered: int = 0
     workflow_id: str
     forgotten_ids: tuple[str, ...] = ()
+    run: RunLink | None = None
 
 
 def _settled(asked: Encode, intake: Intake) -> Encode:
@@ -204,6 +207,7 @@ class TurnHandlers:
         repository: Says whether the user was erased.
         settings: Limits of what one update carries.
         embedder: Identity of the store's embedder; workers of another store refuse the turns.
+        run_url: Where the Temporal UI shows a run.
     """
 
     def __init__(
@@ -212,8 +216,10 @@ class TurnHandlers:
         repository: MemoryRepository,
         settings: Settings,
         embedder: str | None = None,
+        run_url: Callable[[str, str | None], str | None] = lambda *_: None,
     ) -> None:
         self._gateway = gateway
+        self._run_url = run_url
         self._repository = repository
         self._embedder = embedder
         self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
@@ -248,7 +254,10 @@ class TurnHandlers:
             if answer.outcome.error is not None:
                 raise error_from_dict(answer.outcome.error)
             answers.append(answer)
-        return _receipt(answers, self._gateway.session_id(scope, asked.session_id))
+        workflow_id = self._gateway.session_id(scope, asked.session_id)
+        run_id = answers[-1].run_id
+        url = self._run_url(workflow_id, run_id)
+        return _receipt(answers, RunLink(workflow_id=workflow_id, run_id=run_id, url=url))
 
     @handles(END_SESSION)
     async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
@@ -287,7 +296,7 @@ class TurnHandlers:
         self._writers.pop(key, None)
 
 
-def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
+def _receipt(answers: Sequence[Acknowledged], run: RunLink) -> Receipt:
     turns = [turn for answer in answers for turn in answer.outcome.turns]
     return Receipt(
         episode_ids=tuple(turn.episode_id for turn in turns),
@@ -296,7 +305,8 @@ def _receipt(answers: Sequence[Acknowledged], workflow_id: str) -> Receipt:
         ids_left_out=sum(turn.ids_left_out for turn in turns),
         signal=max((turn.signal for turn in turns), key=lambda s: s.rank, default=Signal.NONE),
         buffered=answers[-1].buffered,
-        workflow_id=workflow_id,
+        workflow_id=run.workflow_id,
+        run=run,
         forgotten_ids=tuple(turn.episode_id for turn in turns if turn.forgotten),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance
+from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, RunLink
 from engram.language.periods import Period
 
 # --- what recall gives back
@@ -128,6 +128,7 @@ class RecallHit(_ResultPart):
         disputed: Whether the user, or another memory that nothing settles, speaks against it;
             of an episode, whether all that it said was replaced, and some of it refuted.
         explanation: When asked for.
+        run: What wrote the memory; None of one that no run wrote.
     """
 
     memory: AnyMemory
@@ -137,6 +138,7 @@ class RecallHit(_ResultPart):
     negated_by: tuple[str, ...] = ()
     disputed: bool = False
     explanation: RecallExplanation | None = None
+    run: RunLink | None = None
 
 
 # --- a candidate on its way to becoming an answer

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hmac import compare_digest
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import httpx
@@ -30,7 +30,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 from starlette.types import Scope as AsgiScope
-from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.api.operatorservice.v1 import service_pb2 as operator_service
 from temporalio.api.workflowservice.v1 import service_pb2 as workflow_service
 from temporalio.client import Client
@@ -43,6 +42,7 @@ from engram.errors import (
     InvalidInput,
     TemporalUnavailable,
 )
+from engram.server.codec import MOST_BYTES, as_json, decoding
 from engram.server.middleware import (
     OWNER,
     AuthMiddleware,
@@ -52,7 +52,7 @@ from engram.server.middleware import (
     on_engram_error,
     on_http_exception,
 )
-from engram.temporal.encryption import EncryptionCodec, is_refused
+from engram.temporal.encryption import EncryptionCodec
 
 # --- who gets in: the browser that opened the first address, and whoever has the codec's
 
@@ -144,44 +144,6 @@ class UiDoor:
 
 def _same(given: str, expected: str) -> bool:
     return compare_digest(given.encode(errors="replace"), expected.encode())
-
-
-# --- the codec: Temporal's protocol, for reading only
-
-# Of a page of a history there are some megabytes.
-_MOST_BYTES: Final = 64 << 20
-_UNREADABLE: Final = Payload(
-    metadata={"encoding": b"json/plain"},
-    data=b'"Not readable: its key was erased, or it is not of this Engram."',
-)
-
-
-async def decoded(codec: EncryptionCodec, payloads: Sequence[Payload]) -> list[Payload]:
-    """What people see of payloads; in place of what cannot be read stands why.
-
-    Args:
-        codec: Reads what is plain, too.
-        payloads: As Temporal has them.
-
-    Raises:
-        EncryptionKeysUnusable: the keys cannot be read now.
-    """
-    return [
-        _UNREADABLE if is_refused(payload) else payload for payload in await codec.decode(payloads)
-    ]
-
-
-def _decoding(codec: EncryptionCodec) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    async def decode(request: Request) -> Response:
-        try:
-            asked = json_format.Parse(
-                await request.body(), Payloads(), ignore_unknown_fields=True
-            ).payloads
-        except (json_format.ParseError, UnicodeDecodeError) as error:
-            raise InvalidInput("The request holds no payloads as Temporal writes them.") from error
-        return _json(Payloads(payloads=await decoded(codec, asked)))
-
-    return decode
 
 
 # --- what the pages ask: Temporal's own HTTP API, as far as it reads
@@ -287,7 +249,7 @@ class _Api:
             raise InvalidInput("The request cannot be read.") from error
         call = getattr(getattr(self._client, question.service), question.call)
         try:
-            return _json(await call(message, timeout=_PATIENCE))
+            return as_json(await call(message, timeout=_PATIENCE))
         except RPCError as error:
             problem = {"code": error.status.value, "message": error.message}
             return Response(
@@ -314,22 +276,15 @@ def _put(message: Message, path: Sequence[str], value: str) -> None:
     json_format.ParseDict({field.name: [one] if field.is_repeated else one}, message)
 
 
-def _json(message: Message) -> Response:
-    return Response(
-        json_format.MessageToJson(message, indent=None),
-        media_type="application/json",
-        headers={"Cache-Control": "no-store"},
-    )
-
-
 # --- Temporal's pages, as this browser gets them
 
 _SETTINGS: Final = "/api/v1/settings"
 _ASKED: Final = ("accept", "if-none-match")
 _ANSWERED: Final = ("content-type", "cache-control", "etag", "last-modified")
 _GUARDING: Final = {
-    # The pages ask nobody else, stand in nobody's frame, and tell nobody where they are.
-    "Content-Security-Policy": "connect-src 'self'; frame-ancestors 'none'; form-action 'self'",
+    # The pages ask nobody else, stand in frames of their own alone (details written in Markdown
+    # do), and tell nobody where they are.
+    "Content-Security-Policy": "connect-src 'self'; frame-ancestors 'self'; form-action 'self'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -370,13 +325,18 @@ class _Pages:
         """A page, or a part of one."""
         answer = await self._ask(request)
         headers = {name: answer.headers[name] for name in _ANSWERED if name in answer.headers}
-        return Response(answer.content, answer.status_code, {**headers, **_GUARDING})
+        guarding = dict(_GUARDING)
+        if policy := answer.headers.get("content-security-policy"):
+            # Both hold: what a page may not do by its own account, it may not here.
+            guarding["Content-Security-Policy"] += f", {policy}"
+        return Response(answer.content, answer.status_code, {**headers, **guarding})
 
     async def _ask(self, request: Request) -> httpx.Response:
         headers = {name: request.headers[name] for name in _ASKED if name in request.headers}
         try:
-            # Only the path: what a browser writes there leads to no other host.
-            url = self._http.base_url.copy_with(raw_path=request.scope["raw_path"])
+            # Path and query: what a browser writes there leads to no other host.
+            asked = request.scope["raw_path"], request.scope["query_string"]
+            url = self._http.base_url.copy_with(raw_path=b"?".join(filter(None, asked)))
             return await self._http.get(url, headers=headers)
         except httpx.HTTPError as error:
             raise TemporalUnavailable(
@@ -404,7 +364,7 @@ async def ui_app(
         pages = _Pages(door, client.namespace, http)
         app = Starlette(
             routes=[
-                Route(_CODEC + "{capability}/decode", _decoding(codec), methods=["POST"]),
+                Route(_CODEC + "{capability}/decode", decoding(codec), methods=["POST"]),
                 Route(_ENTRANCE + "{ticket}", pages.enter, methods=["GET"]),
                 Route(_SETTINGS, pages.settings, methods=["GET"]),
                 Route(_API + "{path:path}", _Api(client).answer, methods=["GET", "POST"]),
@@ -412,4 +372,4 @@ async def ui_app(
             ],
             exception_handlers={EngramError: on_engram_error, HTTPException: on_http_exception},
         )
-        yield AuthMiddleware(BodyLimitMiddleware(app, _MOST_BYTES), door)
+        yield AuthMiddleware(BodyLimitMiddleware(app, MOST_BYTES), door)

@@ -62,6 +62,11 @@ def is_refused(payload: Payload) -> bool:
     return payload.metadata.get("encoding") == _REFUSED_ENCODING
 
 
+def is_unread(payload: Payload) -> bool:
+    """Whether its words are still hidden: it was refused, or nothing has tried to open it."""
+    return is_refused(payload) or payload.metadata.get("encoding") == _ENCODING
+
+
 class _RefusedConverter(EncodingPayloadConverter):
     """Raises the typed error for what was refused."""
 

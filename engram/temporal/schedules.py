@@ -42,6 +42,15 @@ _RECENT: Final = 5
 _SCHEDULE_PATIENCE: Final = timedelta(minutes=5)
 
 _log = structlog.get_logger("engram.schedules")
+_ABOUT: Final = {
+    PassKind.CONSOLIDATION: "Asks for the consolidation of every user with turns that wait.\n\n"
+    "`engram schedules pause consolidation` stops it, `engram consolidate --all` is one by hand.",
+    PassKind.DECAY: "Reviews memories whose time has come, of every user who has some.\n\n"
+    "`engram schedules pause decay` stops it, `engram decay --all --dry-run` only looks.",
+    PassKind.PROMOTION: "Makes habits of what proved itself, of every user who has candidates.\n\n"
+    "`engram schedules pause promotion` stops it, `engram promote --all` is one by hand.",
+}
+"""Of each kind of pass, what people read of it in the Temporal UI."""
 
 
 @asynccontextmanager
@@ -240,6 +249,7 @@ class Schedules:
                 typed_search_attributes=attributes("maintenance"),
                 priority=precedence(attributes("maintenance")),
                 static_summary=f"{kind.value} of all users",
+                static_details=_ABOUT[kind],
             ),
             spec=ScheduleSpec(
                 intervals=[ScheduleIntervalSpec(every=self._intervals[kind])],

@@ -88,7 +88,10 @@ async def test_a_life_in_memory(memory: MemoryStore) -> None:
         "I live in Porto. Mail ada@example.org.",
         "I moved to Lisbon.",
     ]
-    assert memory.run_url(now[0].memory) is not None
+    # Each leads to its run.
+    assert now[0].run == memory.run_of(now[0].memory)
+    assert now[0].run is not None
+    assert now[0].run.url == memory.run_url(now[0].memory) is not None
 
 
 async def test_a_consolidation_run_again_changes_nothing(memory: MemoryStore) -> None:

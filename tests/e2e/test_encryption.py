@@ -30,7 +30,7 @@ from engram.contracts.removal import ErasureInput
 from engram.domain.memories import MemoryType
 from engram.embedded.keys import folder_keys
 from engram.errors import EncryptionKeysUnusable, PayloadRefused
-from engram.workflows.replaying import replay
+from engram.workflows.replaying import one_history, replayed
 from tests.support.payloads import payloads
 from tests.support.raw_files import holders
 from tests.support.temporal_server import client_of
@@ -275,8 +275,9 @@ async def test_a_replay_reads_encrypted_histories_with_the_key(
         names.consolidation_workflow_id(memory.scope),
         names.decay_workflow_id(memory.scope),
     ):
-        replayed = await replay(client, workflow_id)
-        assert (replayed.fits, replayed.failure) == (True, None)
+        async for history in one_history(client, workflow_id):
+            came = await replayed(history, client.data_converter)
+            assert (came.fits, came.failure) == (True, None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says what a process listens on")

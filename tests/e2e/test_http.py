@@ -149,7 +149,9 @@ async def test_a_real_memory_over_http(up: Up) -> None:
         )
         assert "Lisbon" in hit.memory.content
         assert [source.content for source in hit.sources] == ["I moved to Lisbon."]
-        assert memory.run_url(hit.memory) is not None
+        assert hit.run is not None
+        assert hit.run.url == memory.run_url(hit.memory) is not None
+        assert hit.run.workflow_id == hit.memory.provenance.workflow_id
         history = await memory.history(hit.memory.id)
         assert [one.status for one in history] == ["superseded", "active"]
         assert (await memory.verify(hit.memory.id)).ok

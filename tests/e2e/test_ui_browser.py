@@ -25,6 +25,8 @@ pytestmark = pytest.mark.browser
 
 WORD = "zanzibarian"
 SESSION = "session/default/ada/s1"
+CONSOLIDATION = "consolidation/default/ada"
+DOCS = Path(__file__).parents[2] / "docs"
 WORKFLOWS = "/namespaces/default/workflows"
 
 
@@ -110,6 +112,56 @@ async def test_people_read_what_a_server_keeps(tmp_path: Path) -> None:
             see_the_word(page, address, tmp_path)
 
     async with told(folder):
+        await asyncio.to_thread(look)
+
+
+def framed(page: Page) -> str:
+    """What people see in frames: what is written in Markdown."""
+    frames = "[...document.querySelectorAll('iframe')]"
+    return str(page.run(f"{frames}.map(one => one.contentDocument?.body?.innerText).join()"))
+
+
+async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
+    """Summaries say what and how much, details what came of it; these are the pictures of the docs.
+
+    With ENGRAM_PICTURES they are written to docs/pictures anew.
+    """
+    folder = tmp_path / "data"
+    pictures = DOCS / "pictures" if os.environ.get("ENGRAM_PICTURES") else tmp_path
+    pictures.mkdir(exist_ok=True)
+
+    def look() -> None:
+        with (
+            command("--data-dir", str(folder)) as address,
+            browser(tmp_path / "first") as page,
+        ):
+            page.open(address)
+            page.wait_for(SESSION)
+            page.picture(pictures / "runs.png")
+            origin = page.run("location.origin")
+            session = f"{origin}{WORKFLOWS}/{quote(SESSION, safe='')}"
+            page.open(session)
+            page.wait_for("engram.store_turns")
+            page.open(f"{page.run('location.href').rpartition('/')[0]}/user-metadata")
+            page.wait_until(lambda _: "turns accepted" in framed(page), "current details")
+            assert "session s1 of default/ada" in framed(page)
+            assert CONSOLIDATION in framed(page)
+            page.picture(pictures / "session.png")
+            page.open(f"{origin}{WORKFLOWS}/{quote(CONSOLIDATION, safe='')}")
+            page.wait_for("engram.write_plan")
+            page.picture(pictures / "consolidation.png")
+            assert page.said == []
+
+    settings = Settings.load(schedules=False)
+    async with engram.open(folder, user_id="ada", settings=settings) as memory:
+        said = ["I live in Porto.", "My sister Ines plays the cello."]
+        receipt = await memory.encode(said, session_id="s1")
+        assert receipt.run is not None
+        assert receipt.run.workflow_id == SESSION
+        await memory.consolidate()
+        (hit, *_) = await memory.recall("Where do I live?")
+        assert hit.run is not None
+        assert hit.run.run_id
         await asyncio.to_thread(look)
 
 

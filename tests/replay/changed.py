@@ -23,6 +23,17 @@ class OtherOrder:
         return SessionSummary(session_id=state.session_id, turns_accepted=0, ended="changed")
 
 
+@workflow.defn(name=names.SESSION_WORKFLOW)
+class ForgetsItsUpdates:
+    """A session of a version that takes no updates any more."""
+
+    @workflow.run
+    async def run(self, state: SessionState) -> SessionSummary:
+        """Wait for nothing."""
+        await workflow.wait_condition(lambda: False)
+        raise AssertionError
+
+
 @workflow.defn(name=names.REVIEW_WORKFLOW)
 class SleepsOverIt(DisputeReviewWorkflow):
     """Pauses before it begins; reviews that wait already do not."""

@@ -24,6 +24,11 @@ def test_names_never_change() -> None:
         "REVIEW_WORKFLOW": "engram.review",
         "ASKED_CONSOLIDATION_WORKFLOW": "engram.asked_consolidation",
         "NEXUS_SERVICE": "engram.memory",
+        "WORKFLOW_TYPES": (
+            *("engram.session", "engram.consolidation", "engram.erasure"),
+            *("engram.history_erasure", "engram.forgetting", "engram.decay"),
+            *("engram.promotion", "engram.maintenance", "engram.import", "engram.review"),
+        ),
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
         "AUDIT_KEY_OWNER": "audit",

@@ -126,7 +126,7 @@ async def test_a_triggered_schedule_runs_a_pass_that_replays(
     assert ran.startswith(f"{lives.settings.collection_prefix}:maintenance/decay-")
     await temporal_client.get_workflow_handle(ran).result()
     for workflow_id in (ran, passed):
-        replayed = await replaying.replay(temporal_client, workflow_id)
+        replayed = await _replayed(temporal_client, workflow_id)
         assert (replayed.fits, replayed.failure) == (True, None)
         assert replayed.events > 5
 
@@ -161,11 +161,16 @@ async def test_replaying_tells_changed_code_and_unknown_workflows(
     await lives.passes.decay(lives.scope)
     workflow_id = _pass_over(lives)
     monkeypatch.setattr(replaying, "WORKFLOWS", (OtherOrder,))
-    replayed = await replaying.replay(temporal_client, workflow_id)
+    replayed = await _replayed(temporal_client, workflow_id)
     assert not replayed.fits
     assert replayed.failure
     with pytest.raises(InvalidQuery, match="no history"):
-        await replaying.replay(temporal_client, "decay/default/nobody-at-all")
+        await _replayed(temporal_client, "decay/default/nobody-at-all")
+
+
+async def _replayed(client: Client, workflow_id: str) -> replaying.Replayed:
+    histories = replaying.one_history(client, workflow_id)
+    return await replaying.replayed(await anext(histories), client.data_converter)
 
 
 async def _none_exist(schedules: Schedules) -> bool:

@@ -1,0 +1,178 @@
+"""Commands on histories: replaying them against the code as it is now, saving them for that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engram.cli import exits, output
+from engram.cli.passes import temporal
+from engram.cli.running import AnswerOptions, Commands, run, settings_from
+from engram.errors import EncryptionKeysUnusable, needs_extra
+from engram.system import system_clock
+
+if TYPE_CHECKING:
+    from temporalio.client import Client, WorkflowHistory
+    from temporalio.converter import DataConverter
+
+    from engram.settings import Settings
+    from engram.workflows.replaying import Replayed, Replays, Saved
+
+commands = Commands()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions(AnswerOptions):
+    """Where the memory is, and which histories are meant."""
+
+    workflow_id: Annotated[
+        str | None, typer.Argument(help="One workflow, as the Temporal UI shows it.")
+    ] = None
+    run_id: Annotated[
+        str | None, typer.Option(help="One of its runs; else the latest.", show_default=False)
+    ] = None
+    running: Annotated[bool, typer.Option("--open", help="All that run now.")] = False
+    recent: Annotated[
+        bool, typer.Option("--recent", help="A sample of what ran in the last days.")
+    ] = False
+    days: Annotated[float, typer.Option(min=0.01, help="How many days are recent.")] = 7
+    limit: Annotated[
+        int,
+        typer.Option(
+            "--limit", "-n", min=1, max=10_000, help="At most so many, dealt out among the types."
+        ),
+    ] = 100
+
+    def check(self, *others: object) -> None:
+        """Refuse what does not say in exactly one way which are meant."""
+        if sum(map(bool, (self.workflow_id, self.running, self.recent, *others))) != 1:
+            raise typer.BadParameter(
+                "give one of: a workflow's id, or an option that says which histories"
+            )
+
+    def found(self, client: Client, settings: Settings) -> AsyncIterator[WorkflowHistory]:
+        """The histories, from a server."""
+        from engram.workflows import replaying  # noqa: PLC0415 - only what is used loads
+
+        store = settings.collection_prefix
+        if self.workflow_id is not None:
+            return replaying.one_history(client, self.workflow_id, self.run_id)
+        if self.running:
+            return replaying.open_histories(client, store, self.limit)
+        return replaying.recent_histories(
+            client, store, self.limit, days=self.days, clock=system_clock
+        )
+
+
+@commands.command()
+def replay(
+    options: HistoryOptions,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A saved history, or a folder of them; needs no server."),
+    ] = None,
+) -> None:
+    """Replay histories against the code as it is now; exit code 1 if one does not fit.
+
+    Run it with the code that you are about to deploy, where the old code runs. Nothing is
+    changed, no activity runs and no model is asked.
+
+    Example: engram replay session/default/ada/s1
+
+    Example: engram replay --recent --days 3
+
+    Example: engram replay --open
+    """
+    options.check(file)
+    with needs_extra("worker"):
+        from engram.workflows import replaying  # noqa: PLC0415 - same
+
+    async def work() -> list[Replayed]:
+        if file:
+            converter = _converter(settings_from(options.data_dir))
+            return [
+                await replaying.replayed(history, converter, file=path)
+                for path, history in replaying.histories_in(file)
+            ]
+        async with temporal(options) as (client, settings):
+            return [
+                await replaying.replayed(history, client.data_converter)
+                async for history in options.found(client, settings)
+            ]
+
+    with output.errors.status("Replaying"):
+        came = run(work)
+    replays = replaying.Replays.of(came)
+    if options.workflow_id is not None:
+        options.show(came[0], _print_replayed)
+    else:
+        options.show(replays, _print_replays)
+    if not replays.fit:
+        raise typer.Exit(exits.FAILED)
+
+
+@commands.command()
+def save_histories(
+    folder: Annotated[Path, typer.Argument(help="Made if it is missing.")],
+    options: HistoryOptions,
+) -> None:
+    """Save histories without the words in them, to replay them in your own CI.
+
+    Texts, and names of users and sessions, become marks; the order of events, times and numbers
+    stay. Each is replayed before it is written; exit code 1 if one is left out.
+
+    Example: engram save-histories histories --recent --limit 20
+    """
+    options.check()
+    with needs_extra("worker"):
+        from engram.workflows import replaying  # noqa: PLC0415 - same
+
+    async def work() -> Saved:
+        async with temporal(options) as (client, settings):
+            kept = options.found(client, settings)
+            return await replaying.save(kept, client.data_converter, folder)
+
+    with output.errors.status("Saving"):
+        saved = run(work)
+    options.show(saved, _print_saved)
+    if saved.left_out:
+        raise typer.Exit(exits.FAILED)
+
+
+def _converter(settings: Settings) -> DataConverter:
+    """What reads saved histories: encrypted ones too, where the keys are."""
+    from engram.embedded.keys import folder_keys  # noqa: PLC0415 - only what is used loads
+    from engram.temporal.encryption import EncryptionCodec, data_converter  # noqa: PLC0415 - same
+
+    try:
+        keys = folder_keys(settings.data_dir, settings)
+    except EncryptionKeysUnusable:
+        # What was saved for this is readable.
+        return data_converter(None)
+    return data_converter(EncryptionCodec(keys))
+
+
+def _print_replayed(one: Replayed) -> None:
+    output.print_fields("Fits" if one.fits else "Does not fit", one)
+
+
+def _print_replays(came: Replays) -> None:
+    rows = [(name, str(number)) for name, number in came.workflow_types.items()]
+    output.print_table(
+        ("workflow", "replayed"), rows, right=("replayed",), empty="Nothing to replay."
+    )
+    for one in came.misfits:
+        _print_replayed(one)
+    told = f"{came.replayed} replayed, {len(came.misfits)} do not fit"
+    told += f", {came.unreadable} cannot be read" if came.unreadable else ""
+    output.errors.print(f"{told}.", style="dim")
+
+
+def _print_saved(saved: Saved) -> None:
+    output.console.print(f"{len(saved.files)} histories are in {saved.folder}.")
+    for one in saved.left_out:
+        output.print_fields("Not saved", one)

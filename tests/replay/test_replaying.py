@@ -1,0 +1,187 @@
+"""`engram replay` and `engram save-histories`: over files, and over what a server keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client, WorkflowHistory
+
+from engram.temporal.encryption import EncryptionCodec, data_converter
+from engram.temporal.keys import FolderKeyStore
+from engram.workflows import replaying
+from tests.replay.changed import ForgetsItsUpdates, OtherOrder
+from tests.support import cli
+from tests.support.payloads import payloads
+from tests.support.running_session import running_session, turn
+
+HISTORIES = Path(__file__).parent / "histories"
+# One of a type that says what was said, what was concluded, what a person was asked.
+SOME = ("conversation-session-1", "conversation-consolidation-1", "reviews-review-1")
+REST = sorted({file.stem for file in HISTORIES.glob("*.json")} - set(SOME))
+
+
+def recorded(name: str) -> WorkflowHistory:
+    """A committed history."""
+    ((_, history),) = replaying.histories_in([HISTORIES / f"{name}.json"])
+    return history
+
+
+def words(document: str) -> set[str]:
+    """Every text in the payloads of a history."""
+
+    def texts(value: Any) -> set[str]:
+        match value:
+            case str():
+                return {value}
+            case list():
+                return set().union(*map(texts, value))
+            case dict():
+                return set().union(*map(texts, value.values()))
+            case _:
+                return set()
+
+    found = [b64decode(one.get("data", "")) for _, one in payloads(json.loads(document))]
+    return set().union(*(texts(json.loads(data)) for data in found if data))
+
+
+async def bare(name: str, folder: Path) -> replaying.Saved:
+    """Save a committed history as one of a server is saved."""
+
+    async def one() -> Any:
+        yield recorded(name)
+
+    return await replaying.save(one(), data_converter(None), folder)
+
+
+async def check_that_it_is_bare(name: str, folder: Path) -> None:
+    """It replays, and has no sentence and no user's name."""
+    saved = await bare(name, folder)
+    assert saved.left_out == ()
+    (file,) = saved.files
+    written = await asyncio.to_thread((folder / file).read_text, "utf-8")
+    assert "/ada" not in written
+    assert '"identity"' not in written
+    left = words(written)
+    assert "ada" not in left
+    assert not [text for text in left if " " in text and text not in replaying.code_words()]
+
+
+@pytest.mark.parametrize("name", SOME)
+async def test_a_saved_history_replays_and_holds_no_words(name: str, tmp_path: Path) -> None:
+    """What is saved for one's own CI still fits the code, and nobody's sentence is in it."""
+    await check_that_it_is_bare(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REST)
+async def test_every_saved_history_replays_and_holds_no_words(name: str, tmp_path: Path) -> None:
+    """The same of all that is recorded, of every type of workflow."""
+    await check_that_it_is_bare(name, tmp_path)
+
+
+def test_two_saves_share_no_marks(tmp_path: Path) -> None:
+    """Marks are of a random salt, so that nobody finds a text by trying texts out."""
+    for folder in ("a", "b"):
+        asyncio.run(bare(SOME[0], tmp_path / folder))
+    one, other = (
+        {text for text in words(next((tmp_path / folder).iterdir()).read_text()) if marked(text)}
+        for folder in ("a", "b")
+    )
+    assert one
+    assert not one & other
+
+
+def marked(text: str) -> bool:
+    """Whether it stands for another text."""
+    return text.startswith("x") and len(text) == 11
+
+
+async def test_the_message_names_workflow_event_and_what_to_do() -> None:
+    """A change of the order of commands is refused in words that somebody can act on."""
+    came = await replaying.replayed(
+        recorded("conversation-session-1"), data_converter(None), workflows=[OtherOrder]
+    )
+    assert (came.fits, came.event, came.event_type) == (False, 5, "WorkflowExecutionUpdateAccepted")
+    assert came.failure is not None
+    assert "engram.session (session/default/ada/s1)" in came.failure
+    assert "event 5, WorkflowExecutionUpdateAccepted" in came.failure
+    assert "workflow.patched" in came.failure
+    assert "do not deploy" in came.failure
+    assert "Traceback" not in came.failure
+
+
+async def test_an_event_that_nobody_names_is_found() -> None:
+    """Where the SDK says only that something failed, the shortest part that fails tells where."""
+    history = recorded("conversation-session-1")
+    came = await replaying.replayed(history, data_converter(None), workflows=[ForgetsItsUpdates])
+    assert not came.fits
+    assert came.event is not None
+    assert 4 <= came.event <= 7
+
+
+def test_files_are_replayed_without_a_server(tmp_path: Path) -> None:
+    """A folder of histories, and a single one; what is none is refused by name."""
+    (tmp_path / "one.json").write_text((HISTORIES / f"{SOME[0]}.json").read_text())
+    done = cli.engram("replay", "--file", str(tmp_path), "--json", "-d", str(tmp_path / "none"))
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "replayed": 1,
+        "workflow_types": {"engram.session": 1},
+        "misfits": [],
+        "unreadable": 0,
+    }
+    (tmp_path / "two.json").write_text("{}")
+    done = cli.engram("replay", "--file", str(tmp_path / "two.json"), "--json")
+    assert done.code == 1
+    assert "two.json is no history" in done.stdout
+    assert cli.engram("replay").code == cli.engram("replay", "--open", "--recent").code == 2
+
+
+async def test_a_staged_change_is_caught_by_recent(
+    temporal_client: Client,
+    temporal_address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`--recent` and `--open` fit today; with the changed code they fail before it is deployed."""
+    store = f"st-{uuid4().hex[:8]}"
+    codec = temporal_client.data_converter.payload_codec
+    assert isinstance(codec, EncryptionCodec)
+    assert isinstance(codec.keys, FolderKeyStore)
+    env = {
+        "ENGRAM_ENCRYPTION_KEYS": str(codec.keys.folder),
+        "ENGRAM_TEMPORAL_ADDRESS": temporal_address,
+        "ENGRAM_COLLECTION_PREFIX": store,
+        "ENGRAM_DATA_DIR": str(tmp_path),
+    }
+
+    async def asked(*arguments: str) -> tuple[int, Any]:
+        words = ("replay", *arguments, "--connected", "--json")
+        done = await asyncio.to_thread(cli.engram, *words, env=env)
+        return done.code, json.loads(done.stdout)
+
+    async with running_session(temporal_client, collection_prefix=store) as session:
+        await session.encode(turn("I live in Porto."))
+        workflow_id = session.gateway.session_id(session.scope, "s1")
+        query = f"WorkflowId = '{workflow_id}'"
+        while not (await temporal_client.count_workflows(query)).count:  # noqa: ASYNC110 - nothing tells that a listing has caught up
+            await asyncio.sleep(0.05)
+        for way in ("--recent", "--open"):
+            code, came = await asked(way)
+            assert (code, came["workflow_types"]) == (0, {"engram.session": 1})
+        del env["ENGRAM_ENCRYPTION_KEYS"]
+        assert (await asked("--open"))[1]["unreadable"] == 1
+        env["ENGRAM_ENCRYPTION_KEYS"] = str(codec.keys.folder)
+        monkeypatch.setattr(replaying, "WORKFLOWS", (OtherOrder,))
+        code, came = await asked("--recent", "--limit", "3")
+        assert code == 1
+        (misfit,) = came["misfits"]
+        assert misfit["workflow_id"] == workflow_id
+        assert misfit["event"] == 5
+        assert "workflow.patched" in misfit["failure"]
