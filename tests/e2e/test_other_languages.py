@@ -1,7 +1,7 @@
 """The examples in other languages, compiled and run beside one `engram up`.
 
-``uv run poe languages`` gets what they are compiled with by their lock files first. A toolchain that
-is missing fails them.
+``uv run poe languages`` gets what they are compiled with by their lock files first. A missing
+toolchain fails them.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ def test_names_never_change() -> None:
             *("engram.session", "engram.consolidation", "engram.erasure"),
             *("engram.history_erasure", "engram.forgetting", "engram.decay"),
             *("engram.promotion", "engram.maintenance", "engram.import", "engram.review"),
+            "engram.asked_consolidation",
         ),
         # Whose key payloads are encrypted with: another choice would not find it again.
         "SHARED_KEY_OWNER": "shared",
