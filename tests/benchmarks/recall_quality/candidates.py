@@ -23,7 +23,7 @@ from engram.language.query import analyse
 from engram.recall.results import Ranked, RecallHit, by_score
 from engram.recall.score import score, weighted
 from engram.recall.search import FoundMemory
-from engram.recall.stages import without_repeats
+from engram.recall.stages import newest_first, without_repeats
 from engram.settings import Settings
 from tests.benchmarks.recall_quality.memories import opened
 from tests.benchmarks.recall_quality.plain import plain_rankings
@@ -72,11 +72,17 @@ def candidates(file: Path, cache: Path) -> list[Asked]:
 
 
 def ranking(asked: Asked, settings: Settings) -> tuple[str, ...]:
-    """The ids of the turns that Engram answers with, best first: as recall does without links."""
+    """The ids of the turns that Engram answers with, best first: as recall does.
+
+    Without links, and with no conclusions to follow.
+    """
     analysis = analyse(asked.question.text, asked.now)
     scored = score(asked.found, analysis, settings.recall_weights)
     factors = settings.recall_factors
     found = weighted(scored, asked.now, settings.lifecycle_rules, factors)
+    if analysis.period is None:
+        stride = DEPTH + DEPTH // 2 + 1
+        found = [*newest_first(found[:stride]), *found[stride:]]
     lowered = by_score(
         [one.times(factors.negated, "negated") if _is_denied(one, asked) else one for one in found]
     )
