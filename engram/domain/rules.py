@@ -349,28 +349,27 @@ class DigestPolicy(_Rules):
 class RankingWeights(_Rules):
     """How much each part of a score counts, before their sum is brought to 0 to 1.
 
-    Fitted by a listwise logistic model to questions about long conversations, each
-    measured on conversations it was not fitted to, and rounded; the dense side is
-    raised, for questions in other words than the answer are rarer there than
-    elsewhere. ``python -m tests.benchmarks.recall_quality FILE... --parts`` measures each.
+    Found by trying each part up and down over six kinds of conversations at once (two friends,
+    a user and an assistant, a team, notes, preferences that are only implied, facts that
+    change): a part stays where it helps more than it harms, by a paired bootstrap. ``python -m tests.benchmarks.recall_quality FILE... --parts`` measures it anew.
     """
 
     sparse: float = Field(default=3.8, ge=0, le=100)
     """Share of the score: words in common (BM25)."""
-    dense: float = Field(default=0.8, ge=0, le=100)
+    dense: float = Field(default=0.9, ge=0, le=100)
     """Share of the score: nearness in meaning."""
-    around: float = Field(default=5.4, ge=0, le=100)
+    around: float = Field(default=6.0, ge=0, le=100)
     """Share of the score: how well the best of the same session match."""
-    subject: float = Field(default=2.5, ge=0, le=100)
+    subject: float = Field(default=2.7, ge=0, le=100)
     """Share of the score: the question names who speaks or is spoken of."""
-    substance: float = Field(default=2.9, ge=0, le=100)
-    """Share of the score: a turn of many words."""
-    cue: float = Field(default=1.5, ge=0, le=100)
-    """Share of the score: holds a time, number or name, as asked for."""
-    period: float = Field(default=1.0, ge=0, le=100)
+    advice: float = Field(default=1.0, ge=0, le=100)
+    """Share of the score: tells of whoever speaks, where a suggestion is wanted."""
+    cue: float = Field(default=2.3, ge=0, le=100)
+    """Share of the score: holds a time, number or name, as asked for, as few others do."""
+    period: float = Field(default=1.7, ge=0, le=100)
     """Share of the score: from the time that the question names."""
-    asking: float = Field(default=0.45, ge=0, le=100)
-    """Taken from the score of a turn that itself only asks."""
+    asking: float = Field(default=1.6, ge=0, le=100)
+    """Taken from the score of a turn that itself only asks, as few others do."""
 
 
 class RankingFactors(_Rules):

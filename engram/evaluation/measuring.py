@@ -26,7 +26,7 @@ from engram.language.query import Analysis, analyse
 from engram.recall.results import Ranked, RecallHit, by_score
 from engram.recall.score import score, weighted
 from engram.recall.search import FoundMemory
-from engram.recall.stages import without_repeats
+from engram.recall.stages import newest_first, without_repeats
 from engram.settings import Settings
 
 FEWEST_TO_FIT: Final = 100
@@ -149,10 +149,16 @@ class AskedQuestion:
     denied: frozenset[str]
 
     def ranking(self, settings: Settings) -> tuple[str, ...]:
-        """The ids of the turns that are answered, best first: as recall does without links."""
+        """The ids of the turns that are answered, best first: as recall does.
+
+        Without links, and with no conclusions to follow.
+        """
         scored = score(self.found, self.analysis, settings.recall_weights)
         factors = settings.recall_factors
         found = weighted(scored, self.now, settings.lifecycle_rules, factors)
+        if self.analysis.period is None:
+            stride = DEPTH + DEPTH // 2 + 1
+            found = [*newest_first(found[:stride]), *found[stride:]]
         lowered = [
             one.times(factors.negated, "negated") if one.memory.id in self.denied else one
             for one in found

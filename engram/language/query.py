@@ -27,6 +27,25 @@ _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IG
 _ASKS_NAME = re.compile(
     r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE
 )
+# What the assistant said is asked for, not what it is to say: "which hotel did you suggest?".
+_ASKS_WHAT_WAS_ANSWERED = re.compile(
+    r"\byou(?:'d|'ve)? (?:(?:just|also|had|have|already|previously|once) )*(?:said|told|mentioned"
+    r"|recommended|suggested|gave|given|provided|listed|explained|described|advised|wrote|proposed"
+    r"|offered|shared)\b"
+    r"|\b(?:did|had|have) you (?:say|said|tell|told|mention|recommend|suggest|give|given|provide"
+    r"|list|explain|describe|advise|write|written|propose|offer|share)"
+    r"|\byour (?:answer|advice|suggestion|recommendation|reply|list|explanation)"
+    r"|\bour (?:(?:previous|last|earlier|past|prior) )?(?:conversation|chat|discussion)",
+    re.IGNORECASE,
+)
+# A suggestion is wanted: its answer is in what was said of oneself in passing, in other words.
+_ASKS_ADVICE = re.compile(
+    r"\b(?:recommend\w*|suggest(?:ions?)?|advice|advi[sc]e|tips?|ideas?)\b"
+    r"|\b(?:could|can|might|shall|should|may) (?:i|we)\b"
+    r"|\b(?:pick|plan|choose|find|give|help) (?:me|us|a|an|my|our)\b"
+    r"|\b(?:do|would) you think\b|\b(?:suits?|pleases?) (?:me|us)\b",
+    re.IGNORECASE,
+)
 
 
 class AskedFor(StrEnum):
@@ -46,25 +65,30 @@ class Analysis:
             "user" for whoever asks of himself.
         asked: The kinds of thing it asks for.
         period: The time it names; None if it names none.
+        advice: Whether it wants a suggestion.
     """
 
     subjects: frozenset[str]
     asked: frozenset[AskedFor]
     period: Period | None
+    advice: bool = False
 
 
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
     words = set(BARE_WORDS.findall(query.casefold()))
-    if words & _FIRST_PERSON_WORDS:
-        words.add(_USER)
-    if words & _SECOND_PERSON_WORDS:
+    answered = _ASKS_WHAT_WAS_ANSWERED.search(query) is not None
+    if answered or (words & _SECOND_PERSON_WORDS and not words & _FIRST_PERSON_WORDS):
         words.add(_ASSISTANT)
+    elif words & _FIRST_PERSON_WORDS:
+        # "Can you tell me where I parked?" is addressed to the assistant, and about oneself.
+        words.add(_USER)
     kinds = {AskedFor.TIME: _ASKS_TIME, AskedFor.NUMBER: _ASKS_NUMBER, AskedFor.NAME: _ASKS_NAME}
     return Analysis(
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
+        advice=not answered and _ASKS_ADVICE.search(query) is not None,
     )
 
 
@@ -89,3 +113,22 @@ _PATTERNS = {AskedFor.TIME: _TIME_CUE, AskedFor.NUMBER: _NUMBER_CUE, AskedFor.NA
 def holds_cue(text: str, asked: frozenset[AskedFor]) -> bool:
     """Whether ``text`` holds a thing of one of the kinds."""
     return any(_PATTERNS[kind].search(text) for kind in asked)
+
+
+# --- whether a text tells of whoever says it
+
+_OF_ONESELF = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]?")
+
+
+def speaks_of_oneself(text: str) -> bool:
+    """Whether ``text`` names whoever says it, in a question too."""
+    return _OF_ONESELF.search(text) is not None
+
+
+def tells_of_oneself(text: str) -> bool:
+    """Whether a sentence of ``text`` that is no question names whoever says it."""
+    return any(
+        not sentence.endswith("?") and speaks_of_oneself(sentence)
+        for sentence in _SENTENCE.findall(text)
+    )

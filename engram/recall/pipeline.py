@@ -28,6 +28,7 @@ from engram.recall.stages import (
     below_successors,
     folded,
     follow,
+    newest_first,
     reranked,
     sources_of,
     without_repeats,
@@ -164,9 +165,12 @@ class Recaller:
     ) -> list[Ranked]:
         wanted = question.request.limit
         stride = wanted + wanted // 2 + 1
+        first = passing[:stride]
+        if question.request.valid_at is None and question.analysis.period is None:
+            first = newest_first(first)
         passing = [
             *await self._outdated.demote_outdated(
-                question, passing[:stride], lambda memory: self._passes_all(question, memory)
+                question, first, lambda memory: self._passes_all(question, memory)
             ),
             *passing[stride:],
         ]

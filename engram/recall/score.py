@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -11,6 +10,7 @@ from functools import lru_cache
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import (
     AnyMemory,
+    Category,
     DerivedMemory,
     Episode,
     LifecycleState,
@@ -19,7 +19,12 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
-from engram.language.query import Analysis, holds_cue
+from engram.language.query import (
+    Analysis,
+    holds_cue,
+    speaks_of_oneself,
+    tells_of_oneself,
+)
 from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
 from engram.lifecycle.policies import (
     DecayPolicy,
@@ -36,29 +41,48 @@ from engram.recall.search import FoundMemory, PreparedQuery
 
 # --- one score out of what a question asks for and what a memory is: a weighted sum of parts
 #
-# Every part lies in 0 to 1. The sum is divided by what it could be at most.
+# Every part lies in 0 to 1. The sum is divided by what it could be at most. No part knows
+# an absolute size: what is measured is measured against the other candidates, which are
+# this user's own memories. What nearly all of them have tells nothing between them.
 
-# With so many words a turn says as much as turns of a conversation do.
-_MANY_WORDS = 80
 # A conclusion names what it is about among its first words.
 _SUBJECT_WORDS = 4
 _SUBJECT_CHARACTERS = 80
-_LOG_OF_MANY = math.log1p(_MANY_WORDS)
 # How many of a session's best tell how well it answers.
 _BEST_OF_SESSION = 3
+_USER = "user"
+# What people want and do holds for what they are to be advised.
+_OF_LASTING_USE = frozenset({Category.PREFERENCE, Category.PRINCIPLE})
 
 
 def score(
     found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
-    around = _around(found)
+    around = _around(found, analysis)
     shares = _shares(weights)
-    return by_score([_scored(one, analysis, shares, around) for one in found])
+    memories = [one.memory for one in found]
+    cue = (
+        _telling(holds_cue(one.content, analysis.asked) for one in memories)
+        if (analysis.asked and not analysis.advice)
+        else {}
+    )
+    asking = _telling(map(_only_asks, memories))
+    return by_score(
+        [
+            _scored(one, analysis, shares, around, cue.get(place), asking.get(place))
+            for place, one in enumerate(found)
+        ]
+    )
 
 
 def _scored(
-    one: FoundMemory, analysis: Analysis, shares: _Shares, around: Mapping[str, float]
+    one: FoundMemory,
+    analysis: Analysis,
+    shares: _Shares,
+    around: Mapping[str, float],
+    cue: float | None,
+    asking: float | None,
 ) -> Ranked:
     memory, sides = one.memory, one.sides
     # A conclusion is as good as its own match: it stands alone, whatever was said beside it.
@@ -68,16 +92,17 @@ def _scored(
         part_of("sparse", sides.words, shares.sparse, match.sparse),
         part_of("dense", sides.near, shares.dense, match.dense),
         part_of("around", beside, shares.around),
-        part_of("substance", _substance(memory), shares.substance),
     ]
     if _is_subject(memory, analysis.subjects):
         parts.append(part_of("subject", 1.0, shares.subject))
-    if analysis.asked and holds_cue(memory.content, analysis.asked):
-        parts.append(part_of("cue", 1.0, shares.cue))
+    if analysis.advice and _is_of_use(memory):
+        parts.append(part_of("advice", 1.0, shares.advice))
+    if cue is not None:
+        parts.append(part_of("cue", cue, shares.cue))
     if analysis.period is not None and analysis.period.holds(_moment(memory)):
         parts.append(part_of("period", 1.0, shares.period))
-    if isinstance(memory, Episode) and memory.content.rstrip().endswith("?"):
-        parts.append(part_of("asking", 1.0, -shares.asking))
+    if asking is not None:
+        parts.append(part_of("asking", asking, -shares.asking))
     whole = sum([part.value * part.weight for part in parts])
     ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
     return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")
@@ -91,7 +116,7 @@ class _Shares:
     dense: float
     around: float
     subject: float
-    substance: float
+    advice: float
     cue: float
     period: float
     asking: float
@@ -103,16 +128,27 @@ def _shares(weights: RankingWeights) -> _Shares:
     return _Shares(**{name: weight / total for name, weight in given.items()})
 
 
-def _around(found: Sequence[FoundMemory]) -> dict[str, float]:
-    """For each turn, how well the best of its session match: what belongs together helps."""
+def _telling(having: Iterable[bool]) -> dict[int, float]:
+    """For each candidate that has something, by place, the share of those that have it not."""
+    has = list(having)
+    places = [place for place, one in enumerate(has) if one]
+    rare = 1.0 - len(places) / max(len(has), 1)
+    return dict.fromkeys(places, rare) if rare else {}
+
+
+def _around(found: Sequence[FoundMemory], analysis: Analysis) -> dict[str, float]:
+    """For each turn, how well the best of its session match: what belongs together helps.
+
+    Not where advice is wanted: what bears on it was said in passing, about something else.
+    """
+    if analysis.advice:
+        return {}
     sessions: dict[str, list[float]] = {}
     for one in found:
         if one.memory.session_id is not None and isinstance(one.memory, Episode):
             sessions.setdefault(one.memory.session_id, []).append(one.sides.both)
-    worth = {
-        session: sum(sorted(values, reverse=True)[:_BEST_OF_SESSION]) / _BEST_OF_SESSION
-        for session, values in sessions.items()
-    }
+    best = {name: sorted(all_, reverse=True)[:_BEST_OF_SESSION] for name, all_ in sessions.items()}
+    worth = {name: sum(values) / len(values) for name, values in best.items()}
     return {
         one.memory.id: worth[one.memory.session_id]
         for one in found
@@ -134,12 +170,21 @@ def _words_of(name: str) -> tuple[str, ...]:
     return tuple(BARE_WORDS.findall(name.casefold()))
 
 
-def _substance(memory: AnyMemory) -> float:
-    if isinstance(memory, DerivedMemory):
-        # Nothing in it is idle talk.
-        return 1.0
-    words = memory.content.count(" ") + 1
-    return min(1.0, math.log1p(words) / _LOG_OF_MANY)
+def _is_of_use(memory: AnyMemory) -> bool:
+    """Whether it tells how somebody is or what he wants, whatever it is about."""
+    if isinstance(memory, Episode):
+        return memory.role == _USER and tells_of_oneself(memory.content)
+    return isinstance(memory, ProceduralMemory) or (
+        isinstance(memory, SemanticMemory) and memory.category in _OF_LASTING_USE
+    )
+
+
+def _only_asks(memory: AnyMemory) -> bool:
+    """Whether a turn asks, and tells nothing: what a user asks an assistant often tells of him."""
+    if not isinstance(memory, Episode) or not memory.content.rstrip().endswith("?"):
+        return False
+    to_assistant = memory.speaker is None and memory.role == _USER
+    return not (to_assistant and speaks_of_oneself(memory.content))
 
 
 def _moment(memory: AnyMemory) -> datetime:
@@ -164,7 +209,7 @@ def weighted(
     policy = policy_for(rules, found[0].memory.namespace)
     weighed = [_weighted(one, now, policy, rules, factors) for one in found]
     if context is not None:
-        here = _bare_stems(context)
+        here = bare_stems(context)
         weighed = [_placed(one, here, factors.elsewhere) for one in weighed]
     return by_score(weighed)
 
@@ -173,14 +218,15 @@ def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
     """A habit by how much of its circumstances is here; anything else as it is."""
     memory = one.memory
     bound = circumstances_of(memory) if isinstance(memory, ProceduralMemory) else None
-    wanted = frozenset() if bound is None else _bare_stems(bound)
+    wanted = frozenset() if bound is None else bare_stems(bound)
     if not wanted or wanted <= here:
         return one
     return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
 
 
 @lru_cache(maxsize=4096)
-def _bare_stems(text: str) -> frozenset[str]:
+def bare_stems(text: str) -> frozenset[str]:
+    """The stems of the words of ``text`` that carry meaning."""
     words = BARE_WORDS.findall(text.casefold())
     return frozenset(stem(word) for word in words if word not in SMALL_WORDS)
 

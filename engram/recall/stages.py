@@ -45,6 +45,7 @@ from engram.ports import (
 )
 from engram.recall.request import Visibility, visible
 from engram.recall.results import ExplainedLink, Ranked, by_score
+from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
 
 # --- following links: what the answers are connected with
@@ -192,6 +193,52 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
     bound = known[successor].score * JUST_BELOW
     if one.score > bound:
         known[memory_id] = one.moved_to(bound, "replaced")
+
+
+# --- turns that say the same of the same: the newest first
+
+# So much of the words of two turns must be common; the rest is the value that changed.
+_ALIKE = 0.5
+# A longer turn says more than one thing.
+_LONGEST_STATEMENT = 300
+
+
+def newest_first(found: Sequence[Ranked]) -> list[Ranked]:
+    """``found``, where of turns of one voice in nearly the same words the newest stands first.
+
+    "The key lives in Vault" and, a month later, "the key lives in 1Password now" match a
+    question equally; no conclusion has to have been drawn from either. An older turn that
+    stands before a newer one changes places with it.
+    """
+    known = list(found)
+    words = [_statement(one.memory) for one in known]
+    for old in range(len(known)):
+        for new in range(old + 1, len(known)):
+            if _renews(known[new].memory, words[new], known[old].memory, words[old]):
+                before, after = known[old], known[new]
+                known[old] = after.moved_to(before.score, "newest")
+                known[new] = before.moved_to(after.score, "older")
+                words[old], words[new] = words[new], words[old]
+    return by_score(known)
+
+
+def _renews(
+    new: AnyMemory, new_words: frozenset[str], old: AnyMemory, old_words: frozenset[str]
+) -> bool:
+    if not new_words or not old_words or new.known_at <= old.known_at:
+        return False
+    if not (isinstance(new, Episode) and isinstance(old, Episode)):
+        return False
+    if (new.role, new.speaker) != (old.role, old.speaker):
+        return False
+    return len(new_words & old_words) >= _ALIKE * len(new_words | old_words)
+
+
+def _statement(memory: AnyMemory) -> frozenset[str]:
+    """The words of a turn that makes one statement; none of any other memory."""
+    if not isinstance(memory, Episode) or len(memory.content) > _LONGEST_STATEMENT:
+        return frozenset()
+    return frozenset() if memory.content.rstrip().endswith("?") else bare_stems(memory.content)
 
 
 # --- turns that say what was replaced since: they come after what replaced it

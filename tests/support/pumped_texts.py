@@ -34,7 +34,13 @@ from engram.language.dates import start_date_of
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
 from engram.language.kinds import happened, kind_words
-from engram.language.query import AskedFor, analyse, holds_cue
+from engram.language.query import (
+    AskedFor,
+    analyse,
+    holds_cue,
+    speaks_of_oneself,
+    tells_of_oneself,
+)
 from engram.language.statements import (
     clauses,
     corrections,
@@ -104,6 +110,7 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "terms of a query": encode_query,
     "content words": terms_of,
     "a question": lambda text: (analyse(text, NOW), holds_cue(text, frozenset(AskedFor))),
+    "what is told of oneself": lambda text: (speaks_of_oneself(text), tells_of_oneself(text)),
     "when it began": lambda text: start_date_of(text, NOW),
     "whether it happened": lambda text: happened(text, kind_words()),
     "a habit": is_habit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from engram.recall.search import FoundMemory, Sides
 from tests.support.recall_memories import day, episode, semantic
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
-EIGHTY = " ".join(["tea"] * 80)
 
 
 def weights(**more: float) -> RankingWeights:
@@ -27,10 +25,13 @@ def weights(**more: float) -> RankingWeights:
 
 
 def asks(
-    *subjects: str, asked: frozenset[AskedFor] = frozenset(), period: Period | None = None
+    *subjects: str,
+    asked: frozenset[AskedFor] = frozenset(),
+    period: Period | None = None,
+    advice: bool = False,
 ) -> Analysis:
     """A question for this."""
-    return Analysis(subjects=frozenset(subjects), asked=asked, period=period)
+    return Analysis(subjects=frozenset(subjects), asked=asked, period=period, advice=advice)
 
 
 def brought_up(
@@ -62,38 +63,42 @@ def part(one: Ranked, name: str) -> ScorePart | None:
     return next((each for each in one.parts if each.name == name), None)
 
 
-def test_a_memory_that_everything_speaks_for_has_a_score_of_one() -> None:
+def test_no_memory_has_a_score_above_one() -> None:
     """The weights are shares of the whole; what is taken away for asking is none."""
-    turn = episode(EIGHTY + " in 2024", 3, speaker="Ada")
+    turn = episode("I moved in 2024", 3, speaker="Ada")
     period = Period(day(3), day(4))
     found = [
         brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0, both=1.0)
         for name in "abc"
     ]
-    question = asks("ada", asked=frozenset({AskedFor.TIME}), period=period)
-    assert [one.score for one in score(found, question, RankingWeights())] == pytest.approx(
-        [1.0] * 3
-    )
+    given = RankingWeights()
+    whole = sum(given.model_dump().values()) - given.asking
+    dated = asks("ada", asked=frozenset({AskedFor.TIME}), period=period)
+    advised = asks("ada", period=period, advice=True)
+    # A time that all of them hold tells nothing between them, and who wants advice asks for none.
+    for question, missing in ((dated, given.cue + given.advice), (advised, given.cue)):
+        expected = [1.0 - missing / whole] * 3
+        assert [one.score for one in score(found, question, given)] == pytest.approx(expected)
 
 
 def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     """Value, weight and what was measured, of each part that a plain turn has."""
-    turn = brought_up(episode(EIGHTY, session_id=None), near=0.4, words=0.6, both=0.8)
-    (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, substance=1, asking=7))
+    turn = brought_up(episode("tea", session_id=None), near=0.4, words=0.6, both=0.8)
+    (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, cue=1, asking=7))
     assert one.parts == (
         part_of("sparse", 0.6, 0.4, 6.0),
         part_of("dense", 0.4, 0.3, 4.0),
         part_of("around", 0.8, 0.2),
-        part_of("substance", 1.0, 0.1),
     )
-    assert one.score == pytest.approx(0.24 + 0.12 + 0.16 + 0.1)
+    assert one.score == pytest.approx(0.24 + 0.12 + 0.16)
 
 
 def test_weights_of_nothing_give_a_score_of_nothing() -> None:
     """All weights may be set to 0; then no order is better than another."""
     assert alone(brought_up(episode("tea"), near=1.0, words=1.0), by=weights()) == 0.0
-    (one,) = scored(episode("tea?"), by=weights(asking=0.5))
-    assert (one.score, part(one, "asking")) == (0.0, part_of("asking", 1.0, -0.5))
+    one, _ = scored(episode("why?", 1), episode("tea", 2), by=weights(asking=0.5))
+    other, _ = scored(episode("tea?", 1), episode("tea", 2), by=weights(asking=0.5))
+    assert (one.score, other.score) == (0.0, 0.0)
 
 
 def test_the_best_come_first_and_ties_go_by_id() -> None:
@@ -128,15 +133,22 @@ def test_a_turn_is_worth_what_the_three_best_of_its_session_are() -> None:
     )
 
 
-def test_a_session_with_few_matches_counts_as_if_the_others_were_worth_nothing() -> None:
-    """One good turn alone is a third of three good ones."""
-    assert around(*session("s1", 0.9)) == pytest.approx({0.9: 0.3})
+def test_a_session_of_few_turns_is_worth_their_mean() -> None:
+    """Where every turn is a session of its own, none is better for it."""
+    assert around(*session("s1", 0.9)) == pytest.approx({0.9: 0.9})
+    assert around(*session("s1", 0.9, 0.1)) == pytest.approx({0.9: 0.5, 0.1: 0.5})
+
+
+def test_where_advice_is_wanted_a_turn_stands_for_itself() -> None:
+    """What bears on it was said in passing, between other things."""
+    ranked = score(session("s1", 0.9, 0.1), asks(advice=True), weights(around=1))
+    assert [one.score for one in ranked] == pytest.approx([0.9, 0.1])
 
 
 def test_sessions_do_not_help_each_other() -> None:
     """What was said elsewhere does not count."""
     assert around(*session("s1", 0.9, 0.6), *session("s2", 0.3)) == pytest.approx(
-        {0.9: 0.5, 0.6: 0.5, 0.3: 0.1}
+        {0.9: 0.75, 0.6: 0.75, 0.3: 0.3}
     )
 
 
@@ -144,23 +156,34 @@ def test_a_turn_without_a_session_and_a_conclusion_stand_for_themselves() -> Non
     """Neither gets anything from what was said beside it, nor gives anything."""
     note = brought_up(semantic("tea", session_id="s1"), both=0.8)
     assert around(*session(None, 0.5, 0.4), *session("s1", 0.9), note) == pytest.approx(
-        {0.5: 0.5, 0.4: 0.4, 0.9: 0.3, 0.8: 0.8}
+        {0.5: 0.5, 0.4: 0.4, 0.9: 0.9, 0.8: 0.8}
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "value"),
-    [(1, math.log(2) / math.log(81)), (8, 0.5), (80, 1.0), (200, 1.0)],
+    ("memory", "of_use"),
+    [
+        (episode("Dust makes me sneeze."), True),
+        (episode("Do stairs hurt me? They do hurt my knee."), True),
+        (episode("Can you tell me a joke?"), False),
+        (episode("Stairs are steep."), False),
+        (episode("I recommend the stairs.", role="assistant"), False),
+        (semantic("The user avoids stairs").model_copy(update={"category": "preference"}), True),
+        (semantic("The user has stairs"), False),
+    ],
 )
-def test_a_turn_of_many_words_says_more(words: int, value: float) -> None:
-    """By the logarithm of how many there are, up to eighty."""
-    turn = episode(" ".join(["tea"] * words))
-    assert alone(turn, by=weights(substance=1)) == pytest.approx(value)
+def test_where_advice_is_wanted_what_is_told_of_oneself_gets_a_share(
+    memory: AnyMemory, *, of_use: bool
+) -> None:
+    """A sentence of the user's about himself that asks nothing; of conclusions, preferences."""
+    assert alone(memory, by=weights(advice=1), question=asks(advice=True)) == float(of_use)
+    assert alone(memory, by=weights(advice=1)) == 0.0
 
 
-def test_a_conclusion_says_enough_in_few_words() -> None:
-    """Nothing in it is idle talk."""
-    assert alone(semantic("tea"), by=weights(substance=1)) == 1.0
+def test_the_length_of_a_turn_adds_nothing() -> None:
+    """A note of three words answers as well as a page."""
+    by = RankingWeights()
+    assert alone(episode("tea at four"), by=by) == alone(episode("tea at four " * 50), by=by)
 
 
 @pytest.mark.parametrize(
@@ -197,13 +220,24 @@ def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
 
 
 def test_a_memory_that_holds_what_is_asked_for_gets_the_share_of_that() -> None:
-    """A time where a time is asked for; nothing where nothing of a kind is."""
-    dated, undated = episode("since 2023"), episode("for long")
-    time = asks(asked=frozenset({AskedFor.TIME}))
-    assert alone(dated, by=weights(cue=1), question=time) == 1.0
-    assert alone(undated, by=weights(cue=1), question=time) == 0.0
-    assert alone(dated, by=weights(cue=1), question=asks(asked=frozenset({AskedFor.NAME}))) == 0.0
-    assert alone(dated, by=weights(cue=1)) == 0.0
+    """A time where a time is asked for; nothing where nothing of a kind is, or advice."""
+    dated, undated = episode("since 2023", 1), episode("for long", 2)
+    time = frozenset({AskedFor.TIME})
+    first, second = scored(dated, undated, by=weights(cue=1), question=asks(asked=time))
+    assert [first.memory, second.memory] == [dated, undated]
+    assert (first.score, second.score) == (0.5, 0.0)
+    name = asks(asked=frozenset({AskedFor.NAME}))
+    for question in (name, asks(), asks(asked=time, advice=True)):
+        both = scored(dated, undated, by=weights(cue=1), question=question)
+        assert [one.score for one in both] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("dated", "worth"), [(1, 0.75), (2, 0.5), (3, 0.25), (4, 0.0)])
+def test_what_is_asked_for_tells_the_more_the_fewer_hold_it(dated: int, worth: float) -> None:
+    """Where every memory holds a time, holding one is no sign."""
+    found = [episode("since 2023" if n < dated else "for long", n) for n in range(4)]
+    question = asks(asked=frozenset({AskedFor.TIME}))
+    assert scored(*found, by=weights(cue=1), question=question)[0].score == pytest.approx(worth)
 
 
 @pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.0, False)])
@@ -225,24 +259,29 @@ def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_t
         (episode("Who drinks tea?"), True),
         (episode("Who drinks tea? \n"), True),
         (episode("Who drinks tea? I do."), False),
+        (episode("Who drinks my tea?"), False),
+        (episode("Who drinks my tea?", speaker="Ada"), True),
+        (episode("Shall I make tea?", role="assistant"), True),
         (semantic("Who drinks tea?"), False),
     ],
 )
 def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool) -> None:
-    """Its share is taken away, in a part of its own; a conclusion asks nothing."""
-    found = brought_up(memory, words=0.9)
-    (one,) = scored(found, by=weights(sparse=2, asking=1))
-    assert one.score == pytest.approx(0.9 - (0.5 if asking else 0.0))
-    assert part(one, "asking") == (part_of("asking", 1.0, -0.5) if asking else None)
+    """Not a conclusion, nor what a user asks of himself: that tells of him."""
+    found = [brought_up(memory, words=0.9), brought_up(episode("tea", 9), words=0.9)]
+    ranked = scored(*found, by=weights(sparse=2, asking=1))
+    (one,) = (each for each in ranked if each.memory is memory)
+    assert one.score == pytest.approx(0.9 - (0.25 if asking else 0.0))
+    assert part(one, "asking") == (part_of("asking", 0.5, -0.5) if asking else None)
 
 
 def test_no_score_lies_below_nothing() -> None:
     """What asking would take beyond that is given back, in a part that says so."""
-    (one,) = scored(brought_up(episode("tea?"), words=0.2), by=weights(sparse=2, asking=1))
+    found = [brought_up(episode("tea?", 1), words=0.1), brought_up(episode("tea", 2), words=0.9)]
+    _, one = scored(*found, by=weights(sparse=2, asking=1))
     assert one.score == 0.0
     floor = part(one, "floor")
     assert floor is not None
-    assert floor.contribution == pytest.approx(0.3)
+    assert floor.contribution == pytest.approx(0.15)
     assert sum(each.contribution for each in one.parts) == pytest.approx(0.0)
 
 
@@ -253,12 +292,12 @@ def every_part(**more: Any) -> Analysis:
 
 def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
     """An explanation shows them all, each with the share that it has by its weight."""
-    turn = episode("It began in 2024")
+    turn, other = episode("It began in 2024", 0.5), episode("tea", 9, speaker="Ada")
     by = weights(subject=5, cue=3, period=2)
-    (one,) = scored(turn, by=by, question=every_part())
+    one, _ = scored(turn, other, by=by, question=every_part())
     assert [part(one, name) for name in ("subject", "cue", "period")] == [
         part_of("subject", 1.0, 0.5),
-        part_of("cue", 1.0, 0.3),
+        part_of("cue", 0.5, 0.3),
         part_of("period", 1.0, 0.2),
     ]
-    assert one.score == pytest.approx(1.0)
+    assert one.score == pytest.approx(0.85)

@@ -1,6 +1,7 @@
 """Single stages of recall: what a question asks for, cues, periods, links, folding, context."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
 from engram.recall.score import lifecycle_weight
 from engram.recall.search import PreparedQuery
-from engram.recall.stages import follow
+from engram.recall.stages import follow, newest_first
 from tests.support.recall_memories import (
     ADA,
     KNOWLEDGE,
@@ -93,6 +94,58 @@ def test_a_question_is_understood() -> None:
     assert analyse("How many cats are there?", ASKED_AT).asked == {AskedFor.NUMBER}
     assert analyse("Who is the name of it?", ASKED_AT).asked == {AskedFor.NAME}
     assert analyse("cats", ASKED_AT).asked == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "user", "assistant", "advice"),
+    [
+        ("Where did I park?", True, False, False),
+        ("Can you tell me where I parked?", True, False, False),
+        ("Which hotel did you suggest to me?", False, True, False),
+        ("What was the name you gave me in our last chat?", False, True, False),
+        ("What do you like?", False, True, False),
+        ("Suggest a hotel for my trip", True, False, True),
+        ("What should I cook tonight?", True, False, True),
+        ("Any tips for Lisbon?", False, False, True),
+        ("When did Carl move?", False, False, False),
+    ],
+)
+def test_whom_a_question_is_about_and_whether_it_wants_advice(
+    text: str, *, user: bool, assistant: bool, advice: bool
+) -> None:
+    """What the assistant said is asked for by naming it; addressing it is not."""
+    found = analyse(text, ASKED_AT)
+    assert ("user" in found.subjects, "assistant" in found.subjects) == (user, assistant)
+    assert found.advice is advice
+
+
+def test_of_turns_that_say_the_same_the_newest_stands_first() -> None:
+    """One voice, nearly the same words, no question; they change places, and explain it."""
+    old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
+    new = Ranked(episode("the deploy key lives in 1Password now", 8), 0.8)
+    first, second = newest_first([old, new])
+    assert [first.memory, second.memory] == [new.memory, old.memory]
+    assert [first.score, second.score] == [0.9, 0.8]
+    assert [first.parts[-1].name, second.parts[-1].name] == ["newest", "older"]
+    in_order = [Ranked(new.memory, 0.9), Ranked(old.memory, 0.8)]
+    assert newest_first(in_order) == in_order
+
+
+@pytest.mark.parametrize(
+    ("content", "more"),
+    [
+        ("the deploy key lives in 1Password now", {"speaker": "Ada"}),
+        ("the deploy key lives in 1Password?", {}),
+        ("the deploy went wrong again today", {}),
+        ("the deploy key lives in 1Password now " * 9, {}),
+    ],
+)
+def test_turns_of_other_voices_or_other_words_keep_their_places(
+    content: str, more: dict[str, Any]
+) -> None:
+    """Somebody else, a question, another matter, or too much for one statement."""
+    old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
+    assert newest_first([old, Ranked(episode(content, 8, **more), 0.8)])[0] == old
 
 
 def test_a_text_holds_what_is_asked_for() -> None:
