@@ -353,7 +353,7 @@ _READ_AT_ONCE = 200
 
 
 @dataclass
-class _Reading:
+class _ReadingAhead:
     """Batches that are being read."""
 
     batches: tuple[EpisodeBatch, ...]
@@ -479,7 +479,7 @@ class ConsolidationPass:
                 return
             more = due.more and bool(due.batches)
 
-    def _begin_reading(self, waiting: deque[EpisodeBatch]) -> _Reading | None:
+    def _begin_reading(self, waiting: deque[EpisodeBatch]) -> _ReadingAhead | None:
         """Have the next batches read; None where there is none, or the pass has to end."""
         if not waiting:
             return None
@@ -497,10 +497,10 @@ class ConsolidationPass:
             batches.append(waiting.popleft())
         self._describe(f"{self._reason}: {turns} turns, {len(waiting)} batches wait")
         asked = asyncio.create_task(self._calls.extract(batches[0], tuple(batches[1:])))
-        return _Reading(tuple(batches), asked)
+        return _ReadingAhead(tuple(batches), asked)
 
     async def _answered(
-        self, reading: _Reading, waiting: deque[EpisodeBatch]
+        self, reading: _ReadingAhead, waiting: deque[EpisodeBatch]
     ) -> tuple[ReadTurns, ...]:
         """What was read, batch by batch; what was not goes back to what waits, in order."""
         first, *further = reading.batches
@@ -875,7 +875,7 @@ class ConsolidationPass:
         self._report = self._report.plus(part.model_copy(update=kept))
 
 
-async def _let_go(reading: _Reading) -> tuple[ModelSpent, ...]:
+async def _let_go(reading: _ReadingAhead) -> tuple[ModelSpent, ...]:
     """End a reading that nobody waits for any more; what it spent."""
     reading.answer.cancel()
     try:

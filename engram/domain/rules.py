@@ -351,7 +351,8 @@ class RankingWeights(_Rules):
 
     Found by trying each part up and down over six kinds of conversations at once (two friends,
     a user and an assistant, a team, notes, preferences that are only implied, facts that
-    change): a part stays where it helps more than it harms, by a paired bootstrap. ``python -m tests.benchmarks.recall_quality FILE... --parts`` measures it anew.
+    change): a part stays where it helps more than it harms, by a paired bootstrap.
+    ``python -m tests.benchmarks.recall_quality FILE... --parts`` measures it anew.
     """
 
     sparse: float = Field(default=3.8, ge=0, le=100)
