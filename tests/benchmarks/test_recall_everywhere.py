@@ -1,7 +1,8 @@
 """Recall on conversations of several kinds, beside plain fusion of BM25 and the same embedder.
 
 The sets lie in ``tests/data/recall``. Those that end with ``held`` are kept from whoever changes
-the score. Run alone: ``uv run pytest -n 0 -m benchmark tests/benchmarks/test_recall_everywhere.py -s``.
+the score. Alone:
+``uv run pytest -n 0 -m benchmark tests/benchmarks/test_recall_everywhere.py -s``.
 """
 
 from __future__ import annotations
