@@ -507,8 +507,8 @@ def _nth(span: _Stretch, nth: int, what: str) -> _Stretch | None:
         middle = begin + (until - begin) / 2
         if months and months % 2 == 0:
             middle = calendar.add_months(begin, months // 2)
-        first, second = _Stretch(begin, middle, span.end), _Stretch(middle, until, span.end)
-        return {1: first, 2: second, 0: second}.get(nth)
+        later = _Stretch(middle, until, span.end)
+        return {1: _Stretch(begin, middle, span.end), 2: later, 0: later}.get(nth)
     if what in {"week", "day"}:
         size = timedelta(weeks=1) if what == "week" else day
         first = begin + size * (nth - 1) if nth else until - size
