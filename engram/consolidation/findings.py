@@ -32,8 +32,9 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
+from engram.domain.slots import stored_as
 from engram.language.found import Extraction, FoundNegation, PatternFact
-from engram.ports import Embedder, Equals, Filter, MemoryRepository, NewMemory
+from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.storage.points import yielding_to_event_loop
 from engram.storage.updates import every_page, existing, update_memories
 
@@ -213,7 +214,10 @@ class FindingsStore:
         """
         slots = {(claim.subject, claim.predicate) for f in findings if (claim := f.claim)}
         for subject, predicate in sorted(slots):
-            where: Filter = (Equals("slot.subject", subject), Equals("slot.predicate", predicate))
+            where: Filter = (
+                Equals("slot.subject", subject),
+                AnyOf("slot.predicate", stored_as(predicate)),
+            )
             rivals: list[Fact] = []
             async for page in every_page(
                 self._repository, request.scope, MemoryType.FACTUAL, where=where

@@ -40,7 +40,7 @@ from engram.domain.digests import ConsolidationEffect, ProfileDetail
 from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
-from engram.domain.slots import USER
+from engram.domain.slots import USER, stored_as
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
 from engram.storage.updates import NewWriteId, episodes_by_id
 
@@ -211,7 +211,7 @@ class ProfileWriter:
         )
         found: dict[str, Told] = {**own, **habits}
         for condition in (
-            AnyOf("slot.predicate", CURRENT_PREDICATES),
+            AnyOf("slot.predicate", stored_as(*CURRENT_PREDICATES)),
             AnyOf("category", tuple(category.value for category in BEHAVIOUR)),
         ):
             where = (*standing, condition)

@@ -149,6 +149,11 @@ _SYNONYMS = {
     **{f"finishes {when}": f"ends {when}" for when in _WHEN},
 }
 
+# What stores made before hold: names that have since become another's.
+_NAMED_BEFORE: dict[str, tuple[str, ...]] = {}
+for _words, _meant in _SYNONYMS.items():
+    _NAMED_BEFORE[_meant] = (*_NAMED_BEFORE.get(_meant, ()), _words)
+
 # What can take the place of what, where something is said to have begun: "moved to" that of
 # where it was. A verb that only says that something changed stands for no value of its own.
 _GROUPS: Mapping[str, frozenset[str]] = {
@@ -377,7 +382,27 @@ def related_predicates(slot: Slot) -> tuple[str, ...]:
     held = held_predicate(slot)
     family = _OPPOSED.get(held, held)
     names = [family, *(one for one, other in _OPPOSED.items() if other == family)]
-    return tuple(prefix + name for name in names for prefix in ("", _NO_LONGER))
+    return stored_as(*(prefix + name for name in names for prefix in ("", _NO_LONGER)))
+
+
+def stored_as(*predicates: str) -> tuple[str, ...]:
+    """Predicates as a store may hold them: each, and the names that it had before.
+
+    Args:
+        predicates: As :func:`slot_of` names them now.
+    """
+    found: list[str] = []
+    for predicate in predicates:
+        held = predicate.removeprefix(_NO_LONGER)
+        prefix = predicate[: len(predicate) - len(held)]
+        found += (prefix + name for name in (held, *_NAMED_BEFORE.get(held, ())))
+    return tuple(found)
+
+
+def named_now(predicate: str) -> str:
+    """The predicate by its present name, so that what was stored before meets what is told now."""
+    held = predicate.removeprefix(_NO_LONGER)
+    return predicate[: len(predicate) - len(held)] + _SYNONYMS.get(held, held)
 
 
 def _is_role(predicate: str) -> bool:
@@ -399,7 +424,7 @@ def _predicate(text: str) -> str:
     prefix = words[: len(words) - len(held)]
     if held.startswith("favorite "):
         held = "favourite " + held.removeprefix("favorite ")
-    return prefix + _SYNONYMS.get(held, held)
+    return named_now(prefix + held)
 
 
 def _bare(text: str) -> str:

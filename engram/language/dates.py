@@ -80,7 +80,7 @@ WEEKDAY_OF_WEEK = re.compile(
     rf"|(?P<which_first>next|last|this)\sweek(?:,|\son)?\s(?P<weekday_last>{WEEKDAY}))(?![\w-])"
 )
 WHICH_WEEKDAY = re.compile(
-    rf"{_LEFT}(?:on\s)?(?P<which>next|last|this coming|coming|this past|this)\s"
+    rf"{_LEFT}(?:on\s)?(?P<which>next|last|this coming|(?:the\s)?(?:up)?coming|this past|this)\s"
     rf"(?P<weekday>{WEEKDAY}|{_SHORT_WEEKDAY}\b\.?)(?![\w-])"
 )
 ON_WEEKDAY = re.compile(
@@ -149,8 +149,10 @@ _TITLE_DAYS = re.compile(
 )
 _TITLE_AFTER = re.compile(r"\sby\s(?!\d|(?:noon|then|the\s(?:end|latest)|[a-z]*day)\b)")
 _TITLE_IS = re.compile(
-    r"\s(?:is|was)\s(?:an?|the|my)\s(?:\w+\s){0,4}(?:songs?|film|movie|book|novel|band|album|show|paper)\b"
+    r"\s(?:is|was)\s(?:an?|the|my)\s(?:\w+\s){0,4}(?:songs?|film|movie|book|novel|band|album|show|paper"
+    r"|episode|series)\b"
 )
+_NAME_GOES_ON = re.compile(r"'s(?:\s[A-Z][\w']*)+")
 _TITLE = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){2}")
 _LOOKS_AHEAD = re.compile(r"'(?:ll|d)\b|\b(?:will|shall|would|gonna|going to|owe|owes)\b")
 _BIRTH = re.compile(r"\bborn\b")
@@ -312,6 +314,12 @@ class DateReader:
         """What stands after a match, in lower case."""
         return self.low[match.end() : match.end() + reach]
 
+    def after_name(self, match: re.Match[str]) -> str:
+        """What stands after a match and the name that it begins: "Yesterday's Jam"."""
+        name = _NAME_GOES_ON.match(self._turn.text, match.end())
+        end = name.end() if name else match.end()
+        return self.low[end : end + 30]
+
     def titled(self, match: re.Match[str]) -> bool:
         """Whether it begins a title: "Tomorrow Never Dies", every word with a capital."""
         return _TITLE.match(self._turn.text, match.start()) is not None
@@ -396,7 +404,7 @@ def _day_word(reader: DateReader, match: re.Match[str]) -> When | None:
     after = reader.after(match)
     if _TITLE_AFTER.match(after) or _NAME_AFTER.match(after) or reader.titled(match):
         return None
-    if _TITLE_IS.match(after) or reader.titled_inside(match):
+    if _TITLE_IS.match(reader.after_name(match)) or reader.titled_inside(match):
         return None
     word = re.sub(r"\s+", " ", match["around"] or match["word"])
     return calendar.on_day(reader.today + timedelta(days=_DAY_WORDS[word]))

@@ -18,7 +18,7 @@ MONTHS_IN_QUARTER = 3
 MONTHS_IN_YEAR = 12
 ORDINALS: Final = {
     "first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4,
-    "last": 0, "final": 0,
+    "last": 0, "final": 0, "latter": 0,
 }  # fmt: skip
 
 _L = r"(?<![\w./:@#$-])"
@@ -95,7 +95,9 @@ _YEAR_MONTH = re.compile(
     r"(?P<year>(?:19|20)\d\d)[-/](?P<month>0\d|1[0-2])(?![\w/%-]|[.:]\d)"
 )
 _DAY_OF_MONTH = re.compile(
-    rf"{_L}on\sthe\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)(?=\s*(?:[?.!,]|\Z)|\sof\s(?P<which>last|this|next)\smonth)"
+    rf"{_L}on\sthe\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)(?=\s*(?:[?.!,]|\Z)|\sof\s(?P<which>last|this|next)\smonth"
+    # "On the 11th I gave up coffee", not "on the 11th floor".
+    r"|\s(?:i|we|you|he|she|they|it|my|our|your|his|her|their|the|an?)\s)"
     r"(?:\sof\s(?:last|this|next)\smonth)?"
 )
 _DECADE = re.compile(rf"{_L}(?:(?:in|during|since|of|from)\s)?the\s(?P<year>(?:19|20)\d0)'?s{_R}")

@@ -74,7 +74,8 @@ def period_named(text: str, now: datetime) -> Period | None:
     order has been). One that does not say which way it looks looks back, so that "in
     March" is the last March that has begun. Seasons are those of the northern half of the
     Earth, and begin with a month; "early", "mid" and "late" are thirds; "3 weeks ago" has
-    leeway of half a week on both sides. Days are those of the zone of ``now``.
+    leeway of half a week on both sides, "9 days ago" is that day. Days are those of the
+    zone of ``now``.
 
     Args:
         text: The question.
@@ -256,7 +257,7 @@ class _Reading:
         one = next(read(turn, self._now, asked=self._asked), None)
         if one is None:
             return None
-        if one.when.counted is not None:
+        if one.when.counted is not None and not self._is_that_day(one, turn.low):
             middle = self._now - (self._today - one.when.day)
             leeway = timedelta(days=max(1.0, DAYS[one.when.counted] / 2))
             return Period(middle - leeway, middle + leeway)
@@ -268,6 +269,12 @@ class _Reading:
         # "May 3 to 10", "June - August 2023"; not "Monday to me".
         to = dash and self._second(text, dash.end(), span, 0, text[one.start : one.end])
         return self._period(to or span)
+
+    def _is_that_day(self, one: Dated, low: str) -> bool:
+        """Whether days were counted, few and plainly enough to mean the one day."""
+        counted = (self._today - one.when.day).days
+        loosely = _LOOSELY.search(low[one.start : one.end])
+        return one.when.counted == "day" and counted in _DAYS_COUNTED and not loosely
 
     def hours(self, low: str) -> Period | None:
         """Hours or minutes that are counted from now: "two hours ago", "the last 20 minutes"."""
@@ -333,7 +340,7 @@ class _Reading:
     def _led(self, lead: re.Match[str], text: str, depth: int) -> _Stretch | None:
         """What the words of a lead make of the time that follows them."""
         kind = lead.lastgroup or ""
-        number = _BARE_YEAR.match(text, lead.end())
+        number = kind in _BOUNDS and _BARE_YEAR.match(text, lead.end())
         if number and AMOUNT_BEFORE.search(text[max(0, lead.start() - 30) : lead.start()].lower()):
             return None
         if lead["range"]:
@@ -452,6 +459,9 @@ class _Reading:
 
 
 _ONE_DAY = timedelta(days=1)
+# "Nine days ago" is that day; of two nobody counts the nights, and of a month nobody the days.
+_DAYS_COUNTED = range(3, 14)
+_LOOSELY = re.compile(r"\A(?:about|around|some)\s|\bhalf\b")
 # From which hour of a day to which; what is done at night goes on after midnight.
 _PARTS: Final = {
     "morning": (5, 12), "lunchtime": (11, 15), "lunch": (11, 15), "afternoon": (12, 18),
@@ -478,6 +488,8 @@ def _clock(said: str, half: str | None) -> timedelta | None:
 
 
 _THIRDS: Final = {"early": 0, "mid": 1, "late": 2}
+# What bounds amounts as well: "a limit between 2000 and 2100", not "the second half of 2021".
+_BOUNDS: Final = frozenset({"range", "since", "after", "until", "before"})
 
 
 def _in_year(day: date, year: int) -> date:
@@ -495,7 +507,8 @@ def _nth(span: _Stretch, nth: int, what: str) -> _Stretch | None:
         middle = begin + (until - begin) / 2
         if months and months % 2 == 0:
             middle = calendar.add_months(begin, months // 2)
-        return {1: _Stretch(begin, middle, span.end), 2: _Stretch(middle, until, span.end)}.get(nth)
+        later = _Stretch(middle, until, span.end)
+        return {1: _Stretch(begin, middle, span.end), 2: later, 0: later}.get(nth)
     if what in {"week", "day"}:
         size = timedelta(weeks=1) if what == "week" else day
         first = begin + size * (nth - 1) if nth else until - size

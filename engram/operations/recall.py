@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator
@@ -111,6 +112,9 @@ CONTEXT: Final = Operation(
 )
 
 
+_RUNS_KEPT = 1024
+
+
 class RecallHandlers:
     """Answers from the store (recall never goes through Temporal), and notes what was recalled.
 
@@ -131,33 +135,42 @@ class RecallHandlers:
         self._recaller = recaller
         self._clock = clock
         self._accesses = accesses
-        self._run_url = run_url
+
+        # A few runs write what is recalled again and again.
+        @lru_cache(maxsize=_RUNS_KEPT)
+        def link_to(workflow_id: str, run_id: str | None) -> RunLink:
+            url = run_url(workflow_id, run_id)
+            return RunLink(workflow_id=workflow_id, run_id=run_id, url=url)
+
+        self._link_to = link_to
 
     @handles(RECALL)
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         """The memories that answer, best first."""
-        now = self._clock()
-        hits = await self._recaller.recall(scope, asked, now)
-        self._accesses.note(scope, [hit.memory for hit in hits], now)
-        return [self._with_run(hit) for hit in hits]
+        return [self._with_run(hit) for hit in await self._found(scope, asked)]
 
     @handles(CONTEXT)
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """The memories that answer, as a block for a prompt."""
-        hits = await self.recall(scope, asked)
+        hits = await self._found(scope, asked)
         return ContextBlock(context=block_of(hits, tokens=asked.tokens))
 
     async def close(self) -> None:
         """Write down what was noted."""
         await self._accesses.close()
 
+    async def _found(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
+        now = self._clock()
+        hits = await self._recaller.recall(scope, asked, now)
+        self._accesses.note(scope, [hit.memory for hit in hits], now)
+        return hits
+
     def _with_run(self, hit: RecallHit) -> RecallHit:
         origin = hit.memory.provenance
         if origin.workflow_id is None:
             return hit
-        url = self._run_url(origin.workflow_id, origin.run_id)
-        run = RunLink(workflow_id=origin.workflow_id, run_id=origin.run_id, url=url)
+        run = self._link_to(origin.workflow_id, origin.run_id)
         explanation = hit.explanation
         if explanation is not None:
-            explanation = explanation.model_copy(update={"run_url": url})
+            explanation = explanation.model_copy(update={"run_url": run.url})
         return hit.model_copy(update={"explanation": explanation, "run": run})

@@ -22,6 +22,7 @@ from engram.domain.memories import (
     plain_pairs,
 )
 from engram.domain.scope import Scope
+from engram.domain.slots import named_now
 from engram.errors import InvalidInput, InvalidQuery, SchemaMismatch, StorageError, UnindexedField
 
 # --- what the store looks like: collections, vectors and the fields that have an index
@@ -207,6 +208,7 @@ _PAIRS: Final = "metadata_pairs"
 # name and value in them, whenever the memory is read or written.
 _LINKS: Final = "links"
 _VITALS, _TOGETHER = "vitals", "together"
+_SLOT, _PREDICATE = "slot", "predicate"
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
@@ -286,6 +288,10 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
         vitals = data.get(_VITALS)
         if isinstance(vitals, dict) and isinstance(together := vitals.get(_TOGETHER), str):
             data[_VITALS] = {**vitals, _TOGETHER: json.loads(together)}
+        # So that whoever reads a slot knows its predicate by one name only.
+        slot = data.get(_SLOT)
+        if isinstance(slot, dict) and isinstance(predicate := slot.get(_PREDICATE), str):
+            data[_SLOT] = {**slot, _PREDICATE: named_now(predicate)}
         memory: AnyMemory = MEMORY_ADAPTER.validate_python(data)
     except (ValidationError, TypeError, ValueError) as error:
         # The cause would quote the memory's content, so it is left out.

@@ -15,9 +15,9 @@ from temporalio.service import RPCError
 from engram.contracts import names
 from engram.contracts.lifecycle import FindDueUsersInput, PassKind, WalkInput, WalkPosition
 from engram.contracts.messages import Population
-from engram.domain.memories import MemoryStatus, MemoryType
+from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
 from engram.lifecycle.accesses import AccessLog
-from engram.lifecycle.decisions import fingerprint
+from engram.lifecycle.decisions import disputed, fingerprint
 from engram.lifecycle.due import due_users, review_stamp
 from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
@@ -101,6 +101,24 @@ async def test_a_dry_run_says_it_all_and_writes_nothing(lives: LifecycleUser) ->
     assert ahead.count("retention") == 5
     done = await lives.passes.decay(lives.scope)
     assert done.transitions == tried.transitions
+
+
+async def test_what_expires_frees_what_it_contradicted_of_its_mark(lives: LifecycleUser) -> None:
+    """In the same pass; what else the other contradicts, it goes on to contradict."""
+    words = ("The user lives in Porto", "The user lives in Rome", "The user lives in Oslo")
+    porto, rome, oslo = (knowledge(lives.scope, one, ago(1)) for one in words)
+    over = disputed(porto, with_=[rome.id]).model_copy(update={"expires_at": ago(0.5)})
+    await lives.keep(
+        over, disputed(rome, with_=[porto.id, oslo.id]), disputed(oslo, with_=[rome.id])
+    )
+    report = await lives.passes.decay(lives.scope)
+    assert report.reviewed == 1
+    assert (await lives.now(porto)).status is MemoryStatus.EXPIRED
+    left = await lives.now(rome)
+    assert isinstance(left, SemanticMemory)
+    assert left.disputed_with == (oslo.id,)
+    assert left.confidence.contradictions == 1
+    assert (await lives.now(oslo)).revision == 0
 
 
 async def test_test_memories_are_looked_at_only_when_asked_for(lives: LifecycleUser) -> None:

@@ -12,7 +12,7 @@ from temporalio.client import Client
 
 from engram.client.memory import MemoryStore
 from engram.domain.confidence import Verification
-from engram.domain.memories import AnyMemory, MemoryStatus, SemanticMemory
+from engram.domain.memories import AnyMemory, Fact, MemoryStatus, SemanticMemory
 from engram.errors import InvalidInput, ReviewNotFound
 from engram.ports import MemoryRepository
 from tests.support.remembering import comes_true, everything, remembering, said
@@ -148,6 +148,30 @@ async def test_disputing_one_of_two_frees_the_other(temporal_client: Client) -> 
         assert await shown(memory, lisbon) == dict.fromkeys(EVERYWHERE, False)
         assert await shown(memory, porto) == dict.fromkeys(EVERYWHERE)
         assert (await home(memory, repository, "Lisbon")).confidence.contradictions == 0
+
+
+async def test_a_refuted_address_gives_its_place_back_to_the_one_before_it(
+    temporal_client: Client,
+) -> None:
+    """What a pattern found holds again once its successor is disputed, until that is confirmed."""
+    async with remembering(temporal_client) as (memory, repository):
+        for day, address in enumerate(("kim@old.example", "kim@new.example")):
+            await memory.encode(said(f"My email is {address}.", day), session_id=f"s{day}")
+            await memory.consolidate()
+
+        async def holding() -> dict[str, str]:
+            stored = (await everything(repository, memory.scope)).values()
+            facts = [m for m in stored if isinstance(m, Fact)]
+            return {m.value: m.id for m in facts if m.status is MemoryStatus.ACTIVE}
+
+        ((value, new),) = (await holding()).items()
+        assert value == "kim@new.example"
+        await memory.dispute(new)
+        assert [*await holding()] == ["kim@old.example"]
+        (best, *_) = await memory.recall("What is my email?", memory_types="factual")
+        assert "kim@old.example" in best.memory.content
+        await memory.confirm(new)
+        assert await holding() == {"kim@new.example": new}
 
 
 async def test_the_last_word_of_the_user_counts(temporal_client: Client) -> None:

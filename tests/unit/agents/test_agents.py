@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
-from engram.agents.linking import LinkingAgent
+from engram.agents.linking import LINKING_VERSION, LinkingAgent
 from engram.agents.models import make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.agents.rules_model import RulesModel
@@ -207,8 +207,9 @@ async def test_references_resolve_by_alias_content_and_part() -> None:
     output = await LinkingAgent(model).link(
         [tea, rain, sea], fresh_ids={tea.id}, operation="op", now=NOW
     )
-    made = [(a.first_id, a.second_id) for a in output.plan.actions if isinstance(a, LinkGraph)]
-    assert made == [(tea.id, rain.id), (tea.id, sea.id)]
+    found = [a for a in output.plan.actions if isinstance(a, LinkGraph)]
+    assert [(a.first_id, a.second_id) for a in found] == [(tea.id, rain.id), (tea.id, sea.id)]
+    assert {a.instructions_version for a in found} == {LINKING_VERSION}
     assert output.reasoning == "r"
     survivals = [a for a in output.plan.actions if isinstance(a, UpdateNote)]
     assert {a.memory_id for a in survivals} == {rain.id, sea.id}

@@ -201,6 +201,24 @@ async def test_a_link_that_one_end_has_no_room_for_is_at_neither() -> None:
         assert between(await known(repository, ADA), one.id, other.id) == []
 
 
+async def test_a_link_names_the_instructions_by_which_a_model_found_it() -> None:
+    """At both ends; a rule that finds it again leaves them, a later model gives its own."""
+    one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))
+
+    async def named(version: str | None) -> set[str | None]:
+        plan = link(one, other)
+        found = plan.actions[0].model_copy(update={"instructions_version": version})
+        await writer.write(ADA, plan.model_copy(update={"actions": (found,)}))
+        return {edge.instructions_version for m in await known(repository, ADA) for edge in m.links}
+
+    async with borrowed_store() as repository:
+        await kept(repository, one, other)
+        writer = PlanWriter(repository, make_embedder("wordllama"), write_id)
+        assert await named("linking-3") == {"linking-3"}
+        assert await named(None) == {"linking-3"}
+        assert await named("linking-4") == {"linking-4"}
+
+
 async def test_room_that_somebody_else_took_meanwhile_leaves_no_half() -> None:
     """The last place is taken between reading and writing: the link is at neither end."""
     one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))

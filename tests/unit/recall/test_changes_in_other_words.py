@@ -16,6 +16,7 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.lifecycle import decisions
+from engram.ports import Equals
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import every_page, update_memories
 from tests.support.in_process_memory import InProcessMemory
@@ -127,6 +128,41 @@ async def test_a_change_of_something_else_ends_nothing(
     scope = Scope.of("changes", uuid4().hex)
     await heard(memory, scope, (1, first), (20, then))
     assert (await stored(repository, scope))[first].status is MemoryStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("first", "named_then", "then"),
+    [
+        ("Ana's manager is Bo.", "reports to", "Ana's manager is Cy."),
+        ("The ticket costs 20 euros.", "price is", "The ticket costs 25 euros."),
+        ("The barn is owned by Bo.", "is owned by", "The barn is owned by Cy."),
+    ],
+)
+async def test_what_was_stored_under_an_earlier_name_gives_way_to_what_is_told_now(
+    memory: InProcessMemory, repository: EdgeRepository, first: str, named_then: str, then: str
+) -> None:
+    """An older store holds the predicates of then; a new telling meets them all the same."""
+    scope = Scope.of("changes", uuid4().hex)
+    await heard(memory, scope, (1, first))
+    (old,) = (await stored(repository, scope)).values()
+    assert isinstance(old, SemanticMemory)
+    assert old.slot is not None
+    before = old.slot.model_copy(update={"predicate": named_then})
+    await update_memories(
+        repository,
+        scope,
+        [old.id],
+        lambda one: one.model_copy(update={"slot": before}),
+        new_write_id=lambda: uuid4().hex,
+    )
+    where = (Equals("slot.predicate", named_then),)
+    page = await repository.scroll(scope, MemoryType.SEMANTIC, where=where, order_by="known_at")
+    assert [one.id for one in page.memories] == [old.id]
+    await heard(memory, scope, (20, then))
+    found = await stored(repository, scope)
+    assert found[first].status is MemoryStatus.SUPERSEDED
+    assert found[then].status is MemoryStatus.ACTIVE
+    assert found[first].superseded_by == found[then].id
 
 
 async def test_what_a_refuted_value_had_replaced_holds_again_at_once(

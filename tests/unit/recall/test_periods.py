@@ -112,6 +112,17 @@ def test_a_question_without_a_time_is_given_none() -> None:
         ("Where can I walk the dog on Sunday?", "2024-05-19 to 2024-05-19"),
         ("I was thinking of a hike this weekend, any tips?", "2024-05-18 to 2024-05-19"),
         ("Wo war ich letzten Sommer?", None),
+        ("What is there to do on the coming Friday?", "2024-05-17 to 2024-05-17"),
+        ("What was my salary in the second half of 2021?", "2021-07-01 to 2021-12-31"),
+        ("Where did I live in the latter half of 2021?", "2021-07-01 to 2021-12-31"),
+        ("What was my budget in early 2021?", "2021-01-01 to 2021-04-30"),
+        ("Is there a limit between 2000 and 2100?", None),
+        ("On the 11th I gave up coffee", "2024-05-11 to 2024-05-11"),
+        ("On the 11th floor I gave up coffee", None),
+        ("Nine days ago I went to Rome", "2024-05-06 to 2024-05-06"),
+        ("What did I eat about nine days ago?", "2024-05-05 to 2024-05-07"),
+        ("Yesterday's Jam is an episode", None),
+        ("Yesterday's Zoom call was the worst", "2024-05-14 to 2024-05-14"),
     ],
 )
 def test_words_around_a_time_change_it(question: str, period: str | None) -> None:

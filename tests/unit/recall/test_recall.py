@@ -225,6 +225,16 @@ async def test_filters_of_our_own_do_not_starve_the_answer(memories: Memories) -
     assert {hit.memory.id for hit in hits} == {memory.id for memory in sure}
 
 
+async def test_the_least_confidence_is_that_of_the_day_one_looks_from(memories: Memories) -> None:
+    """What was sure enough then answers as of then, though it is too old to be sure of now."""
+    said = semantic("The user likes tea", 1, method=ExtractionMethod.VERBATIM)
+    await memories.keep(said)
+    (then,) = await memories.ask("tea", as_of=day(1), min_confidence=0.8)
+    assert then.confidence == pytest.approx(said.confidence.score(day(1)))
+    assert said.confidence.score(NOW) < 0.8
+    assert await memories.ask("tea", min_confidence=0.8) == []
+
+
 async def test_repeats_do_not_starve_the_answer(memories: Memories) -> None:
     """A hundred times the same words is one answer, and leaves room for the others."""
     await memories.keep(

@@ -170,7 +170,7 @@ def assert_allowed(memory: AnyMemory, question: dict[str, Any]) -> None:
     assert question["tags"] is None or set(question["tags"]) & set(memory.tags)
     assert question["memory_types"] is None or memory.type in question["memory_types"]
     if isinstance(memory, DerivedMemory) and question["min_confidence"] is not None:
-        confidence = memory.confidence.score(NOW, ConfidenceWeights())
+        confidence = memory.confidence.score(as_of or NOW, ConfidenceWeights())
         assert confidence >= question["min_confidence"]
     if isinstance(memory, SemanticMemory) and question["min_selectivity"] is not None:
         assert memory.selectivity >= question["min_selectivity"]

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.domain.memories import Episode
+from engram.domain.memories import Episode, SemanticMemory
 from engram.domain.scope import Scope
+from engram.domain.slots import related_predicates, slot_of
 from engram.errors import InvalidInput, StorageError
 from engram.storage.base import DecodedPayloads
 from engram.storage.payload import decode, encode, format_time, is_memory_id
+from tests.support.recall_memories import semantic
 
 SCOPE = Scope.of("default", "ada")
 ID = "7d444840-9dc0-51d1-b245-5ffdce74fad2"
@@ -69,6 +71,19 @@ def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
         **payload,
         "tags": ["a"],
     }
+
+
+@pytest.mark.parametrize("ended", ["", "no longer "])
+def test_a_slot_is_read_by_its_present_name(ended: str) -> None:
+    """Whatever a statement of its kind was stored under before, as holding or as having ended."""
+    told = semantic("Ana's manager is Bo", slot=slot_of("Ana", "manager is", "Bo"))
+    payload = json.loads(json.dumps(encode(SCOPE, told)))
+    payload["slot"]["predicate"] = f"{ended}reports to"
+    read = decode(payload)
+    assert isinstance(read, SemanticMemory)
+    assert read.slot is not None
+    assert read.slot.predicate == f"{ended}manager is"
+    assert f"{ended}reports to" in related_predicates(read.slot)
 
 
 def test_decoded_memories_are_kept_up_to_a_size() -> None:
