@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
 
 from engram.domain.turns import Turn
 from engram.errors import UnreadableSource
@@ -57,7 +57,7 @@ def load(path: Path) -> list[Talk]:
         if isinstance(data, dict) and "engram_export" in data:
             return [exported_talk(path)]
         return list(_talks(data))
-    except (KeyError, TypeError, AttributeError, ValueError, ValidationError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UnreadableSource(
             f"{path.name} is in no format that can be measured ({type(error).__name__}).",
             allowed=_FORMATS,
@@ -236,16 +236,16 @@ class _QuestionLine(_OwnLine):
 def _ours(data: dict[str, Any]) -> Iterator[Talk]:
     turns = [_TurnLine.model_validate(one) for one in data["turns"]]
     asked = [_QuestionLine.model_validate(one) for one in data["questions"]]
-    users = dict.fromkeys(one.user for one in turns)
     owner = {one.id: one.user for one in turns}
-    for user in users:
-        sessions: dict[str, list[Turn]] = {}
-        for one in turns:
-            if one.user == user:
-                sessions.setdefault(one.session, []).append(_turn(one))
-        yield Talk.of(
-            user, sessions, [_asked(one, owner) for one in asked if _is_of(one, user, owner)]
-        )
+    said: dict[str, dict[str, list[Turn]]] = {}
+    for one in turns:
+        said.setdefault(one.user, {}).setdefault(one.session, []).append(_turn(one))
+    questions: dict[str, list[TalkQuestion]] = {}
+    for line in asked:
+        for user in _asked_of(line, owner):
+            questions.setdefault(user, []).append(_asked(line, owner))
+    for user, sessions in said.items():
+        yield Talk.of(user, sessions, questions.get(user, []))
 
 
 def _turn(line: _TurnLine) -> Turn:
@@ -263,8 +263,8 @@ def _asked(line: _QuestionLine, known: Mapping[str, str]) -> TalkQuestion:
     return TalkQuestion(line.question, evidence, line.kind, line.at, answer=line.answer)
 
 
-def _is_of(line: _QuestionLine, user: str, owner: Mapping[str, str]) -> bool:
-    """Whether a question goes to a user: whom it names, or else who said its evidence."""
+def _asked_of(line: _QuestionLine, owner: Mapping[str, str]) -> Iterable[str]:
+    """The users that a question goes to: whom it names, or else who said its evidence."""
     if "user" in line.model_fields_set:
-        return line.user == user
-    return any(owner.get(one) == user for one in line.evidence)
+        return [line.user]
+    return dict.fromkeys(owner[one] for one in line.evidence if one in owner)

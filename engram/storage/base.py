@@ -110,17 +110,16 @@ class DecodedPayloads:
             self._drop(next(iter(self._kept)))
         return memory
 
-    def last(self, memory_id: str) -> Payload | None:
-        """The payload that this memory was decoded from last, if it is kept."""
-        known = self._kept.get(memory_id)
-        if known is None:
-            return None
-        payload: Payload = marshal.loads(known[0])  # noqa: S302 - written above, in this process
-        return payload
+    def trust(self, memories: Iterable[AnyMemory]) -> None:
+        """These are stored as they were given, until :meth:`doubt` is called for them.
 
-    def trust(self, memory_ids: Iterable[str]) -> None:
-        """These are stored as they are kept here, until :meth:`doubt` is called for them."""
-        self._trusted.update(self._kept.keys() & memory_ids)
+        What is kept of them may be older by now: a listing that began before a write decodes
+        what it read then.
+        """
+        for memory in memories:
+            known = self._kept.get(memory.id)
+            if known is not None and known[1] is memory:
+                self._trusted.add(memory.id)
 
     def doubt(self, memory_ids: Iterable[str]) -> None:
         """These were written to, whether or not it succeeded."""
@@ -129,6 +128,18 @@ class DecodedPayloads:
     def trusted(self, memory_id: str) -> AnyMemory | None:
         """A memory that need not be read again."""
         return self._kept[memory_id][1] if memory_id in self._trusted else None
+
+    def trusted_payload(self, memory_id: str) -> Payload | None:
+        """What is stored of a memory that need not be read again."""
+        if memory_id not in self._trusted:
+            return None
+        payload: Payload = marshal.loads(self._kept[memory_id][0])  # noqa: S302 - written above, in this process
+        return payload
+
+    def drop(self, memory_ids: Iterable[str]) -> None:
+        """These were deleted: nor does memory keep them."""
+        for memory_id in memory_ids:
+            self._drop(memory_id)
 
     def _drop(self, memory_id: str) -> None:
         self._trusted.discard(memory_id)
@@ -339,7 +350,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                         (HasId((item.memory.id,)), Equals("revision", item.expected_revision)),
                     ),
                     payload,
-                    self._changed(item, payload),
+                    item.expected_revision,
                 )
                 for item, payload in batch
             ]
@@ -619,14 +630,6 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                     reason=error.details.get("reason"),
                 )
             return None
-
-    def _changed(self, item: Replacement, payload: Payload) -> Payload | None:
-        """What differs from the revision to be replaced, where that is at hand; None is gone."""
-        before = self._decoded.last(item.memory.id)
-        if before is None or before.get("revision") != item.expected_revision:
-            return None
-        names = before.keys() | payload.keys()
-        return {name: payload.get(name) for name in names if before.get(name) != payload.get(name)}
 
     async def _fetch(
         self, scope: Scope, memory_type: MemoryType, ids: Sequence[str], *, fresh: bool = False

@@ -247,7 +247,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             written = self._written
             read = await super().get(scope, rest, types, fresh=fresh)
             if written == self._written:
-                self._decoded.trust(read)
+                self._decoded.trust(read.values())
             held |= read
         return {memory_id: held[memory_id] for memory_id in wanted if memory_id in held}
 
@@ -302,7 +302,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             writes.note(change.payload["id"] for change in changes)
             for change in changes:
                 # The engine takes microseconds over each field, and writes each to its log.
-                few, writes_as = change.changed, engine.UpdateOperation
+                few, writes_as = self._changed(change), engine.UpdateOperation
                 with engine_errors("preparing a replacement"):
                     operation = (
                         writes_as.overwrite_payload_by_filter(change.where, change.payload)
@@ -312,6 +312,17 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._update(memory_type, operation, (change.payload["id"],), "replacing")
                 # Each takes a while, and there may be hundreds.
                 await asyncio.sleep(0)
+
+    def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
+        """What differs from what is stored, with None for what goes; None if that is not known.
+
+        A revision alone does not tell: what was deleted and stored anew begins at the same one.
+        """
+        before, after = self._decoded.trusted_payload(change.payload["id"]), change.payload
+        if before is None or before.get("revision") != change.revision:
+            return None
+        names = before.keys() | after.keys()
+        return {name: after.get(name) for name in names if before.get(name) != after.get(name)}
 
     async def _by_id(
         self,
@@ -432,4 +443,5 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
                 self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
+                self._decoded.drop(gone)
             await asyncio.sleep(0)

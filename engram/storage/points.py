@@ -203,13 +203,12 @@ class Overwrite(Generic[EngineFilter]):
     Attributes:
         where: Matches one revision of one memory.
         payload: The whole of it.
-        changed: Where what the filter matches is known: only what differs from it, with None
-            for what goes.
+        revision: The one that it replaces; None where payloads have none.
     """
 
     where: EngineFilter
     payload: Payload
-    changed: Payload | None = None
+    revision: int | None = None
 
 
 def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:

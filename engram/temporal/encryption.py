@@ -17,8 +17,13 @@ import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from google.protobuf.message import DecodeError
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 from temporalio.api.common.v1 import Payload
-from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.contrib.pydantic import (
+    PydanticJSONPlainPayloadConverter,
+    PydanticPayloadConverter,
+)
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
@@ -91,12 +96,38 @@ class _RefusedConverter(EncodingPayloadConverter):
         )
 
 
+class _QuietJsonConverter(PydanticJSONPlainPayloadConverter):
+    """Pydantic's, with errors that do not repeat what they are about.
+
+    Temporal writes what cannot be read into logs and failures, for callers without keys in plain.
+    """
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """See the base class."""
+        try:
+            return super().from_payload(payload, type_hint)
+        except ValidationError as error:
+            raise _without_input(error) from None
+
+
+def _without_input(error: ValidationError) -> ValidationError:
+    """The same error, without what was sent."""
+    found = [
+        InitErrorDetails(
+            type=PydanticCustomError(one["type"], one["msg"]), loc=one["loc"], input=None
+        )
+        for one in error.errors(include_input=False, include_url=False, include_context=False)
+    ]
+    return ValidationError.from_exception_data(error.title, found, "json", hide_input=True)
+
+
 class EngramPayloadConverter(PydanticPayloadConverter):
-    """Pydantic's, and the typed error for what was refused."""
+    """Pydantic's, whose errors quote nothing, and the typed error for what was refused."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedConverter()}
+        own = (_QuietJsonConverter(), _RefusedConverter())
+        self.converters = {**self.converters, **{one.encoding.encode(): one for one in own}}
 
 
 class _RefusedAtDoor(_RefusedConverter):

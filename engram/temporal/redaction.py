@@ -37,8 +37,13 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.I
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)\Z")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\Z")
 _SOME_DAY: Final = "2000-01-01"
-_DURATION: Final = re.compile(r"-?P(?=[\dT])[\dYMWDTHS.]+\Z")
-_NUMBER: Final = re.compile(r"\d+\Z")
+_DURATION: Final = re.compile(
+    r"-?P(?=[\dT])(?:\d+Y)?(?:\d+M)?(?:\d+W)?(?:\d+D)?"
+    r"(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?\Z"
+)
+# What code counts; longer ones are telephone numbers, cards, and names of users.
+_NUMBER: Final = re.compile(r"\d{1,3}\Z")
+_KEPT_METADATA: Final = frozenset({"encoding", "type"})
 _MARK_BYTES: Final = 5
 
 
@@ -128,6 +133,8 @@ class Redactor:
             setattr(message, field.name, self.id(value))
 
     def _payload(self, payload: Payload) -> None:
+        for name in payload.metadata.keys() - _KEPT_METADATA:
+            del payload.metadata[name]
         if not payload.data:
             return
         try:

@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowHistory
 
 from engram.temporal.encryption import EncryptionCodec, data_converter
 from engram.temporal.keys import FolderKeyStore
+from engram.temporal.redaction import Redactor
 from engram.workflows import replaying
 from tests.replay.changed import ForgetsItsUpdates, OtherOrder
 from tests.support import cli
@@ -83,6 +84,14 @@ async def test_a_saved_history_replays_and_holds_no_words(name: str, tmp_path: P
 async def test_every_saved_history_replays_and_holds_no_words(name: str, tmp_path: Path) -> None:
     """The same of all that is recorded, of every type of workflow."""
     await check_that_it_is_bare(name, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["491711234567", "4711", "P1234567", "48213"])
+def test_numbers_of_somebody_s_become_marks(text: str) -> None:
+    """Users are named by telephone and customer numbers, and passports look like durations."""
+    redactor = Redactor(replaying.code_words(), ["content"], b"salt")
+    assert text not in redactor.id(f"session/default/{text}/{text}")
+    assert redactor.id("import/12/P7DT3H/PT0.5S") == "import/12/P7DT3H/PT0.5S"
 
 
 def test_two_saves_share_no_marks(tmp_path: Path) -> None:

@@ -123,7 +123,29 @@ def test_lines_are_read_as_one_object_is(tmp_path: Path) -> None:
     assert [(one.text, one.kind) for one in talk.questions] == [("Which animals?", "animals")]
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", "no JSON", '{"turns": [{}], "questions": []}'])
+def test_a_question_goes_to_whom_it_names_or_to_who_said_its_evidence(tmp_path: Path) -> None:
+    """Each line is looked at once: a file of many users takes no longer for that."""
+    turns = [{"id": str(one), "text": "I ski.", "user": f"user {one}"} for one in range(4)]
+    asked = [
+        {"question": "Theirs?", "evidence": ["0", "1"]},
+        {"question": "His?", "evidence": ["2"], "user": "user 2"},
+        {"question": "Nobody's?", "evidence": ["2"], "user": "nobody"},
+    ]
+    file = tmp_path / "talks.json"
+    file.write_text(json.dumps({"turns": turns, "questions": asked}), encoding="utf-8")
+    assert [(talk.name, [one.text for one in talk.questions]) for talk in load(file)] == [
+        ("user 0", ["Theirs?"]),
+        ("user 1", ["Theirs?"]),
+        ("user 2", ["His?"]),
+        ("user 3", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[1]", "{}", "no JSON", '{"turns": [{}], "questions": []}', "[" * 100_000],
+    ids=["empty", "a number", "no lists", "no JSON", "no turn", "too deep"],
+)
 def test_what_cannot_be_measured_is_refused_by_name(tmp_path: Path, text: str) -> None:
     """The error names the file and what is allowed, and quotes nothing of it."""
     file = tmp_path / "secret.json"

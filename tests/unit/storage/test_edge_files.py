@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -316,9 +317,10 @@ class WatchedStore(EdgeRepository):
             await happens()
         return found
 
-    async def _overwrite(self, memory_type: MemoryType, changes: list[Overwrite[Any]]) -> None:
-        self.written += [set(change.changed or change.payload) for change in changes]
-        await super()._overwrite(memory_type, changes)
+    def _changed(self, change: Overwrite[Any]) -> dict[str, Any] | None:
+        few = super()._changed(change)
+        self.written.append(set(few or change.payload))
+        return few
 
 
 async def watched_at(folder: Path) -> WatchedStore:
@@ -350,6 +352,44 @@ async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> N
     assert reads == [[turn.id], [turn.id]]  # To see who won, and what it is now.
     await repository.delete(ADA, EPISODIC, [other.id])
     assert await repository.get(ADA, [other.id]) == {}
+    await repository.close()
+
+
+async def test_a_listing_that_began_before_a_write_leaves_nothing_outdated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It decodes what it read then, in the middle of somebody's look at what is stored now."""
+    monkeypatch.setattr("engram.storage.points._LONGEST_STEP", -1.0)
+    repository = await watched_at(folder)
+    turns = sorted((episode(ADA, f"turn {number}") for number in range(20)), key=lambda one: one.id)
+    await repository.insert(ADA, [new(turn) for turn in turns])
+    listing = asyncio.create_task(repository.scroll(ADA, EPISODIC))
+    await asyncio.sleep(0)
+    last = turns[-1]
+    after = next_revision(last, last.model_copy(update={"content": "more"}), write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    await repository.get(ADA, [last.id, *(turn.id for turn in turns)])
+    assert last in (await listing).memories
+    assert await repository.get(ADA, [last.id], fresh=True) == {last.id: after}
+    await repository.close()
+
+
+async def test_what_is_stored_anew_is_not_taken_for_what_was_deleted(folder: Path) -> None:
+    """It begins at the same revision; nor is what was deleted kept in memory."""
+    repository = await watched_at(folder)
+    turn = episode(ADA, "turn", summary="first")
+    await repository.insert(ADA, [new(turn)])
+    kept = ref((await repository.get(ADA, [turn.id]))[turn.id])
+    assert kept() == turn
+    await repository.delete(ADA, EPISODIC, [turn.id])
+    assert kept() is None
+    anew = turn.model_copy(update={"summary": "second", "tags": ("other",)})
+    await repository.insert(ADA, [new(anew)])
+    # So long a page is read past what is kept.
+    (read,) = (await repository.scroll(ADA, EPISODIC, limit=1000)).memories
+    after = next_revision(read, read.model_copy(update={"summary": "first"}), write_id="second")
+    assert await repository.replace(ADA, [Replacement(after, 0)])
+    assert await repository.get(ADA, [turn.id]) == {turn.id: after}
     await repository.close()
 
 

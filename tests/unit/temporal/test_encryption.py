@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import traceback
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.converter import (
@@ -18,6 +21,7 @@ from temporalio.converter import (
 from temporalio.exceptions import ApplicationError
 
 from engram.contracts import names
+from engram.contracts.calls import EncodeArgs
 from engram.contracts.lifecycle import variant_of
 from engram.contracts.messages import Population
 from engram.contracts.names import SHARED_KEY_OWNER, key_owner, key_owner_of
@@ -28,6 +32,7 @@ from engram.temporal.encryption import (
     EncryptionCodec,
     data_converter,
     for_replays,
+    for_strangers,
 )
 from engram.temporal.keys import FolderKeyStore
 
@@ -137,6 +142,23 @@ async def test_a_failure_says_nothing_to_whom_it_does_not_concern(codec: Encrypt
     error = await of(codec, SESSION).decode_failure(failure)
     assert isinstance(error, ApplicationError)
     assert (error.message, error.details) == (WORDS, ({"quoted": WORDS},))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"turns": [WORDS]}, {"user_id": {"x": WORDS}}, WORDS, b'{"user_id": "' + WORDS.encode()],
+)
+def test_what_does_not_fit_is_refused_without_being_quoted(sent: object) -> None:
+    """Callers without keys get failures in plain, and workers log them: neither has the words."""
+    data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
+    payload = Payload(metadata={"encoding": b"json/plain"}, data=data)
+    door = for_strangers(data_converter(None))
+    with pytest.raises(ValidationError, match="EncodeArgs") as refused:
+        door.payload_converter.from_payload(payload, EncodeArgs)
+    failure = Failure()
+    door.failure_converter.to_failure(refused.value, door.payload_converter, failure)
+    told = "".join(traceback.format_exception(refused.value))
+    assert "PLUMBUS" not in told + str(failure)
 
 
 async def test_plain_is_read_of_runs_from_before_and_of_no_others(tmp_path: Path) -> None:
