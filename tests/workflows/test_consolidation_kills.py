@@ -191,13 +191,13 @@ async def _stumbles_everywhere(
 ) -> None:
     store = Stumbling(repository, patch)
     async with consolidating(client, repository, settings) as memory:
-        undisturbed = await _consolidated(memory)
-        told = store.writes
         await _say(memory)
-        said = store.writes - told
-        for place in range(told)[places]:
+        said = store.writes
+        undisturbed = await _consolidated(memory)
+        for place in range(store.writes - 2 * said)[places]:
             store.writes, store.at = -said, place
             assert await _consolidated(memory) == undisturbed, place
+            assert store.at is None, place
 
 
 @pytest.mark.slow
