@@ -230,9 +230,17 @@ async def _gone(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
         with contextlib.suppress(ConnectionError):
             await process.stdin.wait_closed()
-    await process.wait()
-    # Its transport takes note of that in the loop's next step.
-    await asyncio.sleep(0)
+    try:
+        await process.wait()
+    except asyncio.CancelledError:
+        # The loop ends while it takes its time over ending.
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    finally:
+        # Its transport takes note of that in the loop's next step.
+        await asyncio.sleep(0)
 
 
 def _answer(waiting: asyncio.Future[Any], found: Any, raised: str | None) -> None:

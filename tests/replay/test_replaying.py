@@ -157,6 +157,7 @@ async def test_a_staged_change_is_caught_by_recent(
     env = {
         "ENGRAM_ENCRYPTION_KEYS": str(codec.keys.folder),
         "ENGRAM_TEMPORAL_ADDRESS": temporal_address,
+        "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
         "ENGRAM_COLLECTION_PREFIX": store,
         "ENGRAM_DATA_DIR": str(tmp_path),
     }

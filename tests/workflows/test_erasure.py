@@ -120,7 +120,10 @@ async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
     ):
         with pytest.raises(WorkflowFailureError) as failed:
             await temporal_client.execute_workflow(
-                names.ERASURE_WORKFLOW, asked, id=f"erasure/{new_id()}", task_queue=queue
+                names.ERASURE_WORKFLOW,
+                asked,
+                id=names.erasure_workflow_id(scope),
+                task_queue=queue,
             )
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
