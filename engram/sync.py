@@ -140,7 +140,7 @@ class SyncMemoryStore(WaitingStore):
         return SyncMemoryStore(self._memory.for_user(user_id, namespace=namespace), self._thread)
 
     def run_of(self, memory: AnyMemory) -> RunLink | None:
-        """See :meth:`engram.client.memory.MemoryStore.run_of`."""
+        """See :meth:`engram.MemoryStore.run_of`."""
         return self._memory.run_of(memory)
 
     def run_url(self, memory: AnyMemory) -> str | None:

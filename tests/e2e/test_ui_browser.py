@@ -148,7 +148,7 @@ async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
             assert CONSOLIDATION in framed(page)
             page.picture(pictures / "session.png")
             page.open(f"{origin}{WORKFLOWS}/{quote(CONSOLIDATION, safe='')}")
-            page.wait_for("engram.write_plan")
+            page.wait_for("engram.consolidate_turns")
             page.picture(pictures / "consolidation.png")
             assert page.said == []
 

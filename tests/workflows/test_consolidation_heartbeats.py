@@ -19,12 +19,14 @@ from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
     ConsolidationPolicy,
     ExtractInput,
     LinkInput,
     MarkConsolidatedInput,
     ModelUse,
     PlanInput,
+    ReadTurns,
     ReconcileInput,
     SelectDueInput,
 )
@@ -38,7 +40,10 @@ from tests.support.stores import worker_settings
 
 BEATS = 3
 SCOPE = Scope.of("default", "ada")
-NAMES = ("select_due", "reconcile", "write_plan", "retire", "mark_consolidated", "extract", "link")
+NAMES = (
+    *("select_due", "reconcile", "write_plan", "retire", "mark_consolidated"),
+    *("consolidate_turns", "apply_plan", "extract", "link"),
+)
 
 
 class SlowStore:
@@ -72,18 +77,17 @@ def _inputs() -> dict[str, Any]:
     plan = ConsolidationPlan(actions=(note,))
     policy = ConsolidationPolicy.fixed_by(worker_settings())
     statement = Statement(content="The user likes tea.", confidence=0.9, episode_ids=("e1",))
+    use = ModelUse(model="m", instructions_version="1")
+    run: dict[str, Any] = {"workflow_id": "w", "run_id": "r"}
+    part = ReadTurns(episode_ids=("e1",), statements=(statement,), use=use)
     return {
         "select_due": SelectDueInput(**common, policy=policy),
-        "reconcile": ReconcileInput(
-            **common,
-            statements=(statement,),
-            use=ModelUse(model="m", instructions_version="1"),
-            workflow_id="w",
-            run_id="r",
-        ),
+        "reconcile": ReconcileInput(**common, **run, statements=(statement,), use=use),
         "write_plan": PlanInput(**common, plan=plan),
         "retire": PlanInput(**common, plan=plan),
         "mark_consolidated": MarkConsolidatedInput(**common, episode_ids=("e1",)),
+        "consolidate_turns": ConsolidateTurnsInput(**common, **run, parts=(part,)),
+        "apply_plan": PlanInput(**common, plan=plan),
         "extract": ExtractInput(**common, episode_ids=("e1",)),
         "link": LinkInput(
             **common, memory_ids=("m1",), fresh_ids=(), candidates_per_memory=8, operation="o"

@@ -137,7 +137,7 @@ async def test_an_answer_that_tries_to_retire_everything_changes_nothing(
     assert {m.status for m in known} == {MemoryStatus.ACTIVE}
 
 
-@pytest.mark.parametrize("step", [names.CONSOLIDATE_TURNS_ACTIVITY, names.APPLY_PLAN_ACTIVITY])
+@pytest.mark.parametrize("step", [names.CONSOLIDATE_TURNS_ACTIVITY, names.LINK_ACTIVITY])
 @pytest.mark.parametrize("crash", ["before", "after"])
 async def test_a_crash_leaves_the_same_artifacts_and_summaries(
     temporal_client: Client,
@@ -151,6 +151,7 @@ async def test_a_crash_leaves_the_same_artifacts_and_summaries(
     async with consolidating(temporal_client, repository, settings, faults=faults) as memory:
         await memory.say(*SAID)
         await memory.consolidate()
+        assert not faults.before | faults.after
         disturbed, scope = await stated(memory), memory.scope
     quiet_settings = worker_settings()
     async with (
