@@ -548,8 +548,7 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
         # Compiling takes seconds, once in the life of a process.
         await asyncio.to_thread(load)
     try:
-        if len(prompt) <= READ_HERE:
-            return _answer(prompt)
+        # Twenty short turns take fifty milliseconds: not while others wait.
         if aside is None or len(prompt) <= _READ_IN_A_THREAD:
             return await asyncio.to_thread(_answer, prompt)
         found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)

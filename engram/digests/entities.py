@@ -124,8 +124,12 @@ def fits_short(short: EntityCandidate, full: EntityCandidate) -> bool:
 
 def _is_acronym(short: str, full: str) -> bool:
     """Whether it is made of the first letters: "MTA" of the Metropolitan Transport Authority."""
-    initials = "".join(word[0] for word in full.split() if word[:1].isupper())
+    initials = _initials(full)
     return len(initials) > 2 and short == initials  # noqa: PLR2004 - two letters are anybody's
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in name.split() if word[:1].isupper())
 
 
 def _is_surname(short: EntityCandidate, other: NameParts) -> bool:
@@ -380,7 +384,8 @@ def _said_to_be_one(groups: Groups, equations: Sequence[Equation]) -> None:
 
 def _bearer(groups: Groups, name: str, source_id: str) -> EntityCandidate | None:
     """Whom a text means by a name; None where it could be several."""
-    named = [b for b in groups.bearers if b.name_key == name_key(name)]
+    key = name_key(name)
+    named = [b for b in groups.bearers if b.name_key == key]
     here = [b for b in named if any(m.source_id == source_id for m in b.mentions)] or named
     return here[0] if len({groups.of(b) for b in here}) == 1 else None
 
@@ -407,10 +412,11 @@ def _sources(identifier: str, *bearers: EntityCandidate) -> tuple[str, ...]:
 def _short_forms(groups: Groups) -> None:
     """A form of a full name is that person's, where only one person can be meant."""
     wanted: dict[str, list[tuple[EntityCandidate, EntityCandidate]]] = defaultdict(list)
+    full_names = _FullNames(groups.bearers)
     for short in groups.bearers:
         full = [
             b
-            for b in groups.bearers
+            for b in full_names.sharing(short)
             if groups.of(b) != groups.of(short)
             and (fits_short(short, b) or project_core(b.name_key) == short.name_key)
         ]
@@ -425,6 +431,51 @@ def _short_forms(groups: Groups) -> None:
         if all(groups.fit(a, b, said=True) for a, b in combinations(shorts, 2)):
             for short, whole in pairs:
                 groups.join(short, whole, "short form with one bearer", ())
+
+
+class _FullNames:
+    """Names by what a short form of each has in common with it: not each is held against each.
+
+    Args:
+        bearers: Of all names.
+    """
+
+    def __init__(self, bearers: Sequence[EntityCandidate]) -> None:
+        self._bearers = bearers
+        self._by_share: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, bearer in enumerate(bearers):
+            for share in self._shares_of_full(bearer):
+                self._by_share[share].append(place)
+
+    def sharing(self, short: EntityCandidate) -> list[EntityCandidate]:
+        """All that it could be short for, and some others, in the order in which they came."""
+        places = {p for s in self._shares_of_short(short) for p in self._by_share.get(s, ())}
+        return [self._bearers[place] for place in sorted(places)]
+
+    @staticmethod
+    def _shares_of_full(bearer: EntityCandidate) -> Iterator[tuple[str, str]]:
+        parts = parts_of(bearer.name)
+        yield "initials", _initials(bearer.name)
+        yield "project", project_core(bearer.name_key)
+        if parts.family:
+            yield "family", parts.family
+        elif parts.seniority:
+            yield "seniority", parts.seniority
+        if parts.given and (parts.family or parts.seniority):
+            yield "given", parts.given[0]
+
+    @staticmethod
+    def _shares_of_short(bearer: EntityCandidate) -> Iterator[tuple[str, str]]:
+        parts = parts_of(bearer.name)
+        yield "initials", bearer.name
+        yield "project", bearer.name_key
+        yield "family", bearer.name_key
+        if parts.family:
+            yield "family", parts.family
+        if parts.given:
+            yield "given", parts.given[0]
+        elif parts.seniority:
+            yield "seniority", parts.seniority
 
 
 def _join_the_only_one(

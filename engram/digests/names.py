@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import dropwhile
 from typing import Final
 
@@ -250,6 +251,8 @@ def _is_seniority(text: str, token: re.Match[str]) -> bool:
     return after is None or after.group().casefold() not in _POSITIONS | PERSON_ROLES.keys()
 
 
+# Who is who is asked of each name many times over.
+@lru_cache(maxsize=8192)
 def name_key(name: str) -> str:
     """The form under which two spellings are one name: in lower case, without accents."""
     words = " ".join(word.rstrip(".") for word in normalise(name).split())
@@ -267,6 +270,7 @@ def without_title(name: str) -> str:
     return " ".join(words)
 
 
+@lru_cache(maxsize=8192)
 def parts_of(name: str) -> NameParts:
     """The parts of a person's name."""
     words = name_key(name).split()

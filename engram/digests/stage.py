@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import DigestOutput
@@ -52,14 +53,14 @@ __all__ = ["Digests"]
 _ROUNDS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Touched:
     """What a pass touched."""
 
     memories: Mapping[str, SemanticMemory]
     episodes: Mapping[str, Episode]
 
-    @property
+    @cached_property
     def rest(self) -> Rest:
         """When each of it became known, or ceased to hold."""
         times: dict[str, datetime] = {key: e.timestamp for key, e in self.episodes.items()}
@@ -68,11 +69,25 @@ class Touched:
         return Rest(times=times, episodes=frozenset(self.episodes))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _KnownProfiles:
     """The active profiles that matter, and what their names rest on."""
 
     profiles: tuple[SemanticMemory, ...] = ()
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[tuple[int, ProfileDetail, SemanticMemory]]]:
+        found: dict[str, list[tuple[int, ProfileDetail, SemanticMemory]]] = {}
+        for place, profile in enumerate(self.profiles):
+            if isinstance(profile.detail, ProfileDetail):
+                for key in name_keys(profile.detail):
+                    found.setdefault(key, []).append((place, profile.detail, profile))
+        return found
+
+    def bearing(self, keys: Iterable[str]) -> list[tuple[ProfileDetail, SemanticMemory]]:
+        """Those that have one of these names, in order."""
+        found = {one[0]: one for key in keys for one in self._by_name.get(key, ())}
+        return [(detail, profile) for _, (_, detail, profile) in sorted(found.items())]
 
     @property
     def details(self) -> list[ProfileDetail]:
@@ -92,6 +107,35 @@ def _clues(touched: Touched) -> tuple[MentionEvidence, MentionEvidence]:
     for memory in touched.memories.values():
         named = named.plus(memory_clues(memory))
     return named, episode_clues(e for e in touched.episodes.values() if not e.is_test)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bearers:
+    """Who is who.
+
+    Attributes:
+        register: Whose mention is whose.
+        touched: By the key of an entity, what was touched and names it: looked through once, not
+            once for each entity.
+    """
+
+    register: Register
+    touched: Mapping[str, Sequence[SemanticMemory]]
+
+    @classmethod
+    def of(cls, touched: Touched, told: MentionEvidence) -> _Bearers:
+        """As far as this is told."""
+        naming: dict[str, list[SemanticMemory]] = {}
+        found = cls(Register(resolve(told.mentions, told.equations)), naming)
+        for memory in touched.memories.values():
+            for key in found.named_in(memory):
+                naming.setdefault(key, []).append(memory)
+        return found
+
+    def named_in(self, memory: SemanticMemory) -> frozenset[str]:
+        """The keys of the entities that it names."""
+        borne = (self.register.entity_of(mention) for mention in memory_clues(memory).mentions)
+        return frozenset(bearer.key for bearer in borne if bearer is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +186,24 @@ class ProfileWriter:
         known: _KnownProfiles,
         policy: DigestPolicy,
     ) -> Put:
-        clues = told.plus(known.clues)
-        register = Register(resolve(clues.mentions, clues.equations))
-        affected = _affected(register, told, known)
+        # Holds names against names: not while others wait.
+        bearers = await asyncio.to_thread(_Bearers.of, touched, told.plus(known.clues))
+        affected = _affected(bearers.register, told, known)
         drafts: list[Draft] = []
         for entity in affected:
             # The engine answers without a pause: others wait for the loop meanwhile.
             await asyncio.sleep(0)
-            draft = await self._draft(composer.scope, entity, register, touched, known, policy)
+            draft = await self._draft(composer.scope, entity, bearers, touched, known, policy)
             if draft is not None:
                 drafts.append(draft)
-        replaced = _replaced(known, register, affected)
+        replaced = _replaced(known, bearers.register, affected)
         return await self.store.put(composer, drafts, replaced, _successors(replaced, drafts))
 
     async def _draft(
         self,
         scope: Scope,
         entity: Entity,
-        register: Register,
+        bearers: _Bearers,
         touched: Touched,
         known: _KnownProfiles,
         policy: DigestPolicy,
@@ -167,7 +211,7 @@ class ProfileWriter:
         """From what stood in the profile, what is new, and the latest that names the entity."""
         names = {m.name for m in entity.mentions}
         keys = {name_key(name) for name in names}
-        before = [detail for detail in known.details if keys & name_keys(detail)]
+        before = known.bearing(keys)
         where: Filter = (
             Equals("status", MemoryStatus.ACTIVE.value),
             Either(
@@ -178,15 +222,12 @@ class ProfileWriter:
             ),
         )
         latest = await self.store.semantic(scope, where, limit=policy.profile_reads)
-        found = {m.id: m for m in latest} | dict(touched.memories)
-        found |= await self.store.by_id(scope, carried(before) - found.keys())
-        mine = [m for m in found.values() if _names(register, m, entity)]
-        sources = [
-            source
-            for profile in known.profiles
-            if isinstance(profile.detail, ProfileDetail) and keys & name_keys(profile.detail)
-            for source in profile.source_episode_ids
-        ]
+        further = {m.id: m for m in latest if m.id not in touched.memories}
+        unread = carried(d for d, _ in before) - further.keys() - touched.memories.keys()
+        further |= await self.store.by_id(scope, unread)
+        mine = [m for m in further.values() if entity.key in bearers.named_in(m)]
+        mine += bearers.touched.get(entity.key, ())
+        sources = [source for _, profile in before for source in profile.source_episode_ids]
         rest = touched.rest
         rest = Rest(rest.times, rest.episodes, tuple(sorted(set(sources))))
         return entity_draft(entity, mine, rest, policy)
@@ -228,11 +269,6 @@ def _key(memory: SemanticMemory) -> str:
     return memory.detail.keys[0] if memory.detail else ""
 
 
-def _names(register: Register, memory: SemanticMemory, entity: Entity) -> bool:
-    bearers = [register.entity_of(mention) for mention in memory_clues(memory).mentions]
-    return any(bearer is not None and bearer.key == entity.key for bearer in bearers)
-
-
 def _lookup_keys(told: MentionEvidence) -> set[str]:
     names = [m.name for m in told.mentions]
     names += [name for e in told.equations for name in (e.first, e.second)]
@@ -267,15 +303,15 @@ def _replaced(
 
 def _successors(replaced: Sequence[SemanticMemory], drafts: Sequence[Draft]) -> dict[str, str]:
     """By the key of a profile that is no more: of the one that bears its name now."""
-    found: dict[str, str] = {}
-    for profile in replaced:
-        for draft in drafts:
-            if isinstance(profile.detail, ProfileDetail) and (
-                isinstance(draft.detail, ProfileDetail)
-                and name_key(profile.detail.name) in name_keys(draft.detail)
-            ):
-                found.setdefault(_key(profile), draft.key)
-    return found
+    bearers: dict[str, str] = {}
+    for draft in drafts:
+        if isinstance(draft.detail, ProfileDetail):
+            for name in name_keys(draft.detail):
+                bearers.setdefault(name, draft.key)
+    named = {
+        _key(p): name_key(p.detail.name) for p in replaced if isinstance(p.detail, ProfileDetail)
+    }
+    return {key: bearers[name] for key, name in named.items() if name in bearers}
 
 
 # --- the digest stage: what is derived from memories follows what a pass touched
