@@ -282,7 +282,7 @@ class ConsolidationWorkflow:
             f"So far: {totals.passes} passes, {totals.episodes} episodes, {totals.stored} stored, "
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
             f"{totals.links} links.\n\n"
-            "Ids of what it wrote: results of `engram.consolidate_turns`; `engram show ID` has each."
+            "What it wrote: results of `engram.consolidate_turns` have the ids, `engram show` each."
         )
 
 
