@@ -289,9 +289,10 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
         if isinstance(vitals, dict) and isinstance(together := vitals.get(_TOGETHER), str):
             data[_VITALS] = {**vitals, _TOGETHER: json.loads(together)}
         # So that whoever reads a slot knows its predicate by one name only.
-        slot = data.get(_SLOT)
-        if isinstance(slot, dict) and isinstance(predicate := slot.get(_PREDICATE), str):
-            data[_SLOT] = {**slot, _PREDICATE: named_now(predicate)}
+        if isinstance(slot := data.get(_SLOT), dict):
+            named = slot.get(_PREDICATE)
+            if isinstance(named, str) and (now := named_now(named)) != named:
+                data[_SLOT] = {**slot, _PREDICATE: now}
         memory: AnyMemory = MEMORY_ADAPTER.validate_python(data)
     except (ValidationError, TypeError, ValueError) as error:
         # The cause would quote the memory's content, so it is left out.
