@@ -19,6 +19,7 @@ from engram.contracts.activities import (
     DisputeActivities,
     SessionActivities,
 )
+from engram.contracts.attributes import USER_SEARCH_KEY
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidateTurnsOutput,
@@ -202,7 +203,8 @@ def mark_outlived() -> None:
 def check_start(scope: Scope, expected: str, *, empty: bool = True) -> None:
     """Refuse what Engram's client would not send: other applications may start workflows, too.
 
-    The id says whose key a payload is encrypted with, and that one runs at a time.
+    The id says whose key a payload is encrypted with, and that one runs at a time. By its search
+    attribute an erasure finds the run, and what was said in its history.
 
     Args:
         scope: Whose memory the start is about.
@@ -220,6 +222,13 @@ def check_start(scope: Scope, expected: str, *, empty: bool = True) -> None:
                 "The id of the workflow is not that of what it was started for.",
                 allowed=expected,
                 hint="docs/workflows.md has the id of each workflow.",
+            )
+        if info.typed_search_attributes.get(USER_SEARCH_KEY) != scope.tenant:
+            raise InvalidInput(
+                f"The workflow's search attribute {names.USER_ATTRIBUTE} is not whose memory it "
+                "is: nobody who looks for the user's runs would find it.",
+                allowed=scope.tenant,
+                hint="docs/workflows.md has a start of each workflow.",
             )
         if not empty and info.continued_run_id is None:
             raise InvalidInput(

@@ -77,6 +77,7 @@ def start(session: str, **state: object) -> str:
     return (
         f"engram temporal -- workflow execute-update-with-start --workflow-id {session} "
         "--type engram.session --task-queue engram-store --id-conflict-policy UseExisting "
+        "--search-attribute 'EngramUser=\"default/ada\"' "
         f"--input '{json.dumps(given)}' --update-name encode "
         f"--update-input '{json.dumps({'calls': [{'turns': [turn]}]})}'"
     )

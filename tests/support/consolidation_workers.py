@@ -35,6 +35,7 @@ from engram.agents.models import followed
 from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.consolidation import (
     ConsolidationPolicy,
     ConsolidationReport,
@@ -177,6 +178,7 @@ class Memory:
             task_queue=self.queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             result_type=ConsolidationReport,
+            search_attributes=attributes("consolidation", user=self.scope.tenant),
         )
         report: ConsolidationReport = await self.client.execute_update_with_start_workflow(
             names.CONSOLIDATE_UPDATE,
@@ -197,6 +199,7 @@ class Memory:
             start_signal_args=[ConsolidationRequest(reason=reason)],
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             result_type=ConsolidationReport,
+            search_attributes=attributes("consolidation", user=self.scope.tenant),
         )
 
     async def semantic(self) -> list[SemanticMemory]:

@@ -26,6 +26,7 @@ from temporalio.service import RPCError
 from engram.agents.rules_model import RulesModel
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.importing import (
     ImportBatch,
     ImportKind,
@@ -306,6 +307,31 @@ async def test_malformed_turns_sent_to_a_session_directly_are_refused(
             with pytest.raises(WorkflowUpdateFailedError):
                 await handle.execute_update(names.ENCODE_UPDATE, {"calls": [{"turns": [turn]}]})
         assert await one.stored() == before
+
+
+@pytest.mark.parametrize("user", [None, "default/somebody-else"])
+async def test_a_session_that_an_erasure_would_not_find_stores_nothing(
+    temporal_client: Client, user: str | None
+) -> None:
+    """Started by hand without its user's search attribute, it would keep what was said for good."""
+    async with gate(temporal_client) as one:
+        state = SessionState(scope=one.scope, session_id="s1")
+        handle = await temporal_client.start_workflow(
+            names.SESSION_WORKFLOW,
+            state,
+            id=one.gateway.session_id(one.scope, "s1"),
+            task_queue=one.settings.store_queue,
+            search_attributes=attributes("session", user=user),
+        )
+        turn = Turn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
+        request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
+        # Rejected, or too late: the run itself fails, too.
+        with pytest.raises((WorkflowUpdateFailedError, RPCError)):
+            await handle.execute_update(names.ENCODE_UPDATE, request)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await handle.result()
+        assert names.USER_ATTRIBUTE in said(failed.value)["message"]
+        assert await one.repository.count(one.scope, MemoryType.EPISODIC) == 0
 
 
 @pytest.mark.parametrize(
