@@ -22,7 +22,10 @@ pytestmark = pytest.mark.slow
 
 # They stay until they are ended, wait long for the server, or take no folder; other tests run
 # them, and the examples of all commands are parsed beside the tests of the whole command line.
-LASTING = {"demo", "up", "ui", "worker", "serve", "mcp", "erase", "compact", "test learning"}
+LASTING = {
+    *("demo", "up", "ui", "codec", "worker", "serve", "mcp"),
+    *("erase", "compact", "test learning", "eval answers", "eval fit", "eval recall"),
+}
 AN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXAMPLES = [
     (path, example)
