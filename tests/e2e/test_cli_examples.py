@@ -22,7 +22,10 @@ pytestmark = pytest.mark.slow
 
 # They stay until they are ended, wait long for the server, or take no folder; other tests run
 # them, and the examples of all commands are parsed beside the tests of the whole command line.
-LASTING = {"demo", "up", "ui", "worker", "serve", "mcp", "erase", "compact", "test learning"}
+LASTING = {
+    *("demo", "up", "ui", "codec", "temporal", "worker", "serve", "mcp"),
+    *("erase", "compact", "test learning", "eval answers", "eval fit", "eval recall"),
+}
 AN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 EXAMPLES = [
     (path, example)
@@ -30,8 +33,11 @@ EXAMPLES = [
     if path not in LASTING
     for example in examples(command)
 ]
-# What an example says of an installation without servers is that they are missing.
-CODES = {"engram doctor --connected --ask-model": 1}
+# What examples say of an installation without servers, and of a memory without disputes.
+CODES = {
+    "engram doctor --connected --ask-model": 1,
+    "engram review 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --keep newest": 3,
+}
 
 
 @dataclass
