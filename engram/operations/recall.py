@@ -17,6 +17,7 @@ from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
+from engram.storage.points import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
@@ -137,7 +138,8 @@ class RecallHandlers:
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         """The memories that answer, best first."""
         now = self._clock()
-        hits = await self._recaller.recall(scope, asked, now)
+        with awaited():
+            hits = await self._recaller.recall(scope, asked, now)
         self._accesses.note(scope, [hit.memory for hit in hits], now)
         return [self._with_run(hit) for hit in hits]
 
