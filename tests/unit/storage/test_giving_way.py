@@ -10,7 +10,6 @@ import pytest
 
 from engram.domain.memories import next_revision
 from engram.ports import Replacement
-from engram.storage import points
 from engram.storage.points import awaited, give_way, in_background
 from tests.support.engines import ADA, episode, new, open_engine_at
 
@@ -25,7 +24,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         taken.append(seconds)
         await sleep(0)
 
-    monkeypatch.setattr(points.asyncio, "sleep", noted)
+    monkeypatch.setattr(asyncio, "sleep", noted)
     return taken
 
 
