@@ -58,6 +58,7 @@ from engram.errors import (
 )
 from engram.logging import where
 from engram.ports import Clock
+from engram.storage.points import in_background
 from engram.storage.trail import AuditTrail, workflow_actor
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
@@ -210,7 +211,10 @@ class _TypedErrors(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
         try:
             self._check_store()
-            return await super().execute_activity(input)
+            if activity.info().activity_type == names.STORE_TURNS_ACTIVITY:
+                return await super().execute_activity(input)
+            with in_background():
+                return await super().execute_activity(input)
         except EngramError as error:
             # Without its cause: an engine's own message can quote what was stored, and
             # Temporal keeps every message of the chain.

@@ -39,6 +39,7 @@ from engram.domain.memories import (
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.ports import AnyOf, MemoryRepository
+from engram.storage.points import give_way
 from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
 
 _EPISODIC = (MemoryType.EPISODIC,)
@@ -76,7 +77,7 @@ class TurnConsolidator:
         done = ConsolidateTurnsOutput()
         for part in request.parts:
             # The engine answers without a pause: others wait for the loop meanwhile.
-            await asyncio.sleep(0)
+            await give_way()
             done = _plus(done, await self._take_up(request, part, repeated=repeated))
         return done
 

@@ -43,6 +43,7 @@ from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, stored_as
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
+from engram.storage.points import give_way
 from engram.storage.updates import NewWriteId, episodes_by_id
 
 __all__ = ["Digests"]
@@ -192,7 +193,7 @@ class ProfileWriter:
         drafts: list[Draft] = []
         for entity in affected:
             # The engine answers without a pause: others wait for the loop meanwhile.
-            await asyncio.sleep(0)
+            await give_way()
             draft = await self._draft(composer.scope, entity, bearers, touched, known, policy)
             if draft is not None:
                 drafts.append(draft)

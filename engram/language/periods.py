@@ -202,7 +202,7 @@ _NTH = "|".join(ORDINALS)
 _LEAD = re.compile(
     r"(?<![\w-])(?:"
     rf"(?:the\s)?(?P<nth>{_NTH})\s(?P<what>half|week|weekend|day|{WEEKDAY})\s(?:of|in)\s"
-    rf"|(?:the\s|on\s|(?:an?|(?P<count>\d{{1,2}}|{WORDS}))\s)*(?P<beside>day|week|month|year|weekend|"
+    rf"|(?:the\s|on\s|(?:an?|(?P<count>\d{{1,2}}|{WORDS}))\s){{0,3}}(?P<beside>day|week|month|year|weekend|"
     rf"{WEEKDAY})s?\s(?P<side>before|after|of)\s(?!the\sweek\b)"
     r"|(?:(?:at|in|during|around|towards?)\s)?(?:the\s)?(?:very\s)?"
     r"(?:(?P<early>early(?:\son)?(?:\sin)?|(?:start|beginning)\sof)"

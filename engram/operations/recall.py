@@ -18,6 +18,7 @@ from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
+from engram.storage.points import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
@@ -161,7 +162,8 @@ class RecallHandlers:
 
     async def _found(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         now = self._clock()
-        hits = await self._recaller.recall(scope, asked, now)
+        with awaited():
+            hits = await self._recaller.recall(scope, asked, now)
         self._accesses.note(scope, [hit.memory for hit in hits], now)
         return hits
 

@@ -44,6 +44,7 @@ from engram.operations.session_writer import (
 )
 from engram.ports import MemoryRepository
 from engram.settings import Settings
+from engram.storage.points import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
@@ -250,7 +251,8 @@ class TurnHandlers:
         answers: list[Acknowledged] = []
         # Part after part: what follows a part that is refused is not stored either.
         for part in split_call(call, self._limits):
-            answer = await self._writer(scope, asked.session_id).submit(part)
+            with awaited():
+                answer = await self._writer(scope, asked.session_id).submit(part)
             if answer.outcome.error is not None:
                 raise error_from_dict(answer.outcome.error)
             answers.append(answer)

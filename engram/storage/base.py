@@ -50,6 +50,7 @@ from engram.storage.points import (
     check_limit,
     check_vectors,
     cut,
+    give_way,
     read_cursor,
     read_page,
     sides,
@@ -640,7 +641,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         for start in range(0, len(usable), _READ_AT_ONCE):
             part = usable[start : start + _READ_AT_ONCE]
             if start:
-                await asyncio.sleep(0)
+                await give_way()
             found += await self._retrieve(memory_type, part, fresh=fresh)
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
 

@@ -40,6 +40,7 @@ from engram.storage.points import (
     Payload,
     RankedId,
     RankQuery,
+    give_way,
     yielding_to_event_loop,
 )
 
@@ -291,27 +292,28 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._empty.discard(memory_type)
             ids = [point.memory_id for point in points]
             self._update(memory_type, operation, ids, "inserting")
-        await asyncio.sleep(0)
+        await give_way()
 
     async def _overwrite(
         self, memory_type: MemoryType, changes: list[Overwrite[engine.Filter]]
     ) -> None:
         # By filter, not as a conditional upsert: that one inserts a point which is missing.
         writes = self._writes[memory_type]
-        async with writes.lock:
-            writes.note(change.payload["id"] for change in changes)
-            for change in changes:
+        for change in changes:
+            ids, writes_as = (change.payload["id"],), engine.UpdateOperation
+            async with writes.lock:
                 # The engine takes microseconds over each field, and writes each to its log.
-                few, writes_as = self._changed(change), engine.UpdateOperation
+                few = self._changed(change)
                 with engine_errors("preparing a replacement"):
                     operation = (
                         writes_as.overwrite_payload_by_filter(change.where, change.payload)
                         if few is None
                         else writes_as.set_payload_by_filter(change.where, few)
                     )
-                self._update(memory_type, operation, (change.payload["id"],), "replacing")
-                # Each takes a while, and there may be hundreds.
-                await asyncio.sleep(0)
+                writes.note(ids)
+                self._update(memory_type, operation, ids, "replacing")
+            # Each takes a while, and there may be hundreds.
+            await give_way()
 
     def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
         """What differs from what is stored, with None for what goes; None if that is not known.
@@ -386,7 +388,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         corpus: engine.Filter,
         queries: list[RankQuery],
     ) -> list[list[RankedId]]:
-        await asyncio.sleep(0)
+        await give_way()
         if memory_type in self._empty:
             return [[] for _ in queries]
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=corpus))

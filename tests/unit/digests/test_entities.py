@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.entities import Entity, find, resolve
+from engram.digests.entities import (
+    Entity,
+    _FullNames,
+    bearers_of,
+    find,
+    fits_short,
+    project_core,
+    resolve,
+)
 from engram.digests.mentions import MentionEvidence, clues_in
-from engram.domain.digests import EntityKind
+from engram.domain.digests import EntityKind, Mention
 from tests.support.entity_labels import are_one, score
 from tests.support.sizes import examples
 
@@ -124,3 +133,21 @@ def test_a_description_finds_its_bearer() -> None:
     assert [entity.name for entity in find(entities, "sam@x.example")] == ["Sam Pike"]
     assert len(find(entities, "brother Sam")) == 1
     assert find(entities, "Nobody") == ()
+
+
+def test_short_forms_are_looked_for_where_a_full_name_has_something_in_common() -> None:
+    """Whatever could be short for a name is held against it, and far from everything is."""
+    words = ["", "Dr", "William", "W", "Hart", "senior"]
+    names = {" ".join(" ".join(some).split()) for some in product(words, repeat=3)} - {""}
+    names |= {"Will", "Will Hart", "WHS", "William Hart Shah", "project Heron", "Heron", "Oslo"}
+    bearers = bearers_of(Mention(name=name, source_id="m") for name in sorted(names))
+    full_names = _FullNames(bearers)
+    held = 0
+    for short in bearers:
+        sharing = full_names.sharing(short)
+        held += len(sharing)
+        could_be = [
+            b for b in bearers if fits_short(short, b) or project_core(b.name_key) == short.name_key
+        ]
+        assert {b.key for b in could_be} <= {b.key for b in sharing}
+    assert held < len(bearers) ** 2

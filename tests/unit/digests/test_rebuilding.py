@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from engram.digests import stage
+from engram.digests.mentions import MentionEvidence, memory_clues
 from engram.digests.versions import Composer
 from engram.domain.digests import ConsolidationEffect, SealReason
 from engram.domain.memories import (
     Category,
     LinkKind,
     MemoryForm,
+    SemanticMemory,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
 from engram.operations.digests import AboutBoxes, AboutSomebody
@@ -270,6 +273,23 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemo
         "of 12 so far, 67% turned out not worth keeping."
     )
     assert await kept.digests.guidance(ADA) == ((line,), True)
+
+
+async def test_what_was_touched_is_looked_through_once_not_for_each_entity(
+    kept: DigestedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty memories of twenty people are asked a few times each what they name."""
+    asked: list[str] = []
+
+    def noted(memory: SemanticMemory) -> MentionEvidence:
+        asked.append(memory.id)
+        return memory_clues(memory)
+
+    monkeypatch.setattr(stage, "memory_clues", noted)
+    people = [known(f"Person{n}x is a friend.", n, entities=(f"Person{n}x",)) for n in range(20)]
+    await kept.keep(*people)
+    await kept.digest(*people)
+    assert len(people) <= len(asked) <= 4 * len(people)
 
 
 @pytest.mark.slow
