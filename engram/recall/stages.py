@@ -15,6 +15,7 @@ from engram.consolidation.amendments import LATEST_KEPT, folded_count
 from engram.domain.confidence import Verification
 from engram.domain.identity import normalise, stream_safe
 from engram.domain.memories import (
+    DIGEST_FORMS,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -332,8 +333,13 @@ class Outdated:
 
 
 def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
-    """Whether newer words can end it: a date or an amount that a turn names stays one it names."""
-    return isinstance(one, SemanticMemory) or (isinstance(one, Fact) and one.slot is not None)
+    """Whether newer words can end it: a date or an amount that a turn names stays one it names.
+
+    What is composed of conclusions (a profile, guidance) says nothing that they do not.
+    """
+    if isinstance(one, SemanticMemory):
+        return one.form not in DIGEST_FORMS
+    return isinstance(one, Fact) and one.slot is not None
 
 
 def _all_replaced(

@@ -53,6 +53,7 @@ FOUND = {
     "combining marks": pumped("a", "\u0316\u0301", size=WHOLE),
     "a tilde for a promise": pumped("I promised to send ", "~", suffix=" pounds", size=WHOLE),
     "a condition on each clause": pumped("search ", ":i a'a ", "<😀", suffix=" ago", size=WHOLE),
+    "numbers of nothing": pumped("I promised to send ", "1 ", suffix="a@b.co", size=WHOLE),
     "words in columns": pumped("", "total          ", suffix="x", size=WHOLE),
 }
 

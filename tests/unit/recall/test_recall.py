@@ -3,7 +3,7 @@
 import pytest
 
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.memories import Link, MemoryStatus, MemoryType
+from engram.domain.memories import Episode, Link, MemoryStatus, MemoryType
 from engram.errors import InvalidQuery
 from engram.recall.request import RecallRequest
 from tests.support.recall_memories import (
@@ -144,6 +144,29 @@ async def test_what_was_replaced_answers_only_for_its_time(memories: Memories) -
     assert contents(true_then) == ["The user lives in Paris"]
     true_later = await memories.ask(asked, memory_types=KNOWLEDGE, valid_at=day(40))
     assert contents(true_later) == ["The user lives in London"]
+
+
+async def test_what_is_composed_of_a_turn_does_not_keep_it_from_being_outdated(
+    memories: Memories,
+) -> None:
+    """A turn whose conclusion was replaced comes second, whatever guidance names it as source."""
+    old, new = episode("I live in Lisbon.", 1), episode("I live in Porto now.", 9)
+    porto = semantic("The user lives in Porto.", 9, source_episode_ids=(new.id,))
+    lisbon = semantic(
+        "The user lives in Lisbon.",
+        1,
+        source_episode_ids=(old.id,),
+        status="superseded",
+        superseded_by=porto.id,
+        superseded_known_at=day(9),
+    )
+    guidance = semantic("Nothing so far.", 2, form="guideline", source_episode_ids=(old.id,))
+    await memories.keep(old, new, lisbon, porto, guidance)
+    hits = await memories.ask("Where does the user live?", explain=True)
+    turns = [hit.memory.content for hit in hits if isinstance(hit.memory, Episode)]
+    assert turns == ["I live in Porto now.", "I live in Lisbon."]
+    assert hits[-1].explanation is not None
+    assert "outdated" in str(hits[-1].explanation)
 
 
 async def test_what_was_replaced_never_stands_above_its_successor(memories: Memories) -> None:
