@@ -364,6 +364,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 for item, _ in batch
                 if shown.get(item.memory.id) == item.memory.write_id
             )
+            await give_way()
         return frozenset(won)
 
     async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:

@@ -299,9 +299,12 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     ) -> None:
         # By filter, not as a conditional upsert: that one inserts a point which is missing.
         writes = self._writes[memory_type]
-        for change in changes:
-            ids, writes_as = (change.payload["id"],), engine.UpdateOperation
-            async with writes.lock:
+        # Until the last one: whoever wrote on top before they are read back would make them look
+        # lost, and they would be made again. For the same reason nothing is awaited behind it.
+        async with writes.lock:
+            writes.note(change.payload["id"] for change in changes)
+            for change in changes:
+                ids, writes_as = (change.payload["id"],), engine.UpdateOperation
                 # The engine takes microseconds over each field, and writes each to its log.
                 few = self._changed(change)
                 with engine_errors("preparing a replacement"):
@@ -310,10 +313,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                         if few is None
                         else writes_as.set_payload_by_filter(change.where, few)
                     )
-                writes.note(ids)
                 self._update(memory_type, operation, ids, "replacing")
-            # Each takes a while, and there may be hundreds.
-            await give_way()
+                # Each takes a while.
+                await asyncio.sleep(0)
 
     def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
         """What differs from what is stored, with None for what goes; None if that is not known.

@@ -447,7 +447,7 @@ async def test_faults_that_do_not_end_leave_memory_as_it_was(
 ) -> None:
     """After nine attempts the pass stops with a typed failure, and nothing has changed."""
     async with (
-        time_skipping([names.STAGE_ATTRIBUTE]) as environment,
+        time_skipping([names.USER_ATTRIBUTE, names.STAGE_ATTRIBUTE]) as environment,
         borrowed_store() as repository,
         consolidating(environment.client, repository, settings, model=make_model(CHAT)) as memory,
     ):

@@ -391,7 +391,10 @@ async def _server_with_short_histories() -> WorkflowEnvironment:
     return await WorkflowEnvironment.start_local(
         data_converter=pydantic_data_converter,
         dev_server_existing_path=binary,
-        search_attributes=[SearchAttributeKey.for_keyword(names.STAGE_ATTRIBUTE)],
+        search_attributes=[
+            SearchAttributeKey.for_keyword(one)
+            for one in (names.USER_ATTRIBUTE, names.STAGE_ATTRIBUTE)
+        ],
         dev_server_extra_args=[
             *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"),
         ],

@@ -37,7 +37,7 @@ def settings() -> Settings:
 @pytest.fixture
 async def environment() -> AsyncIterator[WorkflowEnvironment]:
     """A server on which hours pass at once."""
-    async with time_skipping([names.STAGE_ATTRIBUTE]) as started:
+    async with time_skipping([names.USER_ATTRIBUTE, names.STAGE_ATTRIBUTE]) as started:
         yield started
 
 

@@ -16,6 +16,7 @@ from engram.agents.models import make_model
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.removal import (
     BEING_SCRUBBED,
     SERVERS_MAY_KEEP,
@@ -124,6 +125,7 @@ async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
                 asked,
                 id=names.erasure_workflow_id(scope),
                 task_queue=queue,
+                search_attributes=attributes("erasure", user=scope.tenant),
             )
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
