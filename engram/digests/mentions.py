@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -315,6 +316,10 @@ def _kind_after(text: str, one: FoundName) -> EntityKind:
     return EntityKind.PERSON if told else EntityKind.UNKNOWN
 
 
+# What stands further behind a name, in characters, is hardly its.
+_REACH: Final = 300
+
+
 def _identifiers(text: str, found: Sequence[FoundName]) -> dict[int, tuple[str, ...]]:
     """Addresses and numbers by the name they follow most closely in their sentence."""
     reached: dict[int, tuple[str, ...]] = {}
@@ -331,14 +336,15 @@ def _identifiers(text: str, found: Sequence[FoundName]) -> dict[int, tuple[str, 
 
 
 def _owner(text: str, at: int, found: Sequence[FoundName]) -> int | None:
-    before = [index for index, one in enumerate(found) if one.end <= at]
-    if not before or _ENDS.search(text[found[before[-1]].end : at]):
+    # In the order in which they stand.
+    last = bisect_right(found, at, key=lambda one: one.end) - 1
+    if last < 0 or at - found[last].end > _REACH or _ENDS.search(text[found[last].end : at]):
         return None
-    if len(before) > 1:
-        between = text[found[before[-2]].end : found[before[-1]].start]
+    if last > 0:
+        between = text[found[last - 1].end : found[last].start]
         if re.fullmatch(r"\s*(?:,|and|or|&|,\s*and)\s*", between):
             return None
-    return before[-1]
+    return last
 
 
 def _others(marked: str, found: Sequence[FoundName]) -> set[int]:
