@@ -36,25 +36,26 @@ _LONGEST_NAME = 6
 _FEW = 2
 _CUE_WORDS = re.compile(r"[a-z]+")
 _VERSION = re.compile(
-    r"(?P<what>[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,3}) (?:version |v)?(?P<version>\d+(?:\.\d+){1,3})"
+    r"(?P<what>[A-Z][\w'-]{0,24}(?: [A-Z][\w'-]{0,24}){0,3}) "
+    r"(?:version |v)?(?P<version>\d+(?:\.\d+){1,3})"
     r" (?:is out|came out|is here|was released|has been released|just shipped|shipped|landed)\b"
 )
 _BOUGHT = re.compile(
-    r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:has |just |recently ){0,2}"
+    r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}) (?:has |just |recently ){0,2}"
     r"(?:bought|acquired|purchased|took over)(?: out)? (?P<what>.{2,60})\Z"
 )
 _NEW_WORK = re.compile(
-    r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:[\w' ]{1,40} )??"
+    r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}) (?:[\w' ]{1,40} )??"
     r"(?:retrained as|became|has become|is now|now is|is) (?P<work>an? [\w -]{2,40}?)"
     r"(?P<now> now)?\Z"
 )
 _WITH_NOW = re.compile(
-    r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:[\w' ]{1,40} )??"
+    r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}) (?:[\w' ]{1,40} )??"
     r"(?:is now with|is with|is seeing|is now seeing) "
-    r"(?P<whom>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3})(?P<now> now)?\Z"
+    r"(?P<whom>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3})(?P<now> now)?\Z"
 )
-_SOMEBODY = r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}|(?:[Mm]y|[Oo]ur) [a-z]{2,14})"
-_ABOUT_THEM = r"(?: [\w'-]+){1,6}?[,;:](?: and| but| so)?"
+_SOMEBODY = r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}|(?:[Mm]y|[Oo]ur) [a-z]{2,14})"
+_ABOUT_THEM = r"(?: [\w'-]{1,24}){1,6}?[,;:](?: and| but| so)?"
 # What follows is said of who moved: "Ana has moved, she's in Porto now".
 _IS_ELSEWHERE = re.compile(
     rf"{_SOMEBODY}(?=[^,;:]{{0,40}}\b(?:moved|relocated|emigrated|left)\b){_ABOUT_THEM}"
@@ -85,8 +86,8 @@ _UNTIL = re.compile(
     re.I,
 )
 _TRADED = re.compile(
-    r"(?P<who>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}) (?:has |just |recently ){0,2}"
-    r"(?:traded|swapped|exchanged)(?: [\w'-]+){1,6}? for (?P<what>an? [A-Z].{1,40})\Z"
+    r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}) (?:has |just |recently ){0,2}"
+    r"(?:traded|swapped|exchanged)(?: [\w'-]{1,24}){1,6}? for (?P<what>an? [A-Z].{1,40})\Z"
 )
 _NAMED_SO = re.compile(
     r"(?P<whose>.{2,60}?) (?:has|have|got) a new (?P<role>[a-z][a-z -]{1,30})"
