@@ -23,10 +23,6 @@ if sys.platform != "win32":
 # --- clock and randomness, handed in where a program is put together
 
 
-# More young collections than a process has.
-_NEVER = 2**31 - 1
-
-
 def system_clock() -> datetime:
     """The present, in UTC."""
     return datetime.now(UTC)
@@ -48,7 +44,10 @@ def seeded_draw(seed: int) -> Callable[[Sequence[float], int], Sequence[float]]:
     return lambda values, count: random.choices(values, k=count)
 
 
-# --- files that only their owner reads
+# --- the collector of garbage
+
+# More young collections than a process has.
+_NEVER = 2**31 - 1
 
 
 @contextmanager
@@ -70,6 +69,9 @@ def full_collections_put_off() -> Iterator[Callable[[], object]]:
         yield gc.collect
     finally:
         gc.set_threshold(*before)
+
+
+# --- files that only their owner reads
 
 
 def private(path: str, flags: int) -> int:

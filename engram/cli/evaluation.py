@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -200,12 +200,15 @@ async def _asked(
     from engram.evaluation.measuring import measure  # noqa: PLC0415 - slow
 
     total = sum(len(talk.questions) for talk in talks)
-    with output.advancing("Asking") as progress:
-        return await measure(memory, talks, settings, partial(_told, progress, total))
+    with _asking(total) as progress:
+        return await measure(memory, talks, settings, progress)
 
 
-def _told(progress: Callable[[int, int], None], total: int, done: int) -> None:
-    progress(done, total)
+@contextmanager
+def _asking(total: int) -> Iterator[Callable[[int], None]]:
+    """Take how many of so many questions are answered."""
+    with output.advancing("Asking") as advance:
+        yield lambda done: advance(done, total)
 
 
 async def _fitted(files: Sequence[Path], settings: Settings) -> Fit:
@@ -219,8 +222,8 @@ async def _fitted(files: Sequence[Path], settings: Settings) -> Fit:
         talks = load(file)
         total = sum(len(talk.questions) for talk in talks)
         async with _kept(talks, settings) as memory:
-            with output.advancing("Asking") as progress:
-                asked += await bring_up(memory, talks, settings, partial(_told, progress, total))
+            with _asking(total) as progress:
+                asked += await bring_up(memory, talks, settings, progress)
     return fitted(asked, settings, seeded_draw(_SEED))
 
 
@@ -234,10 +237,8 @@ async def _examined(
     talks = load(file)
     examiner = Examiner(make_model(model), make_model(judge), tokens=tokens)
     async with _kept(talks, settings) as memory:
-        with output.advancing("Asking") as progress:
-            return await examiner.examine(
-                memory, talks, settings, partial(_told, progress, questions), most=questions
-            )
+        with _asking(questions) as progress:
+            return await examiner.examine(memory, talks, settings, progress, most=questions)
 
 
 # --- settings that are compared
@@ -292,22 +293,12 @@ def _value(text: str) -> Any:
 
 
 def _print(one: Measured) -> None:
-    from engram.evaluation.report import figures, said  # noqa: PLC0415 - slow; no help needs it
+    from engram.evaluation.report import COLUMNS, rows, said  # noqa: PLC0415 - slow; no help needs it
 
-    columns = ("questions", "n", "R@1", "R@5", "R@10", "R@20", "MRR")
     for title, given in ((one.name, one.answers), (f"{one.name}, compared", one.changed)):
         if given is None:
             continue
-        rows = [
-            (
-                kind,
-                str(found.questions),
-                *(f"{share:.3f}" for share in found.recall.values()),
-                f"{found.mrr:.3f}",
-            )
-            for kind, found in figures(given).items()
-        ]
-        output.print_table(columns, rows, title=title, right=columns[1:])
+        output.print_table(COLUMNS, rows(given), title=title, right=COLUMNS[1:])
     if one.comparison is not None:
         output.console.print(f"R@10 {said(one.comparison.found)}")
         output.console.print(f"MRR  {said(one.comparison.first)}")

@@ -23,6 +23,7 @@ from engram.evaluation.metrics import (
 from engram.evaluation.sets import MISLEADING
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.query import Analysis, analyse
+from engram.recall.pipeline import stretch_of
 from engram.recall.results import Ranked, RecallHit, by_score
 from engram.recall.score import score, weighted
 from engram.recall.search import FoundMemory
@@ -157,7 +158,7 @@ class AskedQuestion:
         factors = settings.recall_factors
         found = weighted(scored, self.now, settings.lifecycle_rules, factors)
         if self.analysis.period is None:
-            stride = DEPTH + DEPTH // 2 + 1
+            stride = stretch_of(DEPTH)
             found = [*newest_first(found[:stride]), *found[stride:]]
         lowered = [
             one.times(factors.negated, "negated") if one.memory.id in self.denied else one

@@ -23,7 +23,7 @@ from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
 from engram.language.query import analyse
 from engram.ports import Clock
-from engram.recall.pipeline import Recaller
+from engram.recall.pipeline import Recaller, first_reach
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.search import (
@@ -31,7 +31,6 @@ from engram.recall.search import (
     PreparedQuery,
     RecallEmbedder,
     Search,
-    SearchBudget,
 )
 from engram.recall.stages import Negations
 from engram.settings import Settings
@@ -110,11 +109,7 @@ class MeasuredMemory:
             visibility=request.visibility(now),
             analysis=analyse(question.text, now),
         )
-        reach = SearchBudget(
-            candidates=max(settings.recall_candidates, 2 * limit),
-            pool=max(settings.recall_pool, 3 * limit),
-            loosely=True,
-        )
+        reach = first_reach(prepared, settings)
         pool = await self._search.retrieve_candidates(prepared, reach)
         whole = [Ranked(one.memory, 1.0) for one in pool.found]
         spoken_against = await self._negations.apply(prepared, whole)

@@ -8,9 +8,11 @@ from html import escape
 from typing import Final
 
 from engram.evaluation.measuring import Comparison, RankedAnswer, by_kind, counted
-from engram.evaluation.metrics import Difference, Scores, score
+from engram.evaluation.metrics import CUTS, Difference, Scores, score
 from engram.evaluation.sets import MISLEADING
 
+COLUMNS: Final = ("questions", "n", *(f"R@{cut}" for cut in CUTS), "MRR")
+"""Of a table of figures."""
 _WIDTH: Final = 640
 _LABELS: Final = 200
 _BAR: Final = 18
@@ -84,14 +86,22 @@ def markdown(measured: Sequence[Measured], changes: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(answers: Sequence[RankedAnswer]) -> list[str]:
-    rows = ["| questions | n | R@1 | R@5 | R@10 | R@20 | MRR |", "|---|---|---|---|---|---|---|"]
-    for kind, found in figures(answers).items():
-        recall = " | ".join(f"{share:.3f}" for share in found.recall.values())
-        rows.append(
-            f"| {kind.replace('|', '/')} | {found.questions} | {recall} | {found.mrr:.3f} |"
+def rows(answers: Sequence[RankedAnswer]) -> list[tuple[str, ...]]:
+    """The figures as text, under :data:`COLUMNS`."""
+    return [
+        (
+            kind,
+            str(found.questions),
+            *(f"{share:.3f}" for share in found.recall.values()),
+            f"{found.mrr:.3f}",
         )
-    return rows
+        for kind, found in figures(answers).items()
+    ]
+
+
+def _table(answers: Sequence[RankedAnswer]) -> list[str]:
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows(answers)]
+    return [f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines]
 
 
 def said(change: Difference) -> str:

@@ -44,6 +44,22 @@ MOST_CANDIDATES = 10_000
 _MOST_OF = 0.75
 
 
+def first_reach(question: PreparedQuery, settings: Settings) -> SearchBudget:
+    """How far the first search looks."""
+    wanted, view = question.request.limit, question.visibility
+    return SearchBudget(
+        candidates=max(settings.recall_candidates, 2 * wanted),
+        pool=max(settings.recall_pool, 3 * wanted),
+        # Today almost everything counts; then, most of what is stored may not.
+        loosely=view.as_of is None and view.valid_at is None,
+    )
+
+
+def stretch_of(wanted: int) -> int:
+    """How many of the best are looked at together for so many answers; some drop out."""
+    return wanted + wanted // 2 + 1
+
+
 class Recaller:
     """Answers questions from what is remembered. Writes nothing; safe to share.
 
@@ -106,7 +122,7 @@ class Recaller:
         return await self._present(question, passing)
 
     async def _choose(self, question: PreparedQuery) -> list[Ranked]:
-        reach = self._first_reach(question)
+        reach = first_reach(question, self._settings)
         for more in range(MORE_ROUNDS + 1):
             pool = await self._bring_up(question, reach)
             if reach.loosely and pool.cut and len(pool.found) < reach.pool * _MOST_OF:
@@ -122,16 +138,6 @@ class Recaller:
                 min(reach.pool * MORE_CANDIDATES, MOST_CANDIDATES),
             )
         return chosen
-
-    def _first_reach(self, question: PreparedQuery) -> SearchBudget:
-        wanted = question.request.limit
-        view = question.visibility
-        return SearchBudget(
-            candidates=max(self._settings.recall_candidates, 2 * wanted),
-            pool=max(self._settings.recall_pool, 3 * wanted),
-            # Today almost everything counts; then, most of what is stored may not.
-            loosely=view.as_of is None and view.valid_at is None,
-        )
 
     async def _bring_up(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         pool = await self._search.retrieve_candidates(question, reach)
@@ -164,7 +170,7 @@ class Recaller:
         self, question: PreparedQuery, passing: Sequence[Ranked]
     ) -> list[Ranked]:
         wanted = question.request.limit
-        stride = wanted + wanted // 2 + 1
+        stride = stretch_of(wanted)
         first = passing[:stride]
         if question.request.valid_at is None and question.analysis.period is None:
             first = newest_first(first)

@@ -136,16 +136,9 @@ class FolderKeyStore:
         with _failing_typed(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "owners").mkdir(mode=0o700, exist_ok=True)
-            with file_locked(folder / "lock"):
-                if not about.exists():
-                    if master is None and not (folder / "master.key").exists():
-                        _replace(folder / "master.key", _master_file([new_secret()]))
-                    # Last: where it is, the rest was there before.
-                    made = {
-                        "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
-                        "since": None if since is None else since.isoformat(),
-                    }
-                    _replace(about, json.dumps(made))
+            if not about.exists():
+                with file_locked(folder / "lock"):
+                    _begin(folder, about, new_secret, since, master)
         return cls(folder, new_secret=new_secret, master=master)
 
     @property
@@ -244,7 +237,7 @@ class FolderKeyStore:
 
     def _mint(self, owner: str) -> None:
         path = self._file_of(owner)
-        with file_locked(self._folder / "lock"):
+        with file_locked(self._lock):
             current, wrapped = self._owned(path)
             if current is not None:
                 return
@@ -255,7 +248,7 @@ class FolderKeyStore:
 
     def _retire(self, owner: str) -> None:
         path = self._file_of(owner)
-        with file_locked(self._folder / "lock"):
+        with file_locked(self._lock):
             current, wrapped = self._owned(path)
             if current is not None:
                 self._write_owned(path, None, wrapped)
@@ -263,7 +256,7 @@ class FolderKeyStore:
 
     def _shred(self, owner: str) -> int:
         path = self._file_of(owner)
-        with file_locked(self._folder / "lock"):
+        with file_locked(self._lock):
             current, wrapped = self._owned(path)
             gone = [key_id for key_id in wrapped if key_id != current]
             # What a writer left that was killed holds them, too.
@@ -294,7 +287,7 @@ class FolderKeyStore:
         )
 
     def _rotate(self, *, data_keys: bool) -> KeysStatus:
-        with file_locked(self._folder / "lock"):
+        with file_locked(self._lock):
             self._load_masters()
             if not self._given and len(self._masters) == 1:
                 # Both, until no data key needs the old one. What a crash left of that goes on.
@@ -302,9 +295,9 @@ class FolderKeyStore:
                 _replace(self._master_path, _master_file([self._new_secret(), old]))
                 self._load_masters()
         for path in self._owner_files():
-            with file_locked(self._folder / "lock"):
+            with file_locked(self._lock):
                 self._rewrap(path, drop_current=data_keys)
-        with file_locked(self._folder / "lock"):
+        with file_locked(self._lock):
             status = self._status()
             if not status.old:
                 if self._given:
@@ -326,6 +319,10 @@ class FolderKeyStore:
             self._write_owned(path, None if drop_current else current, wrapped)
 
     # --- files
+
+    @property
+    def _lock(self) -> Path:
+        return self._folder / "lock"
 
     @property
     def _about(self) -> Path:
@@ -456,6 +453,26 @@ def _stamp(path: Path) -> FileStamp:
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _begin(
+    folder: Path,
+    about: Path,
+    new_secret: Callable[[], bytes],
+    since: datetime | None,
+    master: str | None,
+) -> None:
+    """Make what a store begins with, unless another process has; whoever calls has the lock."""
+    if about.exists():
+        return
+    if master is None and not (folder / "master.key").exists():
+        _replace(folder / "master.key", _master_file([new_secret()]))
+    # Last: where it is, the rest was there before.
+    made = {
+        "id": new_secret()[: _CIPHER_KEY_ID_DIGITS // 2].hex(),
+        "since": None if since is None else since.isoformat(),
+    }
+    _replace(about, json.dumps(made))
 
 
 def _replace(path: Path, content: str) -> None:
