@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.consolidation.reconcile import reconcile
-from engram.domain.memories import MemoryStatus
-from engram.domain.plan import Discard, StoreNote
+from engram.domain.memories import Episode, MemoryKind, MemoryStatus
+from engram.domain.plan import Discard, Statement, StoreNote
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 
@@ -292,3 +295,52 @@ def test_a_plan_that_was_never_retired_is_made_good(
                 broken.known.setdefault(memory.id, memory)
         broken.take([statement])
     assert broken.current() == whole.current()
+
+
+@pytest.mark.parametrize(
+    ("known", "change", "holds"),
+    [
+        (("is held in", "room 4.12"), ("moved to", "the Birch room"), "held in the Birch room"),
+        (("is held in", "the Ash room"), ("moved to", "the Birch room"), "held in the Birch room"),
+        (("is held in", "a tent"), ("moved to", "the Birch room"), "held in the Birch room"),
+        (("is held in", "an attic"), ("moved to", "the Birch room"), "held in the Birch room"),
+        (("takes place on", "Monday"), ("is scheduled for", "Friday"), "takes place on Friday"),
+    ],
+)
+def test_a_change_in_other_words_is_told_in_those_of_what_it_changes(
+    known: tuple[str, str], change: tuple[str, str], holds: str
+) -> None:
+    """The new value stands where the old one stood, article and all, as a fact that holds."""
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    knowledge.hear(first, review(first, *known))
+    knowledge.hear(second, review(second, *change, begins=True, kind=MemoryKind.EPISODE))
+    old, new = sorted(knowledge.known.values(), key=lambda memory: memory.event_at)
+    assert knowledge.current() == {new.content}
+    assert new.content.removeprefix("The review ").removeprefix("is ") == f"{holds}."
+    assert (new.kind, new.supersedes, old.superseded_by) == (MemoryKind.NOTE, (old.id,), new.id)
+    assert old.content == f"The review {' '.join(known)}."
+
+
+def test_only_what_says_that_it_began_is_a_change_in_other_words() -> None:
+    """That it moved to the annex once ends nothing; nor does that it never moved there."""
+    for more in ({"begins": False}, {"begins": True, "holds": False}):
+        knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+        knowledge.hear(first, review(first, "is held in", "room 4.12"))
+        knowledge.hear(second, review(second, "moved to", "the annex", **more))
+        assert "The review is held in room 4.12." in knowledge.current()
+        assert len(knowledge.current()) == 2
+
+
+def test_a_change_whose_old_sentence_goes_on_behind_the_value_keeps_its_own_words() -> None:
+    """Where the value stood cannot be told, and there is nothing to put in its place."""
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    longer = "The review is held in room 4.12 with everybody."
+    knowledge.hear(first, review(first, "is held in", "room 4.12", content=longer))
+    knowledge.hear(second, review(second, "moved to", "the Birch room", begins=True))
+    assert knowledge.current() == {"The review moved to the Birch room."}
+
+
+def review(episode: Episode, predicate: str, what: str, **more: Any) -> Statement:
+    """What a turn says of the review."""
+    content = more.pop("content", f"The review {predicate} {what}.")
+    return stated(episode, predicate, what, subject="the review", content=content, **more)

@@ -26,6 +26,17 @@ def turn(name: str, content: str = "hello") -> RememberedTurn:
     return RememberedTurn(episode_id=name, role="user", content=content, timestamp=NOW)
 
 
+def test_a_session_that_nobody_configured_has_these_limits() -> None:
+    """What docs/settings.md says of a buffer holds where a start by hand leaves it out, too."""
+    assert BufferPolicy().model_dump() == {
+        "turns": 10,
+        "time": timedelta(minutes=5),
+        "idle_time": timedelta(minutes=30),
+        "working_memory_turns": 50,
+        "working_memory_bytes": 262_144,
+    }
+
+
 def test_an_urgent_turn_is_due_at_once() -> None:
     """HIGH asks for extraction now; MEDIUM, LOW and NONE keep buffering."""
     for signal in Signal:

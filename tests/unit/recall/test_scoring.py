@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
+from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import AnyMemory
 from engram.domain.rules import RankingWeights
 from engram.language.periods import Period
 from engram.language.query import Analysis, AskedFor
-from engram.ports import Match
+from engram.ports import Match, SparseVector, TextVectors
+from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, ScorePart, part_of
-from engram.recall.score import score
-from engram.recall.search import FoundMemory, Sides
-from tests.support.recall_memories import day, episode, semantic
+from engram.recall.score import explain, score
+from engram.recall.search import FoundMemory, PreparedQuery, Sides
+from tests.support.recall_memories import ADA, NOW, day, episode, negation, semantic
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
 
@@ -240,6 +242,12 @@ def test_what_is_asked_for_tells_the_more_the_fewer_hold_it(dated: int, worth: f
     assert scored(*found, by=weights(cue=1), question=question)[0].score == pytest.approx(worth)
 
 
+def test_what_a_memory_alone_holds_is_no_sign() -> None:
+    """There is no other that it could be told from."""
+    question = asks(asked=frozenset({AskedFor.TIME}))
+    assert alone(episode("since 2023"), by=weights(cue=1), question=question) == 0.0
+
+
 @pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.0, False)])
 def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_that(
     at: float, *, within: bool
@@ -301,3 +309,48 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
         part_of("period", 1.0, 0.2),
     ]
     assert one.score == pytest.approx(0.85)
+
+
+EVERYTHING = RecallRequest(
+    query="tea",
+    session_id="s1",
+    tags=("home", "work"),
+    without_tags=("old", "draft"),
+    roles=("user", "assistant"),
+    metadata={"app": "diary", "n": 1},
+    include_stale=False,
+    min_score=0.1,
+    min_confidence=0.2,
+    min_selectivity=0.3,
+)
+OF_ALL = (
+    "session=s1",
+    "tag in home, work",
+    "no tag of old, draft",
+    "metadata app, n",
+    "not stale",
+    "score>=0.1",
+)
+
+
+@pytest.mark.parametrize(
+    ("memory", "request_", "told"),
+    [
+        (episode("tea"), EVERYTHING, {*OF_ALL, "role in user, assistant"}),
+        (semantic("tea"), EVERYTHING, {*OF_ALL, "confidence>=0.2", "selectivity>=0.3"}),
+        (negation("no tea", "tea"), EVERYTHING, {*OF_ALL, "confidence>=0.2"}),
+        (episode("tea"), RecallRequest(query="tea"), set()),
+        (semantic("tea"), RecallRequest(query="tea"), set()),
+    ],
+    ids=["a turn", "a conclusion", "a negation", "a turn, unasked", "a conclusion, unasked"],
+)
+def test_filters_that_were_asked_for_are_told_where_they_can_apply(
+    memory: AnyMemory, request_: RecallRequest, told: set[str]
+) -> None:
+    """A turn has no confidence, a conclusion no role; what nobody asked for is not told."""
+    question = PreparedQuery(
+        ADA, request_, TextVectors((), SparseVector((), ())), request_.visibility(NOW), asks()
+    )
+    explanation = explain(Ranked(memory, 1.0), question, ConfidenceWeights())
+    of_its_own = ("type=", "status=", "form=", "no negation")
+    assert {f for f in explanation.filters if not f.startswith(of_its_own)} == told
