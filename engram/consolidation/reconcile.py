@@ -164,13 +164,14 @@ def _with_what_changed(
         said = statement.object or ""
         changes = statement.begins and statement.holds
         old = replaced_by(slot, said, about) if changes else None
-        if old is not None:
+        if old is None:
+            about.setdefault(slot, statement.content)
+        else:
             content = _reworded(about[old], old.object, said) or statement.content
             # That it changed happened once; what it changed to holds.
             now = {"predicate": old.predicate, "content": content, "kind": MemoryKind.NOTE}
             statement = statement.model_copy(update=now)
         found.append(statement)
-        about.setdefault(_slot(statement) or slot, statement.content)
     return found
 
 

@@ -219,7 +219,7 @@ def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
     memory = one.memory
     bound = circumstances_of(memory) if isinstance(memory, ProceduralMemory) else None
     wanted = frozenset() if bound is None else bare_stems(bound)
-    if not wanted or wanted <= here:
+    if wanted <= here:
         return one
     return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
 

@@ -331,13 +331,57 @@ def test_only_what_says_that_it_began_is_a_change_in_other_words() -> None:
         assert len(knowledge.current()) == 2
 
 
-def test_a_change_whose_old_sentence_goes_on_behind_the_value_keeps_its_own_words() -> None:
-    """Where the value stood cannot be told, and there is nothing to put in its place."""
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The review is held in room 4.12 with everybody.",
+        "The review is held in room 4.12X.",
+        "The room 4.12.",
+    ],
+)
+def test_a_change_whose_old_value_does_not_end_a_sentence_keeps_its_own_words(content: str) -> None:
+    """Where the value stood cannot be told, or nothing is left in front of it."""
     knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
-    longer = "The review is held in room 4.12 with everybody."
-    knowledge.hear(first, review(first, "is held in", "room 4.12", content=longer))
+    knowledge.hear(first, review(first, "is held in", "room 4.12", content=content))
     knowledge.hear(second, review(second, "moved to", "the Birch room", begins=True))
     assert knowledge.current() == {"The review moved to the Birch room."}
+
+
+def test_a_full_stop_behind_the_old_value_is_none_of_its_words() -> None:
+    """Also where it stands apart."""
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    knowledge.hear(
+        first, review(first, "is held in", "room X", content="The review is held in room X .")
+    )
+    knowledge.hear(second, review(second, "moved to", "the Birch room", begins=True))
+    assert knowledge.current() == {"The review is held in the Birch room."}
+
+
+def test_several_changes_in_one_batch_are_each_told_in_the_words_of_the_first() -> None:
+    """A change counts for those after it as what it changed, not as what it was told as."""
+    knowledge = ReconciledKnowledge()
+    turns = [said(1), said(5), said(9)]
+    knowledge.episodes = {turn.id: turn for turn in turns}
+    first, second, third = turns
+    knowledge.take(
+        [
+            review(first, "is held in", "room 4.12"),
+            review(second, "moved to", "the Birch room", begins=True),
+            review(third, "moved to", "the Ash room", begins=True),
+        ]
+    )
+    assert knowledge.current() == {"The review is held in the Ash room."}
+    assert len(knowledge.known) == 3
+
+
+def test_a_change_that_does_not_say_to_what_changes_nothing() -> None:
+    """That Tom left names no new employer."""
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    works = stated(first, "works at", "Acme", subject="Tom", content="Tom works at Acme.")
+    left = stated(second, "left for", "", subject="Tom", content="Tom left.", begins=True)
+    knowledge.hear(first, works)
+    knowledge.hear(second, left.model_copy(update={"object": None}))
+    assert "Tom works at Acme." in knowledge.current()
 
 
 def review(episode: Episode, predicate: str, what: str, **more: Any) -> Statement:

@@ -245,7 +245,8 @@ def test_what_is_asked_for_tells_the_more_the_fewer_hold_it(dated: int, worth: f
 def test_what_a_memory_alone_holds_is_no_sign() -> None:
     """There is no other that it could be told from."""
     question = asks(asked=frozenset({AskedFor.TIME}))
-    assert alone(episode("since 2023"), by=weights(cue=1), question=question) == 0.0
+    (one,) = scored(episode("since 2023"), by=weights(cue=1), question=question)
+    assert (one.score, part(one, "cue")) == (0.0, None)
 
 
 @pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.0, False)])
@@ -296,6 +297,13 @@ def test_no_score_lies_below_nothing() -> None:
 def every_part(**more: Any) -> Analysis:
     """A question that names a subject, a kind of thing and a time."""
     return asks("user", asked=frozenset({AskedFor.TIME}), period=Period(day(0), day(1)), **more)
+
+
+def test_the_share_of_what_is_told_of_oneself_is_told_by_its_name() -> None:
+    """An explanation shows why a turn that shares no word was taken for advice."""
+    turn = episode("I love small hotels by the sea.", speaker="Ada")
+    (one,) = scored(turn, by=weights(advice=1), question=asks(advice=True))
+    assert part(one, "advice") == part_of("advice", 1.0, 1.0)
 
 
 def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:

@@ -225,3 +225,7 @@ def test_a_habit_of_other_circumstances_comes_further_behind() -> None:
         assert weighted([Ranked(habit, 0.5)], NOW, RULES, factors()) == [Ranked(habit, 0.5)]
     turn = semantic("tea at breakfast")
     assert weighted([Ranked(turn, 0.5)], NOW, RULES, factors(), "late") == [Ranked(turn, 0.5)]
+    bound_to_nothing = Ranked(procedural("The user drinks tea", "tea"), 0.5)
+    assert weighted([bound_to_nothing], NOW, RULES, factors(elsewhere=0.5), "the") == [
+        bound_to_nothing
+    ]
