@@ -224,7 +224,8 @@ lay lain; light lit; lose lost; make made; mean meant; meet met; pay paid; put p
 read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said; see saw
 seen; seek sought; sell sold; send sent; set set; sew sewed sewn; shake shook shaken; shave
 shaved shaven; shine shone; shoot shot; show showed shown; shrink shrank shrunk; shut shut; sing
-sang sung; sink sank sunk; sit sat; sleep slept; slide slid; smell smelt; speak spoke spoken;
+sang sung; sink sank sunk; sit sat; babysit babysat; sleep slept;
+slide slid; smell smelt; speak spoke spoken;
 spell spelt; spend spent; spill spilt; spin spun; spit spat; split split; spoil spoilt; spread
 spread; stand stood; steal stole stolen; stick stuck; sting stung; strike struck; swear swore
 sworn; sweep swept; swell swelled swollen; swim swam swum; swing swung; take took taken; teach

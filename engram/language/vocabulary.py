@@ -168,7 +168,12 @@ def expression_text(table: str, name: str) -> str:
 @cache
 def word_groups(table: str, name: str) -> tuple[frozenset[str], ...]:
     """The words of each line of a list that is no expression."""
-    return tuple(frozenset(line.split()) for line in _tables()[table][name])
+    return tuple(frozenset(line.split()) for line in word_lines(table, name))
+
+
+def word_lines(table: str, name: str) -> tuple[str, ...]:
+    """The lines of a list that is no expression."""
+    return tuple(_tables()[table][name])
 
 
 @cache

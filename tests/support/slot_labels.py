@@ -77,8 +77,10 @@ def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> ReconciledKno
 def judged(story: dict[str, Any], knowledge: ReconciledKnowledge) -> Verdict:
     """Compare what is known of the user with a story's labels."""
     known = [m for m in knowledge.known.values() if _about_the_user(m)]
-    current = {_value(m) for m in known if m.superseded_by is None}
-    past = {_value(m) for m in known if m.superseded_by is not None}
+    # A promise that was kept, or called off, is resolved: nothing replaces it.
+    held = {m.id for m in known if m.superseded_by is None and m.resolution is None}
+    current = {_value(m) for m in known if m.id in held}
+    past = {_value(m) for m in known if m.id not in held}
     # "I used to live in Darwin": all that is known of it is that it ended.
     over = {_ended(m) for m in knowledge.known.values() if m.slot and ends_something(m.slot)}
     expected, history = _values(story["current"]), _values(story["past"])
@@ -144,6 +146,7 @@ def _statement(stated: StatedKnowledge, episodes: dict[str, Episode]) -> Stateme
         object=stated.object,
         holds=stated.holds,
         begins=stated.begins,
+        ended=stated.ended,
         entities=tuple(stated.entities),
         event_at=stated.happened_at,
         confidence=stated.confidence,

@@ -63,6 +63,8 @@ def corrected(
         if swap and not _names(swap.group("new"), swap.group("old")):
             old, new = swap.group("old").strip(), swap.group("new").strip()
             yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
+        elif told and (meant := expression(_TABLE, "meant").search(sentence.text)):
+            yield from _meant(sentence, meant.group("new").strip(), told[-1])
 
 
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:
@@ -144,6 +146,18 @@ def _swapped(
         at = sentence.start
         yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=True)
         yield _not_so(RuleStatement(_USES, wrong), sentence)
+
+
+def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:
+    """The right value of what was said last, if it can be one: "sorry, I meant KPMG"."""
+    things = find(kind_of_object(last.predicate), MatchContext("", new, sentence.text))
+    named = bool(things) and things[0].name[:1].isupper() == last.thing.name[:1].isupper()
+    if last.holds and named and not _names(things[0].name, last.thing.name):
+        yield replace(
+            last, thing=things[0], begins=False, corrects=True, denied=False,
+            at=sentence.start, sentence=sentence,
+        )  # fmt: skip
+        yield _not_so(last, sentence)
 
 
 def _names(value: str, old: str) -> bool:

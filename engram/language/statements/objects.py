@@ -356,8 +356,8 @@ def promise(spoken: MatchContext) -> list[Thing]:
 def offer(spoken: MatchContext) -> list[Thing]:
     """What "I'll" can promise: to do something, not to see or to try."""
     found = promise(spoken)
-    verb = found[0].name.split()[0].casefold() if found else ""
-    if verb not in vocabulary().promise_verbs:
+    words = found[0].name.casefold().split() if found else []
+    if not {" ".join(words[:1]), " ".join(words[:2])} & vocabulary().promise_verbs:
         return []
     return [one for one in found if _names_something(one.name.split()[1:])]
 

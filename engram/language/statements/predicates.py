@@ -351,14 +351,16 @@ def exchanged(clause: str) -> list[RuleStatement]:
 
 def _of_names(swapped: re.Match[str]) -> list[RuleStatement]:
     """By what the two are: cities, tools, or companies after a verb of leaving."""
-    old, new = objects.thing(swapped.group("old")), objects.organisation(swapped.group("new"))
+    old = objects.thing(swapped.group("old"))
+    new = objects.organisation(swapped.group("new")) or objects.thing(swapped.group("new"))
     if old is None or new is None:
         return []
     if is_place(old) or is_place(new):
         return _exchange("lives in", old, new) if new.name[:1].isupper() else []
     if is_product(old) or is_product(new):
         return _exchange("uses", old, new)
-    if not (old.name[:1].isupper() and new.name[:1].isupper()):
+    # "iPhone 15" is a name, too.
+    if not all(any(c.isupper() for c in one.name.split()[0]) for one in (old, new)):
         return []
     leaving = swapped.group("verb").lower() in _JOB_VERBS
     return _exchange("works at" if leaving else "uses", old, new)

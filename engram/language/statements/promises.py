@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from engram.domain.memories import Resolution
 from engram.language.statements.clauses import Sentence, sentences
 from engram.language.text import SPOKEN_WORDS, is_past, plain, stem, verb_lemma
-from engram.language.vocabulary import expression, word_groups
+from engram.language.vocabulary import expression, word_groups, word_lines
 
 # --- which promises of a conversation were kept or called off later in it
 
 _SHORTEST_CONTENT_WORD: Final = 3
+_SHORTEST_ROOT: Final = 4
+# Characters in which a sentence has to say how something is.
+_LONGEST_STATE: Final = 100
+_ABBREVIATION: Final = re.compile(r"[A-Z]{2}")
 # Of the words of a promise that somebody who speaks of its end says again.
 _LEAST_SHARED: Final = 0.5
 
@@ -50,7 +55,7 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
         for number, promise in enumerate(promises):
             did = _did(sentence.text, promise)
             how = _how(sentence.text, promise, did=did)
-            if how is not None and _is_about(promise, said, by_name=did is not None):
+            if how is not None and _is_about(promise, said, did=did is not None):
                 yield Ended(number, how, sentence)
 
 
@@ -99,8 +104,42 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
         return Resolution.EXPIRED
     if expression("commitments", "open").search(text):
         return None
-    done = did or expression("commitments", "done").search(text)
-    return Resolution.FULFILLED if done else None
+    done = did or expression("commitments", "done").search(text) or _came_about(text, promise)
+    if done:
+        return Resolution.FULFILLED
+    off = expression("commitments", "dropped_else").search(text)
+    return Resolution.EXPIRED if off else None
+
+
+def _came_about(text: str, promise: str) -> bool:
+    """Whether it is told by how things are now: "The recycling is out", "Had a call with Gran"."""
+    wanted, verb = _stems(promise), _verb(promise)
+    shown = _outcomes(verb)
+    for said in ("state", "turned_out") if shown else ():
+        for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
+            if now.group("how").lower() in shown and _stems(text[: now.start()]) & wanted:
+                return True
+    for deed in expression("commitments", "light").finditer(text):
+        nouns = deed.group("nouns").lower().split()
+        if any(_same_root(noun, doing) for noun in nouns for doing in _doings(verb)):
+            return True
+    given = expression("commitments", "giving").fullmatch(verb)
+    others = expression("commitments", "others").match(text) if given else None
+    return bool(others and expression("commitments", "received").match(text, others.end()))
+
+
+@cache
+def _outcomes(verb: str) -> frozenset[str]:
+    """How things are that show that it was done: after "hand" they are "in"."""
+    lines = (line.partition(":") for line in word_lines("commitments", "outcomes"))
+    shown = [how.split() for how, _, verbs in lines if verb in verbs.split()]
+    return frozenset(word for words in shown for word in words)
+
+
+def _same_root(noun: str, verb: str) -> bool:
+    """Whether they begin alike: "introduction" and "introduce", "call" and "call"."""
+    root = max(_SHORTEST_ROOT, min(len(noun), len(verb)) - 2)
+    return noun == verb or (len(verb) >= root and noun[:root] == verb[:root])
 
 
 def _did(text: str, promise: str) -> str | None:
@@ -110,12 +149,19 @@ def _did(text: str, promise: str) -> str | None:
     said = [word for word in words[:2] if word not in {"i", "we"}]
     if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
         return verb
-    doings = _doings(verb)
+    doings = _doings(verb) | _had_done(promise)
     return next((w for w in words if w != verb and is_past(w) and verb_lemma(w) in doings), None)
 
 
 def _verb(promise: str) -> str:
     return verb_lemma(promise.split(maxsplit=1)[0].lower())
+
+
+def _had_done(promise: str) -> frozenset[str]:
+    """What somebody else is to do: who promised to get the car washed promised that it is."""
+    first, *rest = promise.lower().split()
+    made = (word for word in rest if is_past(word)) if first in {"get", "have"} else ()
+    return frozenset(verb_lemma(word) for word in made)
 
 
 def _doings(verb: str) -> frozenset[str]:
@@ -124,14 +170,18 @@ def _doings(verb: str) -> frozenset[str]:
     return frozenset({verb}).union(*(group for group in groups if verb in group))
 
 
-def _is_about(promise: str, said: frozenset[str], *, by_name: bool) -> bool:
+def _is_about(promise: str, said: frozenset[str], *, did: bool) -> bool:
     verb, *rest = promise.split()
     words = _stems(" ".join(rest))
     if not words:
-        return _stems(verb) <= said
-    shared = len(words & said)
+        return did or _stems(verb) <= said
+    shared = words & said
+    if shared and (did or _stems(verb) & said):
+        return True
+    things = _stems(" ".join(word for word in rest if not word[:1].isupper()))
+    # Whom it was promised to is spoken of for many reasons.
     needed = max(1, round(_LEAST_SHARED * len(words)))
-    return shared >= needed or (by_name and shared > 0)
+    return len(shared) >= needed and bool(shared & things or not things)
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -139,7 +189,8 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(
         stem(word.lower().removesuffix("'s"))
         for word in SPOKEN_WORDS.findall(text)
-        if len(word) >= _SHORTEST_CONTENT_WORD and not empty.fullmatch(word)
+        if (len(word) >= _SHORTEST_CONTENT_WORD or _ABBREVIATION.fullmatch(word))
+        and not empty.fullmatch(word)
     )
 
 

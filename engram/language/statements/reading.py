@@ -153,6 +153,7 @@ def _topics() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 _STATEMENTS = "statements"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
+_WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
 
 
@@ -244,7 +245,11 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
     found = [_stated(pattern, thing, said=words) for thing in things]
     if not found or not pattern.holds:
         return found
-    return [*found, *_besides(pattern, rest, found), *_instead(pattern, rest, things, sentence)]
+    return [
+        *found,
+        *_besides(pattern, words, rest, found),
+        *_instead(pattern, rest, things, sentence),
+    ]
 
 
 def _stated(
@@ -268,13 +273,15 @@ def _stated(
     )
 
 
-def _besides(pattern: Pattern, rest: str, found: list[RuleStatement]) -> list[RuleStatement]:
+def _besides(
+    pattern: Pattern, words: str, rest: str, found: list[RuleStatement]
+) -> list[RuleStatement]:
     """The second statement of "joined Spotify as an engineer" and "a nurse at Charité"."""
     if pattern.predicate == "works at":
         as_what = _AS.search(rest)
-        things = (
-            find("work", MatchContext("work as", rest[as_what.end() :], rest)) if as_what else []
-        )
+        before = _WORK_BEFORE.search(words)
+        work = rest[as_what.end() :] if as_what else before.group("work") if before else ""
+        things = find("work", MatchContext("work as", work, rest)) if work else []
         return [RuleStatement("works as", thing, begins=pattern.begins) for thing in things]
     if pattern.predicate == "works as":
         after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]

@@ -11,8 +11,9 @@ any rule was changed for them. Measured then:
 - kinds: 54 of 55 turns;
 - personal data: precision .96, recall .94, of 108 stretches in 100 sentences, and 100 with none.
 
-Rules were mended for names and sentences since, by somebody who read these: from then on they
-count as seen. The floors lie a little below what is measured now, so that they tell of a loss.
+Rules were mended since by somebody who had read these, for names and sentences, then for slots
+and promises: from then on they count as seen. The floors lie a little below what is measured
+now, so that they tell of a loss.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from tests.support.kind_labels import WORDS, labelled
 from tests.support.personal_sentences import fresh_sentences
 from tests.support.slot_labels import judged, stories, told
 
-STORIES_RIGHT = 0.66
-PROMISES_RIGHT = 0.65
+STORIES_RIGHT = 0.8
+PROMISES_RIGHT = 0.9
 NAMES_PRECISION, NAMES_RECALL = 0.95, 0.9
 NOTES_PRECISION, NOTES_RECALL = 0.95, 0.85
 KINDS_RIGHT = 0.94
