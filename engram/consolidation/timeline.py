@@ -25,6 +25,9 @@ from engram.lifecycle.decisions import disputed
 
 # How far a month that is named can be from the day that is meant.
 _IMPRECISION = timedelta(days=31)
+# How far back a month without a year can lie. What an ending names did not end and begin again
+# since.
+_WITHIN_A_YEAR = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +203,9 @@ def _happened(change: TimelineEntry, told: Sequence[TimelineEntry]) -> datetime:
     """When a change can have happened at the earliest, given what was said to hold meanwhile.
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
-    moved after that. Further back than a month it is no matter of wording any more,
-    and what was said after the change was first told is no news about it: telling
+    moved after that. Further back than a month it is no matter of wording any more, but for what
+    names the very value that it ends: told to be married in October, "we divorced in March" means
+    that it is over. What was said after the change was first told is no news about it: telling
     it again later does not make it happen again.
     """
     event_at = change.telling.event_at
@@ -214,11 +218,13 @@ def _happened(change: TimelineEntry, told: Sequence[TimelineEntry]) -> datetime:
         and same_value(other.slot, change.slot)
         and abs(other.telling.event_at - event_at) <= _IMPRECISION
     )
+    ends_it = ends_something(change.slot) and change.slot.object != ""
+    reach = _WITHIN_A_YEAR if ends_it else _IMPRECISION
     meanwhile = [
         other.telling.event_at
         for other in told
         if event_at < other.telling.event_at < first_told
-        and other.telling.event_at - event_at <= _IMPRECISION
+        and other.telling.event_at - event_at <= reach
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
     ]

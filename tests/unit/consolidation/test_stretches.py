@@ -482,6 +482,14 @@ def test_an_ending_comes_after_what_it_ends_was_last_seen(other: TimelineEntry, 
     assert happened(LEFT, other) == day
 
 
+@pytest.mark.parametrize(("day", "left"), [(31, 31), (32, 32), (366, 366), (366.5, 0)])
+def test_an_ending_of_what_it_names_reaches_back_a_year(day: float, left: float) -> None:
+    """Told to be married in October, "we divorced in March" means that it is over."""
+    ending = ended("porto", 0, 400, session="m")
+    assert happened(ending, told("porto", day)) == left
+    assert happened(ended("", 0, 400, session="m"), told("porto", 31.5)) == 0
+
+
 def test_an_ending_that_names_nothing_comes_after_whatever_was_seen() -> None:
     """It ends any home, so any home that month puts it later."""
     assert happened(ended("", 0, 40, session="m"), told("rome", 10)) == 10
