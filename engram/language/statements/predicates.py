@@ -333,6 +333,9 @@ _JOB_VERBS = frozenset({"left", "quit"})
 
 def exchanged(clause: str) -> list[RuleStatement]:
     """What a clause says of the old and of the new; nothing if it exchanges nothing."""
+    learnt = expression(_EXCHANGES, "studies").match(clause)
+    if learnt:
+        return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
         old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))

@@ -63,7 +63,13 @@ def continued(
 ) -> list[RuleStatement]:
     """New values that a sentence gives to what was being spoken of, without naming it."""
     more: list[RuleStatement] = []
-    for said, cue in (("mend", True), ("now", False), ("since", False), ("but", False)):
+    for said, cue in (
+        ("mend", True),
+        ("now", False),
+        ("since", False),
+        ("listed", False),
+        ("but", False),
+    ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
             about = _spoken_of(at, [*found, *more], topic)
