@@ -58,12 +58,13 @@ def main() -> None:
     print(f"{'memories':>9}  {'way':<11}{'p50 ms':>8}{'p99 ms':>8}{'MB':>7}")  # noqa: T201 - a command
     for size in chosen.sizes:
         for way in WAYS:
-            found = json.loads(_in_a_process(way, size))
+            found = json.loads(in_a_process(way, size))
             row = f"{found['p50']:>8.1f}{found['p99']:>8.1f}{found['megabytes']:>7.0f}"
             print(f"{size:>9}  {way:<11}{row}", flush=True)  # noqa: T201 - a command
 
 
-def _in_a_process(way: str, size: int) -> str:
+def in_a_process(way: str, size: int) -> str:
+    """What :func:`measure` gives in a process of its own, as JSON."""
     command = [sys.executable, "-m", "tests.benchmarks.recall_scale", str(size), "--one", way]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()[-1]
