@@ -77,7 +77,8 @@ class Vocabulary(BaseModel):
         memorable_verbs: Past tenses that are worth remembering by themselves.
         chore_verbs: Past tenses that are not.
         irregular_pasts: Past tenses that do not end in "ed".
-        promise_verbs: What one promises to do by "I'll".
+        liked_with_the: What one likes by "the", wherever it is.
+    promise_verbs: What one promises to do by "I'll".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -111,6 +112,7 @@ class Vocabulary(BaseModel):
     products: frozenset[str]
     languages: frozenset[str]
     plan_blockers: frozenset[str]
+    liked_with_the: frozenset[str]
     promise_verbs: frozenset[str]
     irregular_pasts: frozenset[str]
     chore_verbs: frozenset[str]

@@ -17,7 +17,7 @@ from engram.language.text import (
     split_sentences,
     without_quotations,
 )
-from engram.language.vocabulary import alternatives, vocabulary
+from engram.language.vocabulary import alternatives, expression, vocabulary
 
 # --- from a turn to the sentences that state something, each with its place in the turn
 
@@ -260,8 +260,9 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     if _FIRST_PERSON.match(clause):
         return clause
     # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
-    for words, subject in _left_out():
-        if first and words.match(clause):
+    reacts = expression("statements", "reaction").match(clause)
+    for words, subject in _left_out() if first and not reacts else ():
+        if words.match(clause):
             return f"{subject} {clause}"
     return ""
 

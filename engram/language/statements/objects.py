@@ -307,6 +307,17 @@ def is_place(thing: Thing) -> bool:
 
 _INFINITIVE = re.compile(r"\bto\Z", re.I)
 _COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
+# What is at hand is praised, not liked in general: "I love this series", "Love the colours".
+_AT_HAND = re.compile(
+    r"(?:all\s+|both\s+)?(?:this|that|these|those|his|her|their|your|its|everywhere|everything)\b"
+    r"|[^,;:.!?(–—-]{0,60}\b(?:you|your)\b",
+    re.I,
+)
+_THE = re.compile(r"(?:all\s+|both\s+)?the\s+(?=[a-z])")
+_GERUND = re.compile(r"[a-z]{2,}ing\b")
+_BROKEN_OFF = re.compile(
+    r"\b(?:an?|the|to|of|and|or|with|for|at|by|from|my|our)\Z|\A(?:and|or|is|are)\b", re.I
+)
 _VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
 _WHOLE_GERUND = re.compile(r"[a-z]{2,}ing\Z")
 
@@ -316,9 +327,18 @@ def liked(spoken: MatchContext) -> list[Thing]:
     if _INFINITIVE.search(spoken.said):
         done = activity(spoken.rest.strip())
         return [] if done is None else [replace(done, phrase=f"to {done.phrase}")]
-    if _VAGUE.match(spoken.rest.strip()):
+    rest = spoken.rest.strip()
+    if _VAGUE.match(rest) or _AT_HAND.match(rest):
         return []
-    return several(spoken.rest.strip(), thing)
+    found = [one for one in several(rest, thing) if not _BROKEN_OFF.search(one.name)]
+    if _THE.match(rest):
+        # "The sea" is liked wherever it is; "the colours" are those of something at hand.
+        known = vocabulary().liked_with_the
+        found = found if found and found[0].name.split()[-1].casefold() in known else []
+    if found and len(found[0].name.split()) > 1 and _GERUND.match(found[0].name):
+        # "Making sure they are safe and valued": only another doing is a second one.
+        found = [found[0], *(one for one in found[1:] if _GERUND.match(one.name))]
+    return found
 
 
 def preferred(spoken: MatchContext) -> list[Thing]:

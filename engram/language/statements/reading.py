@@ -75,6 +75,9 @@ def continued(
             about = _spoken_of(at, [*found, *more], topic)
             if about is None or (said == "but" and about.holds):
                 continue
+            if said != "mend" and kind_of_object(about.predicate) == "liked":
+                # "I like hiking, it's amazing": what it is, not what is liked.
+                continue
             if expression(_CORRECTIONS, "clausal").match(match.group("it")):
                 continue
             kind = kind_of_object(about.predicate)
