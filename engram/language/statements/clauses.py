@@ -321,6 +321,6 @@ def _adverbial() -> re.Pattern[str]:
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|last|this|these|next|about|around|over|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|when\s+i\s+was)"
-        r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
+        r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b|i\b|we\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,
     )
