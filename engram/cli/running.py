@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
@@ -79,34 +79,22 @@ Connected = Annotated[
 MemoryId = Annotated[
     str, typer.Argument(help="The memory's id, as `engram list` and --json print it.")
 ]
-MemoryTypes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type",
-        "-t",
-        help=f"Only this type; may be repeated: {', '.join(MEMORY_TYPES)}.",
-        autocompletion=lambda: list(MEMORY_TYPES),
-        metavar="TYPE",
-    ),
-]
-Forms = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--form",
-        help=f"Of semantic memories, only this form; may be repeated: {', '.join(MEMORY_FORMS)}.",
-        autocompletion=lambda: list(MEMORY_FORMS),
-        metavar="FORM",
-    ),
-]
-Roles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--role",
-        help=f"Of turns, only this role; may be repeated: {', '.join(ROLES)}.",
-        autocompletion=lambda: list(ROLES),
-        metavar="ROLE",
-    ),
-]
+
+
+def _only(what: str, words: Sequence[str], *short: str, of: str = "Only") -> Any:
+    """An option that names one of a few words, and may be repeated."""
+    return typer.Option(
+        f"--{what}",
+        *short,
+        help=f"{of} this {what}; may be repeated: {', '.join(words)}.",
+        autocompletion=lambda: list(words),
+        metavar=what.upper(),
+    )
+
+
+MemoryTypes = Annotated[list[str] | None, _only("type", MEMORY_TYPES, "-t")]
+Forms = Annotated[list[str] | None, _only("form", MEMORY_FORMS, of="Of semantic memories, only")]
+Roles = Annotated[list[str] | None, _only("role", ROLES, of="Of turns, only")]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Only with this tag; may be repeated: any of them.", metavar="TAG"),
