@@ -81,20 +81,40 @@ MemoryId = Annotated[
 ]
 
 
-def _only(what: str, words: Sequence[str], *short: str, of: str = "Only") -> Any:
-    """An option that names one of a few words, and may be repeated."""
+def one_of(words: Sequence[str], about: str, *names: str, metavar: str | None = None) -> Any:
+    """An option that takes one of a few words, which its help lists and <Tab> offers.
+
+    Args:
+        words: The words.
+        about: The help, without the words.
+        names: What the option is called; none: like its parameter.
+        metavar: What the help shows in place of a value.
+    """
     return typer.Option(
-        f"--{what}",
-        *short,
-        help=f"{of} this {what}; may be repeated: {', '.join(words)}.",
+        *names,
+        help=f"{about}: {', '.join(words)}.",
         autocompletion=lambda: list(words),
-        metavar=what.upper(),
+        metavar=metavar,
     )
 
 
-MemoryTypes = Annotated[list[str] | None, _only("type", MEMORY_TYPES, "-t")]
-Forms = Annotated[list[str] | None, _only("form", MEMORY_FORMS, of="Of semantic memories, only")]
-Roles = Annotated[list[str] | None, _only("role", ROLES, of="Of turns, only")]
+MemoryTypes = Annotated[
+    list[str] | None,
+    one_of(MEMORY_TYPES, "Only this type; may be repeated", "--type", "-t", metavar="TYPE"),
+]
+Forms = Annotated[
+    list[str] | None,
+    one_of(
+        MEMORY_FORMS,
+        "Of semantic memories, only this form; may be repeated",
+        "--form",
+        metavar="FORM",
+    ),
+]
+Roles = Annotated[
+    list[str] | None,
+    one_of(ROLES, "Of turns, only this role; may be repeated", "--role", metavar="ROLE"),
+]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Only with this tag; may be repeated: any of them.", metavar="TAG"),
