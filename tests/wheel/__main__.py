@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -26,10 +27,6 @@ from tests.support.wheels import built, uv
 WORK: Final = ROOT / "build" / "wheel"
 PACKAGE: Final = ("engram", "workflows", "activities")
 OTHER: Final = "llama-index-workflows"
-# The usual choice of the suite, without what is about the sources where they lie.
-CHOSEN: Final = (
-    "not benchmark and not chaos and not slow and not browser and not toolchains and not checkout"
-)
 INSTALLED: Final = "import engram, sys; sys.exit(sys.prefix not in engram.__file__)"
 WRONG: Final = 'raise SystemExit("the workflows.py of the current folder was imported")\n'
 
@@ -39,8 +36,15 @@ def main(arguments: Sequence[str]) -> int:
     wheel = built(ROOT, WORK / "dist")
     beside_another(wheel)
     python, copy = prepared(wheel)
-    chosen = ["-m", CHOSEN, *arguments]
-    return run(python, "-m", "pytest", *chosen, folder=copy, check=False)
+    asked = ["-m", chosen(), *arguments]
+    return run(python, "-m", "pytest", *asked, folder=copy, check=False)
+
+
+def chosen() -> str:
+    """The usual choice of the suite, without what is about files that a wheel does not have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    options = project["tool"]["pytest"]["ini_options"]["addopts"]
+    return f"{options[options.index('-m') + 1]} and not checkout"
 
 
 def beside_another(wheel: Path) -> None:
