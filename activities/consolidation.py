@@ -17,7 +17,7 @@ from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent, with_reinforcements
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.known import KnownMemories
-from engram.consolidation.taking_up import TurnConsolidator, effect_of, union
+from engram.consolidation.taking_up import TurnConsolidator, effect_of, made_by, union
 from engram.consolidation.turns import last_before
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -142,7 +142,10 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
     async def reconcile(self, request: ReconcileInput) -> ConsolidationPlan:
         """Compare statements with what is known; decides everything, writes nothing."""
         async with heartbeating():
-            return await self._turns.plan(request)
+            maker = made_by(request.workflow_id, request.run_id, request.use)
+            return await self._turns.plan(
+                request.scope, request.now, request.statements, request.verbatim, maker
+            )
 
     @activity.defn(name=names.WRITE_PLAN_ACTIVITY)
     async def write_plan(self, request: PlanInput) -> PlanOutput:
@@ -163,7 +166,10 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         An attempt that is repeated counts all.
         """
         async with heartbeating():
-            return MarkConsolidatedOutput(marked=await self._turns.mark(request))
+            marked = await self._turns.mark(
+                request.scope, request.now, request.episode_ids, request.refused
+            )
+            return MarkConsolidatedOutput(marked=marked)
 
     @activity.defn(name=names.CONSOLIDATE_TURNS_ACTIVITY)
     async def consolidate_turns(self, request: ConsolidateTurnsInput) -> ConsolidateTurnsOutput:

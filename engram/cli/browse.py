@@ -20,6 +20,7 @@ from engram.cli.running import (
     Roles,
     Tags,
     WithoutTags,
+    one_of,
 )
 
 if TYPE_CHECKING:
@@ -35,13 +36,7 @@ if TYPE_CHECKING:
 
 commands = Commands()
 
-Status = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Only with this status: {', '.join(MEMORY_STATES)}.",
-        autocompletion=lambda: list(MEMORY_STATES),
-    ),
-]
+Status = Annotated[str | None, one_of(MEMORY_STATES, "Only with this status")]
 
 
 @commands.command("list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
@@ -79,33 +79,41 @@ Connected = Annotated[
 MemoryId = Annotated[
     str, typer.Argument(help="The memory's id, as `engram list` and --json print it.")
 ]
+
+
+def one_of(words: Sequence[str], about: str, *names: str, metavar: str | None = None) -> Any:
+    """An option that takes one of a few words, which its help lists and <Tab> offers.
+
+    Args:
+        words: The words.
+        about: The help, without the words.
+        names: What the option is called; none: like its parameter.
+        metavar: What the help shows in place of a value.
+    """
+    return typer.Option(
+        *names,
+        help=f"{about}: {', '.join(words)}.",
+        autocompletion=lambda: list(words),
+        metavar=metavar,
+    )
+
+
 MemoryTypes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--type",
-        "-t",
-        help=f"Only this type; may be repeated: {', '.join(MEMORY_TYPES)}.",
-        autocompletion=lambda: list(MEMORY_TYPES),
-        metavar="TYPE",
-    ),
+    one_of(MEMORY_TYPES, "Only this type; may be repeated", "--type", "-t", metavar="TYPE"),
 ]
 Forms = Annotated[
     list[str] | None,
-    typer.Option(
+    one_of(
+        MEMORY_FORMS,
+        "Of semantic memories, only this form; may be repeated",
         "--form",
-        help=f"Of semantic memories, only this form; may be repeated: {', '.join(MEMORY_FORMS)}.",
-        autocompletion=lambda: list(MEMORY_FORMS),
         metavar="FORM",
     ),
 ]
 Roles = Annotated[
     list[str] | None,
-    typer.Option(
-        "--role",
-        help=f"Of turns, only this role; may be repeated: {', '.join(ROLES)}.",
-        autocompletion=lambda: list(ROLES),
-        metavar="ROLE",
-    ),
+    one_of(ROLES, "Of turns, only this role; may be repeated", "--role", metavar="ROLE"),
 ]
 Tags = Annotated[
     list[str] | None,

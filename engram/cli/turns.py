@@ -27,6 +27,7 @@ from engram.cli.running import (
     WithoutTags,
     duration,
     moment,
+    one_of,
     pairs,
 )
 from engram.errors import InvalidQuery, InvalidTurn, StageNotReached
@@ -79,13 +80,7 @@ class TurnOptions(OptionGroup):
 class WaitOptions(OptionGroup):
     """How far a turn is waited for, and how long."""
 
-    wait: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Wait until it is as far: {', '.join(STAGES)}.",
-            autocompletion=lambda: list(STAGES),
-        ),
-    ] = None
+    wait: Annotated[str | None, one_of(STAGES, "Wait until it is as far")] = None
     within: Within = 60.0
 
 
@@ -150,10 +145,7 @@ def encode(
     given: TurnOptions,
     waiting: WaitOptions,
     session: Session = "cli",
-    role: Annotated[
-        str,
-        typer.Option(help=f"Who said it: {', '.join(ROLES)}.", autocompletion=lambda: list(ROLES)),
-    ] = "user",
+    role: Annotated[str, one_of(ROLES, "Who said it")] = "user",
     speaker: Annotated[str | None, typer.Option(help="The speaker's name.")] = None,
     at: Annotated[str | None, typer.Option(help="When it was said, ISO 8601 with zone.")] = None,
     message_id: Annotated[
@@ -207,10 +199,7 @@ def wait_until(
         list[str], typer.Argument(help="Ids of turns, as `engram encode` printed them.")
     ],
     options: MemoryOptions,
-    until: Annotated[
-        str,
-        typer.Option(help=f"How far: {', '.join(STAGES)}.", autocompletion=lambda: list(STAGES)),
-    ] = "linked",
+    until: Annotated[str, one_of(STAGES, "How far")] = "linked",
     within: Within = 60.0,
 ) -> None:
     """Wait until turns are consolidated, and say where they stand.

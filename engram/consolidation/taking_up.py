@@ -21,11 +21,10 @@ from engram.consolidation.reconcile import reconcile
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidateTurnsOutput,
-    MarkConsolidatedInput,
+    ModelUse,
     PlanEffect,
     PlanOutput,
     ReadTurns,
-    ReconcileInput,
 )
 from engram.domain.memories import (
     AnyMemory,
@@ -36,7 +35,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Unread,
 )
-from engram.domain.plan import ConsolidationPlan
+from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.scope import Scope
 from engram.ports import AnyOf, MemoryRepository
 from engram.storage.points import give_way
@@ -86,59 +85,64 @@ class TurnConsolidator:
     ) -> ConsolidateTurnsOutput:
         scope, made = request.scope, ConsolidateTurnsOutput()
         if (part.statements or part.verbatim) and part.use is not None:
-            plan = await self.plan(
-                ReconcileInput(
-                    scope=scope,
-                    now=request.now,
-                    statements=part.statements,
-                    verbatim=part.verbatim,
-                    use=part.use,
-                    workflow_id=request.workflow_id,
-                    run_id=request.run_id,
-                )
-            )
+            maker = made_by(request.workflow_id, request.run_id, part.use)
+            plan = await self.plan(scope, request.now, part.statements, part.verbatim, maker)
             made = await self._apply(scope, plan)
             if repeated:
                 effect = union(made.effect, await self._found_again(request, part.episode_ids))
                 made = made.model_copy(update={"effect": effect})
         # A turn that shared its conclusions with one that was forgotten is due again.
         read = tuple(e for e in part.episode_ids if e not in made.reread)
-        marks = MarkConsolidatedInput(scope=scope, now=request.now, episode_ids=read)
         return made.model_copy(
             update={
-                "marked": await self.mark(marks),
+                "marked": await self.mark(scope, request.now, read),
                 "stored": len(made.effect.stored),
                 "corroborated": len(made.effect.confirmed),
                 "superseded": len(made.effect.retired),
             }
         )
 
-    async def plan(self, request: ReconcileInput) -> ConsolidationPlan:
-        """What statements mean for what is known; writes nothing."""
-        scope = request.scope
-        sources = {source for s in request.statements for source in s.episode_ids}
-        sources |= set(request.verbatim)
+    async def plan(
+        self,
+        scope: Scope,
+        now: datetime,
+        statements: tuple[Statement, ...],
+        verbatim: tuple[str, ...],
+        maker: Provenance,
+    ) -> ConsolidationPlan:
+        """What statements mean for what is known; writes nothing.
+
+        Args:
+            scope: Whose memory it is.
+            now: The present of the call.
+            statements: What turns state.
+            verbatim: Episodes with words that are kept as they are.
+            maker: The run, and the model that read them.
+        """
+        sources = {source for s in statements for source in s.episode_ids} | set(verbatim)
         episodes = await episodes_by_id(self.repository, scope, sources)
         sides = frozenset(episode.is_test for episode in episodes.values())
-        known = await self.known.about(scope, request.statements, sides=sides)
-        quoted = [episodes[e] for e in request.verbatim if e in episodes]
+        known = await self.known.about(scope, statements, sides=sides)
+        quoted = [episodes[e] for e in verbatim if e in episodes]
         known += await self.known.artifacts(scope, quoted)
-        circumstances = Circumstances(
-            scope=scope,
-            now=request.now,
-            episodes=episodes,
-            provenance=Provenance(
-                workflow_id=request.workflow_id,
-                run_id=request.run_id,
-                model=request.use.model,
-                instructions_version=request.use.instructions_version,
-            ),
-        )
+        circumstances = Circumstances(scope=scope, now=now, episodes=episodes, provenance=maker)
         # Compares each with each, and looks for words to keep: not while others wait.
-        return await asyncio.to_thread(reconcile, request.statements, known, circumstances, quoted)
+        return await asyncio.to_thread(reconcile, statements, known, circumstances, quoted)
 
-    async def mark(self, request: MarkConsolidatedInput) -> int:
+    async def mark(
+        self,
+        scope: Scope,
+        now: datetime,
+        episode_ids: tuple[str, ...],
+        refused: str | None = None,
+    ) -> int:
         """Note on turns that they were read, or that reading them was refused.
+
+        Args:
+            scope: Whose turns they are.
+            now: The present of the call: its attempts are known by it.
+            episode_ids: The turns.
+            refused: The error code of what failed when they were read; None where nothing did.
 
         Returns:
             How many are marked by this call, whichever attempt did it.
@@ -150,18 +154,18 @@ class TurnConsolidator:
                 return None
             if memory.consolidated_at is not None:
                 # The moment is the workflow's: an earlier attempt of this very call wrote it.
-                if memory.consolidated_at == request.now:
+                if memory.consolidated_at == now:
                     before.add(memory.id)
                 return None
-            after = _refused(memory, request) if request.refused else _read(memory, request.now)
+            after = _refused(memory, now, refused) if refused else _read(memory, now)
             if after is None:
                 before.add(memory.id)
             return after
 
         updated = await update_memories(
             self.repository,
-            request.scope,
-            request.episode_ids,
+            scope,
+            episode_ids,
             change,
             new_write_id=self.new_write_id,
             types=_EPISODIC,
@@ -200,6 +204,16 @@ class TurnConsolidator:
                 sorted({(min(m.id, o), max(m.id, o)) for m in own for o in m.disputed_with})
             ),
         )
+
+
+def made_by(workflow_id: str, run_id: str, use: ModelUse) -> Provenance:
+    """What memories name as their maker: the run, and the model that read the turns."""
+    return Provenance(
+        workflow_id=workflow_id,
+        run_id=run_id,
+        model=use.model,
+        instructions_version=use.instructions_version,
+    )
 
 
 def effect_of(plan: ConsolidationPlan, written: PlanOutput) -> PlanEffect:
@@ -259,18 +273,18 @@ def _read(episode: Episode, now: datetime) -> Episode:
     return episode.model_copy(update={"consolidated_at": now, "unread": unread})
 
 
-def _refused(episode: Episode, request: MarkConsolidatedInput) -> Episode | None:
+def _refused(episode: Episode, now: datetime, because: str) -> Episode | None:
     """The turn with one more refusal; None where an earlier attempt of this call noted it."""
     unread = episode.unread or Unread()
-    if unread.at == request.now:
+    if unread.at == now:
         return None
     refusals = unread.refusals + 1
     wait: int = 2 ** (refusals - 1)
     again = refusals < _MOST_REFUSALS
     counted = {
         "refusals": refusals,
-        "because": request.refused,
-        "at": request.now,
-        "until": request.now + _FIRST_WAIT_AFTER_REFUSAL * wait if again else None,
+        "because": because,
+        "at": now,
+        "until": now + _FIRST_WAIT_AFTER_REFUSAL * wait if again else None,
     }
     return episode.model_copy(update={"unread": unread.model_copy(update=counted)})

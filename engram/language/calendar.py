@@ -228,13 +228,15 @@ def _has_have(words: list[str]) -> bool:
 
 # --- calendar arithmetic behind relative dates: what a day, week, month or year comes to
 
-# The names, as regular expressions over lower-case text; the short ones end as words do.
-MONTH_NAME = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
-)
-MONTH = rf"(?:{MONTH_NAME}|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
+MONTH_NAMES = (
+    "january february march april may june july august september october november december"
+).split()
+MONTHS = tuple(name[:3] for name in MONTH_NAMES)
+# As regular expressions over lower-case text; the short ones end as words do.
+MONTH_NAME = rf"(?:{'|'.join(MONTH_NAMES)})"
+_SHORT = "|".join(["sept", *(name for name in MONTHS if name not in MONTH_NAMES)])
+MONTH = rf"(?:{MONTH_NAME}|(?:{_SHORT})\b\.?)"
 WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAYS_IN_WEEK = 7
 _MONTHS_IN_YEAR = 12

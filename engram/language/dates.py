@@ -32,7 +32,7 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 
 GATE = re.compile(
-    r"\b(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*|(?:19|20)\d\d|"
+    rf"\b(?:(?:{'|'.join(calendar.MONTHS)})[a-z]*|(?:19|20)\d\d|"
     r"(?:mon|tue|tues|wed|wednes|thu|thur|thurs|fri|sat|satur|sun)(?:day)?|"
     r"today|tonight|tomorrow|yesterday|ago|in (?:\w+[ -]){1,2}(?:day|week|month|year)s?|"
     r"(?:next|last|past|this) (?:day|week|month|year|night|morning|afternoon|evening)|"

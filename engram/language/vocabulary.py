@@ -59,7 +59,6 @@ class Vocabulary(BaseModel):
         place_particles: Lower-case words inside names.
         place_nouns: What one can live in that has a place on the map.
         uses_blockers: What one uses or works at without it saying anything.
-        months: January first.
         occupations: What one can be.
         places: Places that could be mistaken for companies or tools.
         has_nouns: What it means something to have.
@@ -104,7 +103,6 @@ class Vocabulary(BaseModel):
     place_particles: frozenset[str]
     place_nouns: tuple[str, ...]
     uses_blockers: frozenset[str]
-    months: tuple[str, ...]
     occupations: frozenset[str]
     places: frozenset[str]
     has_nouns: frozenset[str]

@@ -27,6 +27,7 @@ from temporalio.converter import WorkflowSerializationContext
 from engram.errors import AccessDenied, EngramError, HostRefused, InvalidInput
 from engram.server.middleware import (
     OWNER,
+    Admission,
     AuthMiddleware,
     BodyLimitMiddleware,
     Caller,
@@ -37,7 +38,7 @@ from engram.server.middleware import (
 from engram.temporal.encryption import EncryptionCodec, is_refused
 
 # Of a page of a history there are some megabytes.
-MOST_BYTES: Final = 64 << 20
+_MOST_BYTES: Final = 64 << 20
 _UNREADABLE: Final = Payload(
     metadata={"encoding": b"json/plain"},
     data=b'"Not readable: its key was erased, or it is not of this Engram."',
@@ -88,6 +89,25 @@ async def _asked(request: Request) -> Sequence[Payload]:
         return json_format.Parse(body, Payloads(), ignore_unknown_fields=True).payloads
     except (json_format.ParseError, UnicodeDecodeError) as error:
         raise InvalidInput("The request holds no payloads as Temporal writes them.") from error
+
+
+def behind(door: Admission, routes: Sequence[Route]) -> ASGIApp:
+    """These routes, for whom the door admits; others hear why in Engram's words.
+
+    Args:
+        door: Looks at every request first.
+        routes: What is behind it; a request may have as many bytes as a page of a history.
+    """
+    app = Starlette(
+        routes=routes,
+        exception_handlers={EngramError: on_engram_error, HTTPException: on_http_exception},
+    )
+    return AuthMiddleware(BodyLimitMiddleware(app, _MOST_BYTES), door)
+
+
+def same_secret(given: str, expected: str) -> bool:
+    """Whether they are the same, in a time that does not tell how far."""
+    return compare_digest(given.encode(errors="replace"), expected.encode())
 
 
 def as_json(message: Message) -> Response:
@@ -141,7 +161,7 @@ class CodecDoor:
         if "origin" in headers:
             raise AccessDenied("Web pages may not ask here.", hint="`engram ui` is for browsers.")
         given, _, _ = path.removeprefix("/").partition("/")
-        if not compare_digest(given.encode(errors="replace"), self._capability.encode()):
+        if not same_secret(given, self._capability):
             raise no_such_address()
         return OWNER
 
@@ -158,11 +178,8 @@ def codec_app(
         temporal_namespace: Where its workflows run.
     """
     place = "/{capability}/{workflow_id:path}"
-    app = Starlette(
-        routes=[
-            Route(f"{place}/decode", decoding(reading), methods=["POST"]),
-            Route(f"{place}/encode", encoding(writing, temporal_namespace), methods=["POST"]),
-        ],
-        exception_handlers={EngramError: on_engram_error, HTTPException: on_http_exception},
-    )
-    return AuthMiddleware(BodyLimitMiddleware(app, MOST_BYTES), door)
+    routes = [
+        Route(f"{place}/decode", decoding(reading), methods=["POST"]),
+        Route(f"{place}/encode", encoding(writing, temporal_namespace), methods=["POST"]),
+    ]
+    return behind(door, routes)

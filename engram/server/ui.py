@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from hmac import compare_digest
 from typing import Final
 from urllib.parse import unquote
 
@@ -22,9 +21,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -37,21 +34,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import (
     AccessDenied,
-    EngramError,
     HostRefused,
     InvalidInput,
     TemporalUnavailable,
 )
-from engram.server.codec import MOST_BYTES, as_json, decoding
-from engram.server.middleware import (
-    OWNER,
-    AuthMiddleware,
-    BodyLimitMiddleware,
-    Caller,
-    no_such_address,
-    on_engram_error,
-    on_http_exception,
-)
+from engram.server.codec import as_json, behind, decoding, same_secret
+from engram.server.middleware import OWNER, Caller, no_such_address
 from engram.temporal.encryption import EncryptionCodec
 
 # --- who gets in: the browser that opened the first address, and whoever has the codec's
@@ -117,16 +105,16 @@ class UiDoor:
             AccessDenied: another browser asks, or a page of another site.
         """
         headers, path = Headers(scope=scope), str(scope["path"])
-        if not _same(headers.get("host", ""), self.origin.removeprefix("http://")):
+        if not same_secret(headers.get("host", ""), self.origin.removeprefix("http://")):
             raise HostRefused("This host is not served here.")
         if headers.get("origin", self.origin) != self.origin:
             raise AccessDenied("Pages of other sites may not ask here.")
         if path.startswith(_CODEC):
-            if not _same(path.removeprefix(_CODEC), f"{self._capability}/decode"):
+            if not same_secret(path.removeprefix(_CODEC), f"{self._capability}/decode"):
                 raise no_such_address()
         elif path.startswith(_ENTRANCE):
             self._enter(path.removeprefix(_ENTRANCE))
-        elif not _same(cookie_parser(headers.get("cookie", "")).get(_COOKIE, ""), self._visit):
+        elif not same_secret(_cookie_of(headers), self._visit):
             raise AccessDenied(
                 "This page is open in another browser, or not open any more.",
                 allowed="the browser that opened the address of `engram ui` first",
@@ -135,15 +123,15 @@ class UiDoor:
         return OWNER
 
     def _enter(self, ticket: str) -> None:
-        if self._used or not _same(ticket, self._ticket):
+        if self._used or not same_secret(ticket, self._ticket):
             raise AccessDenied(
                 "This address has been used.", hint="It works once. Run `engram ui` again."
             )
         self._used = True
 
 
-def _same(given: str, expected: str) -> bool:
-    return compare_digest(given.encode(errors="replace"), expected.encode())
+def _cookie_of(headers: Headers) -> str:
+    return cookie_parser(headers.get("cookie", "")).get(_COOKIE, "")
 
 
 # --- what the pages ask: Temporal's own HTTP API, as far as it reads
@@ -362,14 +350,11 @@ async def ui_app(
     """
     async with httpx.AsyncClient(base_url=pages_url, trust_env=False) as http:
         pages = _Pages(door, client.namespace, http)
-        app = Starlette(
-            routes=[
-                Route(_CODEC + "{capability}/decode", decoding(codec), methods=["POST"]),
-                Route(_ENTRANCE + "{ticket}", pages.enter, methods=["GET"]),
-                Route(_SETTINGS, pages.settings, methods=["GET"]),
-                Route(_API + "{path:path}", _Api(client).answer, methods=["GET", "POST"]),
-                Route("/{path:path}", pages.page, methods=["GET"]),
-            ],
-            exception_handlers={EngramError: on_engram_error, HTTPException: on_http_exception},
-        )
-        yield AuthMiddleware(BodyLimitMiddleware(app, MOST_BYTES), door)
+        routes = [
+            Route(_CODEC + "{capability}/decode", decoding(codec), methods=["POST"]),
+            Route(_ENTRANCE + "{ticket}", pages.enter, methods=["GET"]),
+            Route(_SETTINGS, pages.settings, methods=["GET"]),
+            Route(_API + "{path:path}", _Api(client).answer, methods=["GET", "POST"]),
+            Route("/{path:path}", pages.page, methods=["GET"]),
+        ]
+        yield behind(door, routes)

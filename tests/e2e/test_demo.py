@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.played_demo import play
+from tests.support.sources import PACKAGE
 
 DATA = Path(__file__).parent.parent / "data"
 OTHER = DATA / "demo_other.json"
@@ -44,9 +45,7 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
 def test_the_demo_reads_back_what_it_was_told(tmp_path: Path) -> None:
     """With other names, cities and wording the answers are the others': nothing is canned."""
     script = json.loads(OTHER.read_text("utf-8"))
-    own = json.loads(
-        (Path(__file__).parents[2] / "engram/cli/conversation.json").read_text("utf-8")
-    )
+    own = json.loads((PACKAGE / "cli" / "conversation.json").read_text("utf-8"))
     words = {turn["text"] for session in own["sessions"] for turn in session["turns"]}
     assert not words & {t["text"] for session in script["sessions"] for t in session["turns"]}
     printed = play(tmp_path, "--conversation", str(OTHER))

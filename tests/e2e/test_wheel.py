@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from tests.support.folders import quick_folder
 from tests.support.programs import ROOT
+from tests.support.sources import MODULES, PACKAGE, place_of
+from tests.support.wheels import built, uv
+
+pytestmark = pytest.mark.checkout
 
 # Every Temporal project has a module of this name, and so do other distributions.
 _OTHER = '"""Somebody else\'s workflows."""\n'
@@ -34,23 +35,13 @@ packages = ["workflows"]
 """
 
 
-def built(project: Path, into: Path) -> Path:
-    """The wheel of a project, made without network."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=60)
-    (wheel,) = into.glob("*.whl")
-    return wheel
-
-
 def installed(folder: Path, *wheels: Path) -> Path:
     """The scripts of a new environment with these wheels, and else with what runs the tests."""
     venv.create(folder, symlinks=True)
-    uv = os.environ.get("UV") or shutil.which("uv")
-    assert uv is not None, "the tests run under uv"
     python = folder / "bin" / "python"
     subprocess.run(
         [
-            uv,
+            uv(),
             "pip",
             "install",
             "--offline",
@@ -91,16 +82,21 @@ def here() -> Iterator[Path]:
         yield folder
 
 
+def test_the_wheel_holds_the_whole_package_and_nothing_else() -> None:
+    """Its only top level is `engram`; modules, data and the mark of its types are all in it."""
+    held = {one.distribution_path for one in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert {name.partition("/")[0] for name in held} == {"engram"}
+    assert {"engram/workflows/session.py", "engram/activities/session.py"} <= held
+    data = [path for end in ("toml", "json") for path in PACKAGE.rglob(f"*.{end}")]
+    assert len(data) > 5
+    assert held == {*map(place_of, MODULES), *map(place_of, data), "engram/py.typed"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_wheel_runs_beside_other_packages_called_workflows(tmp_path: Path, here: Path) -> None:
-    """It installs `engram` alone; a package and a file called workflows change nothing."""
+    """A package and a file called workflows change nothing."""
     wheel = built(ROOT, tmp_path / "engram")
-    names = zipfile.ZipFile(wheel).namelist()
-    tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"engram"}
-    assert {"engram/workflows/session.py", "engram/activities/session.py"} <= set(names)
-
     other = tmp_path / "other"
     (other / "workflows").mkdir(parents=True)
     (other / "workflows" / "__init__.py").write_text(_OTHER, "utf-8")

@@ -5,6 +5,22 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+import engram
+
+PACKAGE: Final = Path(engram.__file__).parent
+"""Where the package lies: in the checkout, or where the wheel was installed."""
+# In a checkout these are links, which a walk does not follow.
+_LINKED: Final = ("workflows", "activities")
+MODULES: Final = sorted(
+    {*PACKAGE.rglob("*.py"), *(path for room in _LINKED for path in (PACKAGE / room).glob("*.py"))}
+)
+
+
+def place_of(path: Path) -> str:
+    """A module's path, as the package names it: ``engram/domain/turns.py``."""
+    return path.relative_to(PACKAGE.parent).as_posix()
 
 
 @cache

@@ -143,6 +143,7 @@ def test_dockerfile_installs_what_exists(extras: dict[str, list[str]]) -> None:
     assert Settings.model_fields["embedder"].default == "wordllama"
 
 
+@pytest.mark.checkout
 def test_dockerfile_copies_every_package(extras: dict[str, list[str]]) -> None:
     """What the wheel is built from is copied into the image, and not ignored before."""
     parsed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -94,6 +94,7 @@ def test_paths_are_recognised() -> None:
     assert paths("`https://a.b/c` `engram.open` `A_B=1` `--x=y/z` `<a>/b`") == []
 
 
+@pytest.mark.checkout
 def test_every_path_exists() -> None:
     """Whatever file or folder CONTRIBUTING.md names is there."""
     named = paths(read("CONTRIBUTING.md"))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 from engram.settings import Settings
+from tests.support.sources import MODULES, place_of, tree_of
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = ("engram", "workflows", "activities")
+# Sources are parsed once, in one process.
+pytestmark = pytest.mark.xdist_group("sources")
+
 # Shown there, whatever it is called.
 SHOWING = ("engram/cli/config",)
 BY_TYPE = ("episodic", "factual", "semantic", "procedural", "negation")
@@ -34,11 +36,9 @@ def readers() -> tuple[dict[str, set[str]], set[str]]:
     """For each attribute the functions that read it, and all names that something refers to."""
     read: dict[str, set[str]] = defaultdict(set)
     named: set[str] = set()
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if str(path.relative_to(ROOT)).startswith(SHOWING):
-                continue
-            _collect(ast.parse(path.read_text("utf-8")), "<module>", read, named)
+    for path in MODULES:
+        if not place_of(path).startswith(SHOWING):
+            _collect(tree_of(path), "<module>", read, named)
     return read, named
 
 

@@ -111,6 +111,26 @@ class Gate:
             task_queue=self.settings.store_queue,
         )
 
+    async def refused_session(
+        self, state: Any, workflow_id: str, **options: Any
+    ) -> WorkflowFailureError:
+        """Start a session past every client, say something in it, and see it fail."""
+        handle = await self.client.start_workflow(
+            names.SESSION_WORKFLOW,
+            state,
+            id=workflow_id,
+            task_queue=self.settings.store_queue,
+            **options,
+        )
+        turn = Turn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
+        request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
+        # Nobody can do anything with such a run: it ends by itself, perhaps before it is asked.
+        with pytest.raises((WorkflowUpdateFailedError, RPCError)):
+            await handle.execute_update(names.ENCODE_UPDATE, request)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await handle.result()
+        return failed.value
+
     async def consolidates(self) -> None:
         """Check that a turn that is encoded now is stored and consolidated, and nothing else."""
         turn = Turn(message_id="good", role="user", content="I live in Oslo.", timestamp=NOW)
@@ -316,21 +336,12 @@ async def test_a_session_that_an_erasure_would_not_find_stores_nothing(
     """Started by hand without its user's search attribute, it would keep what was said for good."""
     async with gate(temporal_client) as one:
         state = SessionState(scope=one.scope, session_id="s1")
-        handle = await temporal_client.start_workflow(
-            names.SESSION_WORKFLOW,
+        failed = await one.refused_session(
             state,
-            id=one.gateway.session_id(one.scope, "s1"),
-            task_queue=one.settings.store_queue,
+            one.gateway.session_id(one.scope, "s1"),
             search_attributes=attributes("session", user=user),
         )
-        turn = Turn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
-        request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
-        # Rejected, or too late: the run itself fails, too.
-        with pytest.raises((WorkflowUpdateFailedError, RPCError)):
-            await handle.execute_update(names.ENCODE_UPDATE, request)
-        with pytest.raises(WorkflowFailureError) as failed:
-            await handle.result()
-        assert names.USER_ATTRIBUTE in said(failed.value)["message"]
+        assert names.USER_ATTRIBUTE in said(failed)["message"]
         assert await one.repository.count(one.scope, MemoryType.EPISODIC) == 0
 
 
@@ -345,21 +356,11 @@ async def test_a_session_of_an_impossible_name_stores_nothing(
     async with gate(temporal_client) as one:
         policy = session_policy(one.settings)
         state = SessionState(scope=one.scope, session_id="s1", policy=policy)
-        handle = await temporal_client.start_workflow(
-            names.SESSION_WORKFLOW,
-            {**state.model_dump(mode="json"), **wrong},
-            id=f"any-name-{uuid4().hex}",
-            task_queue=one.settings.store_queue,
+        failed = await one.refused_session(
+            {**state.model_dump(mode="json"), **wrong}, f"any-name-{uuid4().hex}"
         )
-        turn = Turn(message_id="m1", role="user", content="Hello.", timestamp=NOW)
-        request = EncodeRequest(calls=(EncodeCall(turns=(turn,)),))
-        # Nobody can do anything with such a run: it ends by itself, perhaps before it is asked.
-        with pytest.raises((WorkflowUpdateFailedError, RPCError)):
-            await handle.execute_update(names.ENCODE_UPDATE, request)
-        with pytest.raises(WorkflowFailureError) as failed:
-            await handle.result()
-        assert isinstance(failed.value.cause, ApplicationError)
-        assert failed.value.cause.type == InvalidScope.code
+        assert isinstance(failed.cause, ApplicationError)
+        assert failed.cause.type == InvalidScope.code
         assert await one.stored() == 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from engram.language.calendar import WEEKDAY
+from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.statements import objects
 from engram.language.statements import objects as doings
 from engram.language.statements.clauses import Sentence
@@ -258,11 +258,10 @@ def _languages() -> re.Pattern[str]:
 
 @cache
 def _date() -> re.Pattern[str]:
-    months = alternatives(vocabulary().months)
     day = r"\d{1,2}(?:st|nd|rd|th)?"
     return re.compile(
-        rf"(?P<date>(?:the\s+)?{day}\s+(?:of\s+)?(?:{months})(?:,?\s+\d{{4}})?|"
-        rf"(?:{months})\s+{day}(?:,?\s+\d{{4}})?|(?:{months})(?:\s+\d{{4}})?|(?:19|20)\d\d)\b",
+        rf"(?P<date>(?:the\s+)?{day}\s+(?:of\s+)?{MONTH_NAME}(?:,?\s+\d{{4}})?|"
+        rf"{MONTH_NAME}\s+{day}(?:,?\s+\d{{4}})?|{MONTH_NAME}(?:\s+\d{{4}})?|(?:19|20)\d\d)\b",
         re.I,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from engram.language.calendar import MONTH_NAMES
 from engram.language.statements import objects
 from engram.language.statements.clauses import Clause, Sentence, clauses, masked, sentences
 from engram.language.statements.objects import NOTHING_NAMED, MatchContext, Thing, is_product
@@ -319,6 +320,6 @@ def _can_be_a_name(word: str) -> bool:
     known = vocabulary()
     return not (
         lowered in known.languages
-        or lowered in known.months
+        or lowered in MONTH_NAMES
         or expression(_STATEMENTS, "not_a_name", exact_case=True).match(word)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
+from tests.support.sources import MODULES, nodes_of, place_of
 
 
 @pytest.mark.parametrize(
@@ -67,3 +69,24 @@ async def test_what_cannot_be_counted_is_refused(wrong: dict[str, Any], kind: ty
     with pytest.raises(kind) as caught:
         await memory.count(**wrong)
     assert type(caught.value) is kind
+
+
+# Sources are parsed once, in one process.
+@pytest.mark.xdist_group("sources")
+def test_the_operation_stands_in_three_files() -> None:
+    """As CONTRIBUTING.md says of its example: declared once, a method, and the method's twin."""
+
+    def names_it(node: ast.AST) -> bool:
+        match node:
+            case ast.Name(id="COUNT" | "CountMemories"):
+                return True
+            case ast.Attribute(value=ast.Name(id="MemoryStore"), attr="count"):
+                return True
+            case _:
+                return False
+
+    assert {place_of(path) for path in MODULES if any(map(names_it, nodes_of(path)))} == {
+        "engram/operations/memories.py",
+        "engram/client/methods.py",
+        "engram/sync.py",
+    }

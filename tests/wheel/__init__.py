@@ -1,0 +1,1 @@
+"""The suite, run against the wheel."""
