@@ -37,6 +37,7 @@ from engram.operations.turns import Receipt
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from engram.temporal.connection import connect_client
+from engram.temporal.encryption import is_refused, reading_codec
 from tests.support.nexus_caller import CALLERS, ENDPOINT, Calling, Keeping, Waiting
 
 # Each starts a server, or waits for one; what runs is started once, in one process.
@@ -125,6 +126,38 @@ async def test_a_workflow_of_another_namespace_uses_every_operation(
     history = await handle.fetch_history()
     converter = setup.caller.data_converter
     await Replayer(workflows=[Calling], data_converter=converter).replay_workflow(history)
+
+
+async def test_what_an_erased_user_s_callers_were_told_is_noise(setup: Setup, user: str) -> None:
+    """The callers' histories are not ours to delete: the user's key is, with which they open."""
+    if setup.plain:
+        pytest.skip("callers without keys keep what they were told readable")
+    handle = await setup.caller.start_workflow(
+        Calling.run,
+        args=[user, "I live in Porto."],
+        id=user,
+        task_queue="calls",
+        execution_timeout=LIMIT,
+    )
+    await handle.result()
+    told = [
+        event.nexus_operation_completed_event_attributes.result
+        for event in (await handle.fetch_history()).events
+        if event.HasField("nexus_operation_completed_event_attributes")
+    ]
+    words = [
+        one
+        for one in told
+        if one.metadata.get("engram-workflow") == f"nexus/default/{user}".encode()
+    ]
+    assert len(words) == 4
+    codec = reading_codec(setup.caller.data_converter)
+    assert any(b"Porto" in one.data for one in await codec.decode(words))
+    assert (await setup.memory.for_user(user).erase()).complete
+    # A key that another process shredded is known here for two seconds more.
+    async with asyncio.timeout(10):
+        while not all(map(is_refused, await codec.decode(words))):
+            await asyncio.sleep(0.2)
 
 
 async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, user: str) -> None:
