@@ -47,7 +47,9 @@ from engram.storage.points import (
 
 _DELETED_AT_ONCE: Final = 256
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
-_CONCLUSIONS: Final = tuple(kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC)
+_CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
+    kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC
+)
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):

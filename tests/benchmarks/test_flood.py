@@ -123,7 +123,9 @@ async def test_health_answers_while_pumped_turns_are_encoded_and_consolidated(
     port = free_port()
     with running_up(tmp_path, ENGRAM_HTTP_ENABLED="true", ENGRAM_HTTP_PORT=str(port)) as up:
         async with engram.open(up.folder, user_id="eve") as memory:
-            await memory.encode("Hello.", session_id="s")
+            # What loads when it is first used is loaded.
+            await memory.encode("I live in Lisbon.", session_id="s")
+            await memory.consolidate()
             with asking_for_health(f"http://127.0.0.1:{port}") as took:
                 began = time.perf_counter()
                 for number, one in enumerate(hostile()):
