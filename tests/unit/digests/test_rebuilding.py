@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engram.digests import boxes, stage
+from engram.digests import stage
 from engram.digests.mentions import MentionEvidence, memory_clues
 from engram.digests.versions import Composer
 from engram.domain.digests import ConsolidationEffect, SealReason
@@ -20,6 +20,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
+from engram.language.text import content_words
 from engram.operations.digests import AboutBoxes, AboutSomebody
 from engram.operations.registry import Question
 from tests.support.digest_memories import ADA, CHESS, episode, known, minute
@@ -164,11 +165,10 @@ async def test_turns_are_boxed_while_others_are_answered(
     """Turns may be long and many: no whole one is read by the thread that answers everybody."""
     turns, waits = [one.content for one in TURNS], threading.get_ident()
     read: list[bool] = []
-    real = boxes.content_words
 
     def watched(text: str) -> Counter[str]:
         read.extend([threading.get_ident() == waits] * (text in turns))
-        return real(text)
+        return content_words(text)
 
     monkeypatch.setattr("engram.digests.boxes.content_words", watched)
     await kept.keep(*TURNS)
