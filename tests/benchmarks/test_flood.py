@@ -32,7 +32,7 @@ ENCODES = 40
 EVERY = 0.25
 """Seconds between two encodes."""
 TIMES = 2.5
-"""A guard against getting slower, on a busy machine too; 1.84 and 1.95 were measured, 2 is the aim."""
+"""A guard against getting slower on any machine; 1.84 and 1.95 were measured, 2 is the aim."""
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(900)]
 
