@@ -6,9 +6,10 @@ import gc
 import os
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import TextIO
@@ -48,10 +49,15 @@ def seeded_draw(seed: int) -> Callable[[Sequence[float], int], Sequence[float]]:
 
 # More young collections than a process has.
 _NEVER = 2**31 - 1
+_COLLECTED_EVERY = timedelta(minutes=5)
+_COLLECTED_EVERY_UNMEASURED = timedelta(seconds=30)
+_MOST_GROWTH = 256 * 2**20
 
 
 @contextmanager
-def full_collections_put_off() -> Iterator[Callable[[], object]]:
+def full_collections_put_off(
+    every: timedelta = _COLLECTED_EVERY, most_growth: int = _MOST_GROWTH
+) -> Iterator[Callable[[], bool]]:
     """Have the collector of garbage leave alone what has lasted, while the block runs.
 
     It would go through everything that is loaded and cached again and again, every few dozen
@@ -59,16 +65,53 @@ def full_collections_put_off() -> Iterator[Callable[[], object]]:
     young is collected as ever. What is loaded by now stays for good. Only for
     processes that are Engram's own: an application decides for itself.
 
+    Args:
+        every: Time between full collections; half a minute at most where the system does not say
+            what a process has of the memory.
+        most_growth: Bytes that the process may grow by until one is made before its time.
+
     Yields:
-        What collects all the same; to be called now and then.
+        What collects if it is due, and says whether it was; to be called every second or so.
     """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(before[0], before[1], _NEVER)
     try:
-        yield gc.collect
+        yield _FullCollections(every, most_growth).collect_if_due
     finally:
         gc.set_threshold(*before)
+
+
+class _FullCollections:
+    def __init__(self, every: timedelta, most_growth: int) -> None:
+        self._least = _own_memory()
+        if self._least is None:
+            every = min(every, _COLLECTED_EVERY_UNMEASURED)
+        self._every, self._most_growth = every.total_seconds(), most_growth
+        self._last = time.monotonic()
+
+    def collect_if_due(self) -> bool:
+        now, memory = time.monotonic(), _own_memory()
+        if memory is not None and self._least is not None:
+            # What was given back may be taken again: garbage counts from the least there was.
+            self._least = min(self._least, memory)
+            grown = memory - self._least > self._most_growth
+        else:
+            grown = False
+        if not grown and now - self._last < self._every:
+            return False
+        gc.collect()
+        self._last, self._least = now, _own_memory()
+        return True
+
+
+def _own_memory() -> int | None:
+    """Bytes that this process holds, without files it looks into; None if nobody says."""
+    try:
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text("ascii").split()
+    except (OSError, ValueError):
+        return None
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 # --- files that only their owner reads

@@ -49,7 +49,7 @@ from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.system import new_id, system_clock
 from engram.temporal.connection import prepare_endpoint
-from engram.temporal.encryption import data_converter, for_strangers
+from engram.temporal.encryption import answer_as, data_converter, for_strangers
 from engram.workflows.consolidation import AskedConsolidationWorkflow
 from engram.workflows.worker import sandbox_runner
 
@@ -192,6 +192,9 @@ class MemoryServiceHandler:
         """
         try:
             self._check(asked)
+            # The caller's history keeps the answer: without the user's key it is noise there, too.
+            scope = Scope.of(self._namespace, asked.user_id)
+            answer_as(names.in_store(self._store, names.nexus_answer_id(scope)))
             with acting(Actor(door=Door.NEXUS)):
                 yield
         except EngramError as error:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Server = TypeVar("Server")
 _OUTAGE_PATIENCE = timedelta(minutes=5)
-_FULL_COLLECTION = timedelta(minutes=5)
+_LOOKED_AT_MEMORY = timedelta(seconds=1)
 
 
 @asynccontextmanager
@@ -56,13 +56,13 @@ async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
 
 
 async def _serving_until(stop: asyncio.Event) -> None:
-    with full_collections_put_off() as collect:
+    with full_collections_put_off() as collect_if_due:
         while not stop.is_set():
             try:
-                async with asyncio.timeout(_FULL_COLLECTION.total_seconds()):
+                async with asyncio.timeout(_LOOKED_AT_MEMORY.total_seconds()):
                     await stop.wait()
             except TimeoutError:
-                collect()
+                collect_if_due()
 
 
 async def serve_embedded(settings: Settings) -> None:

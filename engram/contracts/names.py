@@ -136,7 +136,7 @@ def model_queue_of(workflow_id: str) -> str:
 
 
 OF_ONE_USER: Final = frozenset(
-    {"session", "import", "forgetting", "consolidation", "consolidation-test", "review"}
+    {"session", "import", "forgetting", "consolidation", "consolidation-test", "review", "nexus"}
 )
 """Kinds of workflows, by how their ids begin, whose payloads hold words of one user. Passes
 are begun by those over all users, and hold ids and numbers; an erasure, and what deletes
@@ -205,6 +205,11 @@ def consolidation_workflow_id(scope: Scope, variant: str = "") -> str:
 def asked_consolidation_workflow_id(scope: Scope, request_id: str) -> str:
     """One per request of another Temporal namespace; it waits for the user's consolidation."""
     return f"asked-consolidation/{scope.tenant}/{request_id}"
+
+
+def nexus_answer_id(scope: Scope) -> str:
+    """What answers through Nexus are bound to: no workflow, but whose words they are."""
+    return f"nexus/{scope.tenant}"
 
 
 def decay_workflow_id(scope: Scope, variant: str = "") -> str:

@@ -53,11 +53,19 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A run of turns on one topic; ``sealed`` is None for the one that is still open."""
+    """A run of turns on one topic.
+
+    Attributes:
+        turns: In order.
+        terms: Their content words, stemmed.
+        sealed: Why no further turn is taken; None for the one that is still open.
+        topic: The words that tell what they are about.
+    """
 
     turns: tuple[Said, ...]
     terms: frozenset[str]
     sealed: SealReason | None
+    topic: tuple[str, ...]
 
     @property
     def opened(self) -> datetime:
@@ -99,12 +107,12 @@ def segment(
         words = frozenset(terms_of(turn.text))
         reason = _why_sealed(run, terms, turn, words, policy)
         if reason is not None:
-            boxes.append(Box(tuple(run), terms, reason))
+            boxes.append(Box(tuple(run), terms, reason, topic_words(run)))
             run, terms = [], frozenset()
         run.append(turn)
         terms |= words
     if run:
-        boxes.append(Box(tuple(run), terms, ended))
+        boxes.append(Box(tuple(run), terms, ended, topic_words(run)))
     return boxes
 
 
@@ -511,7 +519,7 @@ def _said(episode: Episode) -> Said:
 
 def _traced(box: Box) -> list[str]:
     """The stems that a recurring topic is looked up by."""
-    return [next(iter(terms_of(word)), word) for word in topic_words(box.turns)]
+    return [next(iter(terms_of(word)), word) for word in box.topic]
 
 
 def _detail(
@@ -532,7 +540,7 @@ def _detail(
         opened=box.opened,
         last=box.last,
         sealed=box.sealed,
-        topic=topic_words(box.turns),
+        topic=box.topic,
         terms=tuple(sorted(box.terms)),
         episode_ids=tuple(turn.id for turn in box.turns),
         trace_id=trace_id,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from engram.digests.boxes import Box, BoxReader, topic_words
+from engram.digests.boxes import Box, BoxReader
 from engram.digests.names import name_key, names_in
 from engram.digests.profiles import USER_KEY
 from engram.domain.access import Access
@@ -335,7 +335,7 @@ def _unsealed(session_id: str, box: Box) -> MemoryBox:
         opened=box.opened,
         last=box.last,
         sealed=box.sealed,
-        topic=topic_words(box.turns),
+        topic=box.topic,
         episode_ids=tuple(turn.id for turn in box.turns),
         trace_id=None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -46,7 +47,9 @@ from engram.storage.points import (
 
 _DELETED_AT_ONCE: Final = 256
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
-_FLUSH_ORDER: Final = tuple(sorted(STORED_TYPES, key=lambda kind: kind is MemoryType.EPISODIC))
+_CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
+    kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC
+)
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -84,6 +87,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._written = 0
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
         self._rebuilding = asyncio.Lock()
+        # Held while turns are marked, and while their marks go to the disk.
+        self._marking = asyncio.Lock()
         # Types that nobody has memories of are not searched: five engine calls become one or two.
         self._empty = {kind for kind, count in store.counts().items() if not count}
 
@@ -152,13 +157,21 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     async def flush(self) -> None:
         """Put on disk what was written since the last flush; does nothing if nothing was."""
         self._check_open()
-        for memory_type in _FLUSH_ORDER:
-            if memory_type in self._unflushed:
-                with engine_errors("flushing"):
-                    self._shards[memory_type].flush()
-                self._unflushed.discard(memory_type)
-                self._unsynced.discard(memory_type)
+        for memory_type in _CONCLUSIONS:
+            if self._flush(memory_type):
                 await asyncio.sleep(0)
+        # In one go: whoever went on meanwhile may have marked turns, and concluded before.
+        for memory_type in (*_CONCLUSIONS, MemoryType.EPISODIC):
+            self._flush(memory_type)
+
+    def _flush(self, memory_type: MemoryType) -> bool:
+        if memory_type not in self._unflushed:
+            return False
+        with engine_errors("flushing"):
+            self._shards[memory_type].flush()
+        self._unflushed.discard(memory_type)
+        self._unsynced.discard(memory_type)
+        return True
 
     async def sync(self) -> bool:
         """Have the engine's log of what was written on disk, so that no power loss takes it.
@@ -174,15 +187,29 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             OSError: the disk failed; the same call can be made again.
         """
         self._check_open()
-        waiting = [kind for kind in _FLUSH_ORDER if kind in self._unsynced]
-        for memory_type in waiting:
-            self._unsynced.discard(memory_type)
-            try:
-                await asyncio.to_thread(sync_files, log_of(self._store.folders[memory_type]))
-            except BaseException:
-                self._unsynced.add(memory_type)
-                raise
-        return bool(waiting)
+        if not self._unsynced:
+            return False
+        await self._sync_conclusions()
+        if MemoryType.EPISODIC in self._unsynced:
+            async with self._marking:
+                # Those of turns that were marked since; mostly there are none.
+                await self._sync_conclusions()
+                await self._sync(MemoryType.EPISODIC)
+        return True
+
+    async def _sync_conclusions(self) -> None:
+        for memory_type in _CONCLUSIONS:
+            await self._sync(memory_type)
+
+    async def _sync(self, memory_type: MemoryType) -> None:
+        if memory_type not in self._unsynced:
+            return
+        self._unsynced.discard(memory_type)
+        try:
+            await asyncio.to_thread(sync_files, log_of(self._store.folders[memory_type]))
+        except BaseException:
+            self._unsynced.add(memory_type)
+            raise
 
     async def close(self) -> None:
         """Flush and let go of the folder. A second call does nothing."""
@@ -217,7 +244,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         async with self._rebuilding:
             for kind in STORED_TYPES:
                 self._check_open()
-                points += await rebuild(self._store, kind, self._writes[kind], self._check_open)
+                # A fresh copy is on disk at once, with its marks.
+                points += await rebuild(
+                    self._store,
+                    kind,
+                    self._writes[kind],
+                    check_open=self._check_open,
+                    first=self._sync_conclusions,
+                )
         # Nor does memory keep what files do not.
         self._decoded = DecodedPayloads()
         return points - await self._count(MemoryType.EPISODIC, self._filters.aside())
@@ -301,7 +335,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         writes = self._writes[memory_type]
         # Until the last one: whoever wrote on top before they are read back would make them look
         # lost, and they would be made again. For the same reason nothing is awaited behind it.
-        async with writes.lock:
+        marking = self._marking if memory_type is MemoryType.EPISODIC else nullcontext()
+        async with marking, writes.lock:
             writes.note(change.payload["id"] for change in changes)
             for change in changes:
                 ids, writes_as = (change.payload["id"],), engine.UpdateOperation

@@ -506,7 +506,12 @@ class Writes:
 
 
 async def rebuild(
-    store: OpenStore, memory_type: MemoryType, writes: Writes, check_open: Callable[[], None]
+    store: OpenStore,
+    memory_type: MemoryType,
+    writes: Writes,
+    *,
+    check_open: Callable[[], None],
+    first: Callable[[], Awaitable[None]],
 ) -> int:
     """Put a fresh copy in the place of a shard.
 
@@ -515,6 +520,7 @@ async def rebuild(
         memory_type: Which one.
         writes: Through which every write to it goes.
         check_open: Raises once the store was closed.
+        first: Puts on disk what must be there before the copy is; nobody writes meanwhile.
 
     Returns:
         How many points there are.
@@ -536,6 +542,7 @@ async def rebuild(
         async with writes.lock:
             await copying.these(writes.changed)
             copying.flush()
+            await first()
             await asyncio.to_thread(sync_files, rebuilt(folder))
             check_open()
             points = fresh.info().points_count

@@ -9,6 +9,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -158,6 +159,19 @@ _MOST_REMEMBERED: Final = 10_000
 
 _log = structlog.get_logger("engram.temporal")
 
+_answered_as: ContextVar[str | None] = ContextVar("engram_answered_as", default=None)
+
+
+def answer_as(workflow_id: str) -> None:
+    """Encrypt what this task answers, where nobody says whose it is, as if a workflow did.
+
+    For a door through which others are answered: it knows the user, the codec does not.
+
+    Args:
+        workflow_id: Says whose key it is; it stands readable beside what is encrypted.
+    """
+    _answered_as.set(workflow_id)
+
 
 class Runs(Protocol):
     """Knows when runs began."""
@@ -226,7 +240,7 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
         """See the base class."""
         if self._common.replays:
             return list(payloads)
-        bound = self._workflow_id or ""
+        bound = self._workflow_id or _answered_as.get() or ""
         key = await self._keys.current(key_owner_of(bound))
         return [_sealed(payload, key, bound) for payload in payloads]
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -37,6 +38,7 @@ from engram.operations.turns import Receipt
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from engram.temporal.connection import connect_client
+from engram.temporal.encryption import EncryptionCodec, is_refused, reading_codec
 from tests.support.nexus_caller import CALLERS, ENDPOINT, Calling, Keeping, Waiting
 
 # Each starts a server, or waits for one; what runs is started once, in one process.
@@ -57,6 +59,7 @@ class Setup:
     own: Client
     caller: Client
     plain: bool
+    folder: Path
 
 
 async def namespace_of_others(client: Client) -> None:
@@ -93,7 +96,7 @@ async def setup(
             running.engine, Scope.of("default", "nobody"), settings, system_clock, new_id
         )
         async with Worker(caller, task_queue="calls", workflows=CALLERS):
-            yield Setup(memory, own, caller, plain)
+            yield Setup(memory, own, caller, plain, folder)
 
 
 @pytest.fixture
@@ -125,6 +128,37 @@ async def test_a_workflow_of_another_namespace_uses_every_operation(
     history = await handle.fetch_history()
     converter = setup.caller.data_converter
     await Replayer(workflows=[Calling], data_converter=converter).replay_workflow(history)
+
+
+async def test_what_an_erased_user_s_callers_were_told_is_noise(setup: Setup, user: str) -> None:
+    """The callers' histories are not ours to delete: the user's key is, with which they open."""
+    if setup.plain:
+        pytest.skip("callers without keys keep what they were told readable")
+    handle = await setup.caller.start_workflow(
+        Calling.run,
+        args=[user, "I live in Porto."],
+        id=user,
+        task_queue="calls",
+        execution_timeout=LIMIT,
+    )
+    await handle.result()
+    told = [
+        event.nexus_operation_completed_event_attributes.result
+        for event in (await handle.fetch_history()).events
+        if event.HasField("nexus_operation_completed_event_attributes")
+    ]
+    words = [
+        one
+        for one in told
+        if one.metadata.get("engram-workflow") == f"nexus/default/{user}".encode()
+    ]
+    assert len(words) == 4
+    codec = reading_codec(setup.caller.data_converter)
+    assert any(b"Porto" in one.data for one in await codec.decode(words))
+    assert (await setup.memory.for_user(user).erase()).complete
+    # Whoever opened it before knows the key for two seconds more.
+    opened_now = EncryptionCodec(folder_keys(setup.folder, Settings.load(data_dir=setup.folder)))
+    assert all(map(is_refused, await opened_now.decode(words)))
 
 
 async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, user: str) -> None:

@@ -35,7 +35,7 @@ def test_names_never_change() -> None:
         "AUDIT_KEY_OWNER": "audit",
         "OF_ONE_USER": {
             *("session", "import", "forgetting", "consolidation", "consolidation-test"),
-            "review",
+            *("review", "nexus"),
         },
         "SESSION_ENDED_SIGNAL": "session_ended",
         "ENCODE_UPDATE": "encode",

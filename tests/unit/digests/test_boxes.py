@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.boxes import Said, overlap, recurs, segment, topic_words
+from engram.digests.boxes import Said, overlap, recurs, segment
 from engram.domain.digests import SealReason
 from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import minute, said
@@ -74,7 +74,7 @@ def test_a_new_topic_seals_a_box_and_a_short_reply_does_not() -> None:
     first, second = segment(turns, POLICY, ended=SealReason.ENDED)
     assert (len(first.turns), first.sealed) == (5, SealReason.TOPIC)
     assert (len(second.turns), second.sealed) == (1, SealReason.ENDED)
-    assert set(topic_words(first.turns)[:2]) == {"garden", "seeds"}
+    assert set(first.topic[:2]) == {"garden", "seeds"}
 
 
 def test_half_an_hour_of_silence_seals_a_box() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +20,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
+from engram.language.text import content_words
 from engram.operations.digests import AboutBoxes, AboutSomebody
 from engram.operations.registry import Question
 from tests.support.digest_memories import ADA, CHESS, episode, known, minute
@@ -154,6 +157,24 @@ async def test_boxes_are_sealed_once_and_traced(kept: DigestedMemory) -> None:
         (link,) = found[one].links
         assert (link.target_id, link.kind) == (other, LinkKind.BELONGS_TO)
     assert await kept.asked.boxes(ADA, AboutBoxes(session_id="s2")) == ()
+
+
+async def test_turns_are_boxed_while_others_are_answered(
+    kept: DigestedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turns may be long and many: no whole one is read by the thread that answers everybody."""
+    turns, waits = [one.content for one in TURNS], threading.get_ident()
+    read: list[bool] = []
+
+    def watched(text: str) -> Counter[str]:
+        read.extend([threading.get_ident() == waits] * (text in turns))
+        return content_words(text)
+
+    monkeypatch.setattr("engram.digests.boxes.content_words", watched)
+    await kept.keep(*TURNS)
+    await kept.digest(*TURNS, ended=["s1"])
+    assert len(read) == len(TURNS)
+    assert not any(read)
 
 
 async def test_what_is_in_no_box_yet_is_shown_as_open(kept: DigestedMemory) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, cast
+from weakref import ref
+
+import pytest
 
 from engram.embedded.parts import _BUSY_AT_MOST, _flushing
 from engram.settings import Settings
@@ -45,11 +49,33 @@ async def test_the_engine_is_flushed_when_nobody_writes_and_else_rarely() -> Non
 def test_full_collections_wait_for_their_time() -> None:
     """While a process serves, only what is young is collected by itself; then all is as before."""
     before = gc.get_threshold()
-    with full_collections_put_off() as collect:
+    with full_collections_put_off() as collect_if_due:
         done = gc.get_stats()[2]["collections"]
         kept = [[number] for number in range(200_000)]
+        assert not collect_if_due()
         assert gc.get_stats()[2]["collections"] == done
-        collect()
-        assert gc.get_stats()[2]["collections"] == done + 1
         del kept
     assert gc.get_threshold() == before
+    with full_collections_put_off(every=timedelta()) as collect_if_due:
+        assert collect_if_due()
+        assert gc.get_stats()[2]["collections"] == done + 1
+
+
+class Held:
+    """What holds itself and a lot of memory: only the collector of garbage frees it."""
+
+    def __init__(self) -> None:
+        self.itself, self.memory = self, bytes(range(256)) * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks the system for its memory")
+def test_garbage_of_so_much_memory_is_collected_before_its_time() -> None:
+    """A process that grows by more than it may gives it back; one that does not is left alone."""
+    with full_collections_put_off(most_growth=16 * 2**20) as collect_if_due:
+        few = [ref(Held()) for _ in range(4)]
+        assert not collect_if_due()
+        many = [ref(Held()) for _ in range(128)]
+        assert all(one() for one in few + many)
+        assert collect_if_due()
+        assert not any(one() for one in few + many)
+        assert not collect_if_due()

@@ -8,7 +8,9 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import indexed_fields
 from engram.storage.points import Overwrite
+from tests.support.clock import NOW
 from tests.support.engines import (
     ADA,
     BOB,
@@ -195,6 +198,64 @@ async def test_a_synced_log_brings_back_what_no_flush_has_seen(folder: Path) -> 
         assert (await left.get(ADA, [memory.id]))[memory.id] == memory
         assert [one.id for one in (await left.scroll(ADA, memory.type, limit=1000)).memories]
     await left.close()
+
+
+@pytest.mark.parametrize("meanwhile", [MemoryType.NEGATION, EPISODIC])
+async def test_no_power_loss_leaves_a_turn_marked_whose_conclusion_is_gone(
+    folder: Path, meanwhile: MemoryType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn is concluded from and marked while the log of that type goes to the disk."""
+    repository = await open_engine_at(folder / "store")
+    turn, semantic = episode(ADA, "I live in Oslo."), MemoryType.SEMANTIC
+    concluded = next(one for one in one_of_each(ADA) if one.type is semantic)
+    marked = next_revision(turn, turn.model_copy(update={"consolidated_at": NOW}), write_id="mark")
+    others = [one for one in one_of_each(ADA) if one.type is not semantic]
+    shutil.copytree(folder / "store", folder / "left")
+    await repository.insert(ADA, map(new, [turn, *others]))
+    loop, begun, written = asyncio.get_running_loop(), threading.Event(), threading.Event()
+    concluding: list[Future[None]] = []
+
+    async def conclude() -> None:
+        await repository.insert(ADA, [new(concluded)])
+        begun.set()
+        assert await repository.replace(ADA, [Replacement(marked, 0)])
+        written.set()
+
+    def to_disk(log: Path) -> None:
+        """As late as it may be that the disk takes what is in the file."""
+        if log.parent.name.endswith(meanwhile.value) and not concluding:
+            concluding.append(asyncio.run_coroutine_threadsafe(conclude(), loop))
+            begun.wait(10)
+            written.wait(0.5)  # For good, where turns are not marked meanwhile.
+        shutil.copytree(log, folder / "left" / log.parent.name / log.name, dirs_exist_ok=True)
+
+    monkeypatch.setattr("engram.storage.edge.sync_files", to_disk)
+    await repository.sync()
+    await asyncio.wrap_future(concluding[0])
+    await repository.close()
+    left = await open_engine_at(folder / "left")
+    found = await left.get(ADA, [turn.id, concluded.id])
+    assert found[turn.id] == turn or concluded.id in found
+    await left.close()
+
+
+async def test_a_rewritten_type_is_on_disk_after_what_was_concluded(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fresh copy of the turns holds their marks, and takes the place of the old at once."""
+    repository = await open_engine_at(folder)
+    await repository.insert(ADA, map(new, one_of_each(ADA)))
+    synced: list[str] = []
+    for module in ("edge", "edge_files"):
+        monkeypatch.setattr(
+            f"engram.storage.{module}.sync_files",
+            lambda path: synced.append(f"{path.parent.name}/{path.name}"),
+        )
+    await repository.rebuild()
+    turns = next(n for n, path in enumerate(synced) if "episodic.rebuilt" in path)
+    before = {path for path in synced[:turns] if path.endswith("wal")}
+    assert before == {f"engram_{kind.value}/wal" for kind in STORED_TYPES if kind is not EPISODIC}
+    await repository.close()
 
 
 class FlushedShard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import traceback
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import (
     ActivitySerializationContext,
     DataConverter,
+    NexusSerializationContext,
     WorkflowSerializationContext,
 )
 from temporalio.exceptions import ApplicationError
@@ -30,6 +32,7 @@ from engram.errors import PayloadRefused
 from engram.system import new_secret
 from engram.temporal.encryption import (
     EncryptionCodec,
+    answer_as,
     data_converter,
     for_replays,
     for_strangers,
@@ -202,6 +205,33 @@ async def test_after_its_key_was_shredded_a_payload_is_noise(
     assert await refused(converters[SESSION], sent[SESSION])
     assert not await refused(converters[erasure], sent[erasure])
     assert not await refused(converters["session/default/bob/s"], sent["session/default/bob/s"])
+
+
+async def test_an_answer_through_a_door_is_noise_after_the_user_s_key_was_shredded(
+    tmp_path: Path,
+) -> None:
+    """Whoever asked through Nexus reads it until then, and what another was told afterwards."""
+    keys = store(tmp_path / "k")
+    asked = NexusSerializationContext("memory", names.NEXUS_SERVICE, "recall")
+    door = for_strangers(data_converter(EncryptionCodec(keys))).with_context(asked)
+    caller = data_converter(EncryptionCodec(keys)).with_context(asked)
+
+    async def answered(user: str) -> Payload:
+        answer_as(names.nexus_answer_id(Scope.of("default", user)))
+        (payload,) = await door.encode([WORDS])
+        return payload
+
+    # Each in a task of its own, as the SDK has it.
+    told, other = await asyncio.gather(answered("ada"), answered("bob"))
+    assert await caller.decode([told]) == [WORDS]
+    await keys.retire(ADA.tenant)
+    await keys.shred(ADA.tenant)
+    assert await refused(caller, told)
+    assert await caller.decode([other]) == [WORDS]
+    # What belongs to a workflow is that workflow's, whoever asked for it.
+    answer_as(names.nexus_answer_id(ADA))
+    (own,) = await of(EncryptionCodec(keys), SESSION).encode([WORDS])
+    assert own.metadata["engram-workflow"] == SESSION.encode()
 
 
 async def test_a_schedule_s_payload_opens_in_every_run_it_starts(codec: EncryptionCodec) -> None:
