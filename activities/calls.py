@@ -6,7 +6,8 @@ Nothing is kept twice then: what is kept is named after the call, not after the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -28,8 +29,10 @@ from engram.contracts.calls import (
 )
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.removal import ForgetReceipt
+from engram.domain.deeds import Actor, Door
 from engram.domain.turns import Turn
 from engram.errors import MemoryNotFound
+from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.recall import RECALL
 from engram.operations.registry import typed_refusals
@@ -63,38 +66,45 @@ class Calls:
 
     Args:
         memory: Over whose connections.
+        door: By which way they came, for the audit trail.
     """
 
-    def __init__(self, memory: MemoryStore) -> None:
+    def __init__(self, memory: MemoryStore, door: Door = Door.LIBRARY) -> None:
         self._memory = memory
+        self._actor = Actor(door=door)
 
     async def encode(self, asked: EncodeArgs, call: CallInfo) -> Receipt:
         """Keep turns; those without a message id or a time get the call's."""
         with typed_refusals():
             turns = _TURNS.validate_python(asked.turns)
-        return await self._of(asked).encode(
-            [_named(turn, number, call) for number, turn in enumerate(turns)],
-            session_id=asked.session_id,
-            extract_facts=asked.extract_facts,
-            is_test=asked.is_test,
-        )
+        with self._of(asked) as memory:
+            return await memory.encode(
+                [_named(turn, number, call) for number, turn in enumerate(turns)],
+                session_id=asked.session_id,
+                extract_facts=asked.extract_facts,
+                is_test=asked.is_test,
+            )
 
     async def recall(self, asked: RecallArgs) -> Sequence[RecallHit]:
         """The memories that answer, best first."""
-        return await self._of(asked).recall(asked.query, **_options(asked))
+        with self._of(asked) as memory:
+            return await memory.recall(asked.query, **_options(asked))
 
     async def context(self, asked: ContextArgs) -> str:
         """What answers, as a block for a prompt."""
-        return await self._of(asked).context(asked.query, tokens=asked.tokens, **_options(asked))
+        with self._of(asked) as memory:
+            return await memory.context(asked.query, tokens=asked.tokens, **_options(asked))
 
     async def profile(self, asked: ProfileArgs) -> Profile:
         """What is known about somebody."""
-        return await self._of(asked).profile(asked.name)
+        with self._of(asked) as memory:
+            return await memory.profile(asked.name)
 
     async def forget(self, asked: ForgetArgs, call: CallInfo) -> ForgetReceipt | None:
         """Forget a memory; None if an earlier attempt of this call did."""
         try:
-            return await self._of(asked).forget(asked.memory_id)
+            with self._of(asked) as memory:
+                return await memory.forget(asked.memory_id)
         except MemoryNotFound:
             if call.again:
                 return None
@@ -102,10 +112,13 @@ class Calls:
 
     async def consolidate(self, asked: ConsolidateArgs) -> ConsolidationReport:
         """Consolidate now; returns when it is done."""
-        return await self._of(asked).consolidate(test_only=asked.test_only)
+        with self._of(asked) as memory:
+            return await memory.consolidate(test_only=asked.test_only)
 
-    def _of(self, asked: UserArgs) -> MemoryStore:
-        return self._memory.for_user(asked.user_id, namespace=asked.namespace)
+    @contextmanager
+    def _of(self, asked: UserArgs) -> Iterator[MemoryStore]:
+        with acting(self._actor):
+            yield self._memory.for_user(asked.user_id, namespace=asked.namespace)
 
 
 def _named(turn: Turn, number: int, call: CallInfo) -> Turn:
@@ -135,10 +148,11 @@ class CallActivities:
 
     Args:
         memory: Over whose connections.
+        door: By which way calls come, for the audit trail.
     """
 
-    def __init__(self, memory: MemoryStore) -> None:
-        self._calls = Calls(memory)
+    def __init__(self, memory: MemoryStore, door: Door = Door.LIBRARY) -> None:
+        self._calls = Calls(memory, door)
 
     @property
     def all(self) -> list[Callable[..., Any]]:

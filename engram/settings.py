@@ -100,6 +100,8 @@ class Settings(BaseSettings):
     nexus_plain: bool = False
     """Whether callers at the endpoint need no encryption keys: what they send and are answered
     stands readable in their histories. Else it is encrypted as all is, with the same keys."""
+    nexus_requests_per_second: int = Field(default=200, ge=0)
+    """Rate limit at the endpoint for each user, in each worker; 0 for none. Nexus asks again."""
 
     encryption_keys: Path | None = None
     """Folder of the keys that Temporal payloads are encrypted with, the same for all clients and

@@ -25,7 +25,13 @@ from engram.contracts.importing import (
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import ImportOutOfStep, RunEnded
-from engram.workflows.support import history_is_full, refusal, request_consolidation, store
+from engram.workflows.support import (
+    check_start,
+    history_is_full,
+    refusal,
+    request_consolidation,
+    store,
+)
 
 # A batch of hundreds of turns takes a second, several on a busy machine.
 _LOCAL_LIMIT = timedelta(seconds=20)
@@ -39,7 +45,7 @@ class ImportWorkflow:
 
     @workflow.init
     def __init__(self, state: ImportState) -> None:
-        self._state = state
+        self._state = self._began = state
         self._updates = 0
 
     @property
@@ -55,6 +61,7 @@ class ImportWorkflow:
     @workflow.run
     async def run(self, state: ImportState) -> ImportProgress:
         """Wait for batches; at the end, ask for the user's consolidation."""
+        self._check_start(state)
         while True:
             seen = self._updates
             idle = not await self._attention()
@@ -84,6 +91,7 @@ class ImportWorkflow:
 
     @begin.validator
     def _check_begin(self, request: BeginImport) -> None:
+        self._check_start(self._began)
         # Whoever begins once more meets the run that is just ending; there is another after it.
         if self._state.total is not None:
             ending = RunEnded("This import is just ending.")
@@ -101,6 +109,7 @@ class ImportWorkflow:
 
     @store_batch.validator
     def _check_batch(self, batch: ImportBatch) -> None:
+        self._check_start(self._began)
         furthest = self._state.position + _MOST_AHEAD * max(batch.count, 1)
         if self._state.total is not None or batch.first > furthest:
             raise _refused(
@@ -122,6 +131,7 @@ class ImportWorkflow:
 
     @finish.validator
     def _check_finish(self, request: FinishImport) -> None:
+        self._check_start(self._began)
         if request.total != self._state.position:
             raise _refused("Not all of the source is stored yet.", self._state.position)
 
@@ -129,6 +139,21 @@ class ImportWorkflow:
     def progress(self) -> ImportProgress:
         """How far it has come."""
         return self._progress()
+
+    def _check_start(self, state: ImportState) -> None:
+        fresh = ImportState(
+            scope=state.scope,
+            import_id=state.import_id,
+            kind=state.kind,
+            policy=state.policy,
+            consolidate=state.consolidate,
+            epoch=state.epoch,
+        )
+        check_start(
+            state.scope,
+            names.import_workflow_id(state.scope, state.import_id),
+            empty=state == fresh,
+        )
 
     async def _attention(self) -> bool:
         """Wait until something is to be done; False when the time is over.

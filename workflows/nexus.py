@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from nexusrpc import HandlerError, HandlerErrorType
@@ -28,7 +28,7 @@ from engram.contracts.calls import (
     UserArgs,
 )
 from engram.contracts.consolidation import ConsolidationReport
-from engram.domain.deeds import Actor, Door
+from engram.domain.deeds import Door
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import (
@@ -39,9 +39,9 @@ from engram.errors import (
     MemoryNotFound,
     TooManyRequests,
 )
-from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.nexus import MemoryService, Recalled
+from engram.operations.rates import RateLimit
 from engram.operations.recall import ContextBlock
 from engram.operations.turns import Receipt
 from engram.ports import MemoryRepository
@@ -94,7 +94,7 @@ async def answering_nexus(
         task_queue=settings.nexus_queue,
         nexus_service_handlers=[MemoryServiceHandler(memory, settings)],
         workflows=[AskedConsolidationWorkflow],
-        activities=[CallActivities(memory).consolidate],
+        activities=[CallActivities(memory, Door.NEXUS).consolidate],
         interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
         workflow_runner=sandbox_runner(),
     )
@@ -133,36 +133,37 @@ class MemoryServiceHandler:
 
     Args:
         memory: Over whose connections, and of which namespace.
-        settings: Name the store, which stands in the ids of workflows.
+        settings: Name the store, which stands in the ids of workflows, and how often may be asked.
     """
 
     def __init__(self, memory: MemoryStore, settings: Settings) -> None:
-        self._calls = Calls(memory)
+        self._calls = Calls(memory, Door.NEXUS)
+        self._rate = RateLimit(settings.nexus_requests_per_second, "For this user it is asked")
         self._namespace = memory.scope.namespace
         self._store = settings.collection_prefix
 
     @sync_operation
     async def encode(self, ctx: StartOperationContext, input: EncodeArgs) -> Receipt:  # noqa: A002 - the parameter's name belongs to Nexus
         """Keep turns."""
-        with self._admitted(input):
+        async with self._admitted(input):
             return await self._calls.encode(input, CallInfo(f"nexus:{ctx.request_id}"))
 
     @sync_operation
     async def recall(self, ctx: StartOperationContext, input: RecallArgs) -> Recalled:  # noqa: A002 - same
         """Answer a question."""
-        with self._admitted(input):
+        async with self._admitted(input):
             return Recalled(hits=tuple(await self._calls.recall(input)))
 
     @sync_operation
     async def context(self, ctx: StartOperationContext, input: ContextArgs) -> ContextBlock:  # noqa: A002 - same
         """Answer a question with a block for a prompt."""
-        with self._admitted(input):
+        async with self._admitted(input):
             return ContextBlock(context=await self._calls.context(input))
 
     @sync_operation
     async def profile(self, ctx: StartOperationContext, input: ProfileArgs) -> Profile:  # noqa: A002 - same
         """Tell what is known about somebody."""
-        with self._admitted(input):
+        async with self._admitted(input):
             return await self._calls.profile(input)
 
     @nexus.workflow_run_operation
@@ -172,7 +173,7 @@ class MemoryServiceHandler:
         input: ConsolidateArgs,  # noqa: A002 - same
     ) -> nexus.WorkflowHandle[ConsolidationReport]:
         """Consolidate; what is cancelled is waited for no longer."""
-        with self._admitted(input):
+        async with self._admitted(input):
             scope = Scope.of(self._namespace, input.user_id)
             workflow_id = names.asked_consolidation_workflow_id(scope, ctx.request_id)
             return await ctx.start_workflow(
@@ -183,8 +184,8 @@ class MemoryServiceHandler:
                 static_summary=f"consolidation of {scope.tenant}, asked for through Nexus",
             )
 
-    @contextmanager
-    def _admitted(self, asked: UserArgs) -> Iterator[None]:
+    @asynccontextmanager
+    async def _admitted(self, asked: UserArgs) -> AsyncIterator[None]:
         """Refuse other namespaces; let errors say what they are, and nothing of what was sent.
 
         Raises:
@@ -192,6 +193,7 @@ class MemoryServiceHandler:
         """
         try:
             self._check(asked)
+            await self._rate.check(asked.user_id)
             # The caller's history keeps the answer: without the user's key it is noise there, too.
             scope = Scope.of(self._namespace, asked.user_id)
             answer_as(names.in_store(self._store, names.nexus_answer_id(scope)))

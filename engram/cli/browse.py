@@ -26,9 +26,10 @@ from engram.cli.running import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from engram.client.memory import MemoryStore
     from engram.contracts.messages import UserUsage
     from engram.domain.buffer import RememberedTurn
-    from engram.domain.memories import AnyMemory
+    from engram.domain.memories import AnyMemory, RunLink
     from engram.operations.digests import MemoryBox, Profile, Topic
     from engram.operations.memories import MemoryPage
 
@@ -120,13 +121,20 @@ def show(
     memory_id: MemoryId,
     options: MemoryOptions,
 ) -> None:
-    """One memory with all that is kept of it.
+    """One memory with all that is kept of it, and the run that wrote it.
 
     Example: engram show 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada
     """
-    options.answer(
-        lambda memory: memory.get(memory_id),
-        lambda found: output.print_fields(str(output.memory_text(found)), found),
+
+    async def read(memory: MemoryStore) -> tuple[AnyMemory, RunLink | None]:
+        found = await memory.get(memory_id)
+        return found, memory.run_of(found)
+
+    found, run = options.ask(read)
+    where = None if run is None else run.url or run.workflow_id
+    options.show(
+        {**found.model_dump(mode="json"), "run": run},
+        lambda _: output.print_fields(str(output.memory_text(found)), found, run=where),
     )
 
 

@@ -135,11 +135,11 @@ def print_table(
     console.print(table)
 
 
-def print_fields(title: str, model: BaseModel) -> None:
-    """A model's fields, one a line; what is empty, zero or false is left out."""
+def print_fields(title: str, model: BaseModel, **more: str | None) -> None:
+    """A model's fields and more, one a line; what is empty, zero or false is left out."""
     rows = [
         (name.replace("_", " "), plain(value))
-        for name, value in model.model_dump(mode="json").items()
+        for name, value in {**model.model_dump(mode="json"), **more}.items()
         if value
     ]
     console.print(Text(title, style="italic"))

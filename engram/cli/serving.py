@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -18,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from socket import socket
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import stamina
 
@@ -26,7 +27,13 @@ from engram.cli.output import console
 from engram.cli.running import StoreOptions
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
-from engram.errors import EngramError, StorageUnavailable, TemporalUnavailable, needs_extra
+from engram.errors import (
+    EngramError,
+    InvalidInput,
+    StorageUnavailable,
+    TemporalUnavailable,
+    needs_extra,
+)
 from engram.settings import Settings
 from engram.system import full_collections_put_off, new_id, new_secret, private, system_clock
 
@@ -334,17 +341,20 @@ async def run_temporal(options: StoreOptions, arguments: Sequence[str]) -> int:
 
     Raises:
         EmbeddedPartMissing: it is not installed.
+        InvalidInput: two workflows may be meant.
     """
     from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
     from engram.embedded.server import find_temporal  # noqa: PLC0415 - same
 
-    program = find_temporal()
+    program, workflow_id = find_temporal(), workflow_of(arguments)
     async with temporal(options) as (client, settings), serving_codec(client) as door:
         connected = settings if options.connected else None
-        told = _environment(client.service_client.config.target_host, client.namespace, connected)
+        told = environment_for(
+            client.service_client.config.target_host, client.namespace, connected, os.environ
+        )
         if door is not None:
-            told["TEMPORAL_CODEC_ENDPOINT"] = door.url(_workflow_of(arguments))
-        ran = await asyncio.create_subprocess_exec(program, *arguments, env=os.environ | told)
+            told["TEMPORAL_CODEC_ENDPOINT"] = door.url(workflow_id)
+        ran = await asyncio.create_subprocess_exec(program, *arguments, env=told)
         try:
             return await ran.wait()
         except asyncio.CancelledError:
@@ -353,8 +363,23 @@ async def run_temporal(options: StoreOptions, arguments: Sequence[str]) -> int:
             raise
 
 
-def _environment(address: str, namespace: str, settings: Settings | None) -> dict[str, str]:
-    told = {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": namespace}
+def environment_for(
+    address: str, namespace: str, settings: Settings | None, inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """What Temporal's command line is run with: where Engram's server is, and nothing else of it.
+
+    What the shell has for another server (a key, TLS, a profile) would keep it from this one.
+
+    Args:
+        address: Host and port of the server.
+        namespace: Temporal's.
+        settings: How a server of others is reached; None for the embedded one.
+        inherited: The environment of this program.
+    """
+    told = {name: value for name, value in inherited.items() if not name.startswith("TEMPORAL_")}
+    # Files with profiles hold the same for others.
+    told |= dict.fromkeys(("TEMPORAL_CONFIG_FILE", "TEMPORAL_ENV_FILE"), os.devnull)
+    told |= {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": namespace}
     if settings is None:
         return told
     key = settings.temporal_api_key
@@ -365,16 +390,39 @@ def _environment(address: str, namespace: str, settings: Settings | None) -> dic
         "TEMPORAL_TLS_CLIENT_CERT_PATH": settings.temporal_tls_client_cert,
         "TEMPORAL_TLS_CLIENT_KEY_PATH": settings.temporal_tls_client_key,
     }
-    return told | {name: str(value) for name, value in given.items() if value is not None}
+    return told | {name: str(value) for name, value in given.items() if value}
 
 
-def _workflow_of(arguments: Sequence[str]) -> str:
-    """The workflow that a command is about; what is about none is encoded as shared."""
+# As Temporal's command line reads it: `-w ID`, `-wID`, `-w=ID`, also behind letters that take no
+# value. Other options begin with the same words.
+_NAMES_WORKFLOW: Final = re.compile(r"--workflow-id(?:=(.*))?|-[fhy]*w=?(.+)?", re.DOTALL)
+OF_NO_WORKFLOW: Final = "-"
+"""Stands in a codec's address for what is about no workflow: it is encoded as shared."""
+
+
+def workflow_of(arguments: Sequence[str]) -> str:
+    """The workflow that a command of Temporal's is about, or :data:`OF_NO_WORKFLOW`.
+
+    Args:
+        arguments: The command, without the program.
+
+    Raises:
+        InvalidInput: it may be about one or another, and payloads are encrypted for one.
+    """
+    found: dict[str, None] = {}
     for place, one in enumerate(arguments):
-        name, given, value = one.partition("=")
-        if name in {"--workflow-id", "-w"}:
-            return value if given else next(iter(arguments[place + 1 :]), "-")
-    return "-"
+        if one == "--":
+            break
+        match = _NAMES_WORKFLOW.fullmatch(one)
+        if match is not None:
+            following = next(iter(arguments[place + 1 :]), OF_NO_WORKFLOW)
+            found[next((value for value in match.groups() if value is not None), following)] = None
+    if len(found) > 1:
+        raise InvalidInput(
+            "Two arguments may name the workflow, and what is sent is encrypted for one.",
+            allowed="--workflow-id ID, once; other values that begin with -w as --option=VALUE",
+        )
+    return next(iter(found), OF_NO_WORKFLOW)
 
 
 # --- `engram mcp`: memory for an MCP client that starts this program and talks to it by pipe

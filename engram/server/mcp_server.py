@@ -18,6 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -185,9 +186,15 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
     @server.resource("engram://memories/{memory_id}", mime_type="application/json")
     @resource
     async def memory(memory_id: str) -> str:
-        """One memory with everything that is known of it, as JSON."""
-        found = await access.ask(lambda store: store.get(memory_id))
-        return found.model_dump_json(exclude_defaults=True)
+        """One memory with everything that is known of it, and its run, as JSON."""
+
+        async def read(store: MemoryStore) -> str:
+            found = await store.get(memory_id)
+            run = store.run_of(found)
+            told = found.model_dump(mode="json", exclude_defaults=True)
+            return to_json(told if run is None else {**told, "run": run}).decode()
+
+        return await access.ask(read)
 
 
 # --- whoever calls over HTTP: each request has its own memory

@@ -19,7 +19,7 @@ from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.contracts.reviews import ReviewOutcome
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
-from engram.domain.memories import AnyMemory, Episode, MemoryStatus, SemanticMemory
+from engram.domain.memories import AnyMemory, Episode, MemoryStatus, RunLink, SemanticMemory
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
 from engram.errors import (
@@ -158,18 +158,26 @@ def stored(receipt: Receipt) -> str:
         parts.append(f"Facts in it: {', '.join(receipt.fact_ids)}.")
     if receipt.negation_ids:
         parts.append(f"Denials in it: {', '.join(receipt.negation_ids)}.")
+    if receipt.run is not None:
+        parts.append(_written_by(receipt.run))
     return " ".join(parts)
 
 
-def verified(found: Verification) -> str:
-    """What checking a memory found."""
-    told = f"{'It stands' if found.ok else 'It does not stand'}: {found.explanation}"
-    lines = [block_line(told)]
+def _written_by(run: RunLink) -> str:
+    """Where people see the run; without a UI, what finds it."""
+    return f"Written by {run.url or run.workflow_id}"
+
+
+def verified(found: Verification, run: RunLink | None) -> str:
+    """What checking a memory found, and which run wrote it."""
+    judged = f"{'It stands' if found.ok else 'It does not stand'}: {found.explanation}"
+    lines = [block_line(judged)]
     lines += [
         f'Says so: "{_cut(quote.words, _LONGEST_SOURCE)}" [{quote.episode_id}]'
         for quote in found.evidence
     ]
-    return context_block(lines) if found.evidence else lines[0]
+    told = context_block(lines) if found.evidence else lines[0]
+    return told if run is None else f"{told}\n{_written_by(run)}"
 
 
 def confirmed(done: Acted) -> str:
@@ -448,9 +456,14 @@ class MemoryTools:
         """Check a memory against the turns it was drawn from.
 
         Call it before you rely on a memory for something that matters, or when the
-        user doubts it. It quotes the words that say so.
+        user doubts it. It quotes the words that say so, and names the run that wrote it.
         """
-        return verified(await self._access.ask(lambda memory: memory.verify(memory_id)))
+
+        async def checked(memory: MemoryStore) -> str:
+            found = await memory.verify(memory_id)
+            return verified(found, memory.run_of(await memory.get(memory_id)))
+
+        return await self._access.ask(checked)
 
     async def confirm(self, memory_id: MemoryId) -> str:
         """Note that the user says a memory is right: it counts for more, and is kept longer.

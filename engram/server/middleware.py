@@ -15,9 +15,6 @@ from urllib.parse import urlsplit
 import structlog
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from limits import RateLimitItemPerSecond
-from limits.aio.storage import MemoryStorage
-from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -46,6 +43,7 @@ from engram.errors import (
 )
 from engram.logging import where
 from engram.operations.audit import DOOR_HEADER
+from engram.operations.rates import RateLimit
 from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
 from engram.settings import Settings
@@ -389,38 +387,7 @@ def unforeseen(error: Exception) -> Response:
     return problem(UnknownFailure(f"The request failed: {type(error).__name__}."))
 
 
-# --- bounds on requests: how large one may be, and how many a key may send
-
-
-class RateLimit:
-    """How often one key may ask, in this process.
-
-    Args:
-        per_second: Requests of one key in a second; 0 for any number.
-    """
-
-    def __init__(self, per_second: int) -> None:
-        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
-        self._allowed = RateLimitItemPerSecond(per_second) if per_second else None
-
-    async def check(self, key_id: str) -> None:
-        """Count one request of this key.
-
-        Raises:
-            TooManyRequests: it is one too many; ``retry_after`` tells how long to wait.
-        """
-        allowed = self._allowed
-        if allowed is None or await self._limiter.hit(allowed, key_id):
-            return
-        window = await self._limiter.get_window_stats(allowed, key_id)
-        # The library gives wall-clock times; whole seconds are what the header can say.
-        wait = max(1, math.ceil(window.reset_time - time.time()))  # noqa: TID251 - see above
-        raise TooManyRequests(
-            "The API key asks too often.",
-            allowed=f"{allowed.amount} requests a second",
-            hint=f"Wait {wait} s.",
-            details={"retry_after": wait},
-        )
+# --- bounds on requests: how large one may be
 
 
 class BodyLimitMiddleware:
@@ -512,7 +479,7 @@ class ByKey:
 
     def __init__(self, keys: KeyRing, settings: Settings) -> None:
         self._keys = keys
-        self._limit = RateLimit(settings.http_requests_per_second)
+        self._limit = RateLimit(settings.http_requests_per_second, "The API key asks")
         hosts = {host.lower() for host in settings.http_allowed_hosts}
         self._any_host = not hosts and not is_loopback(settings.http_host)
         self._hosts = hosts | _LOOPBACK_NAMES | {settings.http_host.lower()}

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.running_up import Up, running_up
+from tests.support.running_up import Up, running_codec, running_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("by-hand")]
 
@@ -114,16 +114,8 @@ def test_a_plain_start_is_refused(up: Up) -> None:
 
 def test_the_codec_lets_in_who_knows_its_address(up: Up) -> None:
     """`engram codec` encodes for one workflow, decodes, and answers no page and no guess."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "engram.cli", "codec", "-d", str(up.folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        with process.stdout as told:
-            line = next(line for line in told if line.startswith("Codec: "))
-        base = line.removeprefix("Codec: ").strip().removesuffix("WORKFLOW-ID")
+    with running_codec(up) as address:
+        base = address.removesuffix("WORKFLOW-ID")
         plain = {"payloads": [{"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "Inl1Ig=="}]}
         at = f"{base}session%2Fdefault%2Fada%2Fs9"
         with httpx.Client(trust_env=False) as client:
@@ -137,6 +129,3 @@ def test_the_codec_lets_in_who_knows_its_address(up: Up) -> None:
             rebound = {"Host": "evil.example"}
             assert client.post(f"{at}/decode", json=sealed, headers=rebound).status_code == 421
             assert client.post(f"{at}/decode", content=b"{").status_code == 422
-    finally:
-        process.terminate()
-        process.wait(30)

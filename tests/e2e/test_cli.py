@@ -78,6 +78,7 @@ def test_a_turn_is_waited_for_and_found_by_what_was_given_with_it(up: Up) -> Non
         {"app": "diary"},
     )
     assert kept["expires_at"] is not None
+    assert kept["run"]["workflow_id"].endswith("/trip")
     filters = ("--tag", "travel", "--without-tag", "home", "-s", "trip", "--role", "user")
     more = (
         "--context",

@@ -126,7 +126,7 @@ async def test_over_http(up: Up) -> None:
     """Remember, recall now and as of before, verify, count and read, in one session."""
     async with up.client(up.key("ada", "--access", "write", "--user", "ada")) as client:
         kept = await answer(client, "remember", text="My e-mail is ada@example.org.")
-        fact = kept.split("Facts in it: ")[1].rstrip(".")
+        fact = kept.split("Facts in it: ")[1].split(".")[0]
         found = await answer(client, "recall", query="e-mail", types=["factual"])
         assert f"ada@example.org [factual {fact} conf=" in found
         assert "user: My e-mail is ada@example.org." in found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,13 +33,14 @@ from engram.activities.calls import CallInfo, Calls
 from engram.client.memory import MemoryStore
 from engram.contracts.calls import ConsolidateArgs, EncodeArgs
 from engram.contracts.consolidation import ConsolidationReport
+from engram.domain.deeds import Door
 from engram.domain.scope import Scope
 from engram.embedded.keys import folder_keys
 from engram.embedded.open import run
 from engram.operations.turns import Receipt
 from engram.settings import Settings
 from engram.system import new_id, system_clock
-from engram.temporal.connection import connect_client
+from engram.temporal.connection import connect_client, prepare_endpoint
 from engram.temporal.encryption import EncryptionCodec, is_refused, reading_codec
 from tests.support.nexus_caller import CALLERS, ENDPOINT, Calling, Keeping, Waiting
 
@@ -228,6 +231,63 @@ async def test_a_handler_that_dies_is_asked_again_and_nothing_is_kept_twice(
     assert len(set(asked)) == 1
     turns = (await setup.memory.for_user(user).list(memory_types=["episodic"])).memories
     assert [turn.id for turn in turns] == [kept]
+
+
+async def test_a_handler_s_process_that_is_killed_is_replaced_and_nothing_is_kept_twice(
+    tmp_path: Path, user: str
+) -> None:
+    """Kill -9 between what was stored and the answer, twice; the third process answers."""
+    settings = Settings.load(data_dir=tmp_path / "data", temporal_ui=False, schedules=False)
+    async with run(settings) as running:
+        assert running.address is not None
+        keys = folder_keys(settings.data_dir, settings)
+        own = await connect_client(running.address, "default", keys)
+        await namespace_of_others(own)
+        await prepare_endpoint(own, ENDPOINT, settings.nexus_queue)
+        caller = await connect_client(running.address, OTHERS, keys)
+        memory = MemoryStore(
+            running.engine, Scope.of("default", user), settings, system_clock, new_id
+        )
+
+        async def handler(*how: str) -> asyncio.subprocess.Process:
+            module = "tests.support.nexus_handler"
+            where = (str(running.address), str(settings.data_dir))
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", module, *where, *how), cwd=Path(__file__).parents[2]
+            )
+
+        async with Worker(caller, task_queue="calls", workflows=CALLERS):
+            handle = await caller.start_workflow(
+                Keeping.run,
+                args=[user, None],
+                id=user,
+                task_queue="calls",
+                execution_timeout=LIMIT * 2,
+            )
+            for _ in range(2):
+                killed = await handler("die")
+                assert await asyncio.wait_for(killed.wait(), 90) == -signal.SIGKILL
+                assert len(await contents(memory)) == 1
+            last = await handler()
+            try:
+                (kept,) = await handle.result()
+            finally:
+                last.terminate()
+                await last.wait()
+        turns = (await memory.list(memory_types=["episodic"])).memories
+        assert [turn.id for turn in turns] == [kept]
+
+
+async def test_what_is_asked_through_nexus_is_noted_as_having_come_by_it(
+    setup: Setup, user: str
+) -> None:
+    """Also a consolidation, which a workflow's activity asks for in the caller's stead."""
+    await setup.caller.execute_workflow(
+        Waiting.run, args=[user, 60], id=user, task_queue="calls", execution_timeout=LIMIT
+    )
+    trail = await setup.memory.for_user(user).audit(action="consolidate")
+    asked = [entry.actor.door for entry in trail.entries if entry.actor.workflow is None]
+    assert set(asked) == {Door.NEXUS}
 
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])

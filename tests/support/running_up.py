@@ -76,3 +76,21 @@ def running_up(parent: Path, **settings: str) -> Iterator[Up]:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         process.stdout.close()
+
+
+@contextmanager
+def running_codec(up: Up) -> Iterator[str]:
+    """`engram codec` beside it, stopped afterwards; the address that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engram.cli", "codec", "-d", str(up.folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        with process.stdout as told:
+            line = next(line for line in told if line.startswith("Codec: "))
+        yield line.removeprefix("Codec: ").strip()
+    finally:
+        process.terminate()
+        process.wait(30)

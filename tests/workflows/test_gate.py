@@ -103,12 +103,14 @@ class Gate:
             store_timeout=timedelta(seconds=30),
             idle_time=timedelta(days=1),
         )
-        asked = {"scope": self.scope, "import_id": "i1", "kind": kind, "policy": policy, **state}
+        source = uuid4().hex
+        asked = {"scope": self.scope, "import_id": source, "kind": kind, "policy": policy, **state}
         return await self.client.start_workflow(
             names.IMPORT_WORKFLOW,
             ImportState(**asked),
-            id=f"any-name-{uuid4().hex}",
+            id=names.import_workflow_id(self.scope, source),
             task_queue=self.settings.store_queue,
+            search_attributes=attributes("import", user=self.scope.tenant),
         )
 
     async def refused_session(

@@ -9,18 +9,23 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.importing import (
     FinishImport,
     ImportBatch,
     ImportedTurn,
     ImportKind,
+    ImportPolicy,
+    ImportState,
     StoreBatchInput,
 )
 from engram.contracts.session import EncodeCall, StoreTurnsInput
@@ -184,6 +189,37 @@ async def test_batches_in_any_order_over_several_runs(temporal_client: Client) -
         assert told.tally == done.tally
         assert (await one.finish(16)).complete
         assert await one.gateway.progress(one.scope, "other") is None
+
+
+async def test_an_import_that_no_client_would_start_is_refused(temporal_client: Client) -> None:
+    """Another's id, no user to be found by, more than what it is about: typed, and none stored."""
+    async with importing(temporal_client) as one:
+        policy = ImportPolicy(
+            updates_per_run=500, store_timeout=timedelta(seconds=30), idle_time=timedelta(days=1)
+        )
+        fresh = ImportState(scope=one.scope, import_id="i1", policy=policy)
+        own = names.import_workflow_id(one.scope, "i1")
+        others = names.import_workflow_id(Scope.of("default", "bob"), uuid4().hex)
+        whose = attributes("import", user=one.scope.tenant)
+        for workflow_id, described_by, state in (
+            (others, whose, fresh),
+            (own, attributes("import"), fresh),
+            (own, whose, fresh.model_copy(update={"position": 7})),
+        ):
+            handle = await temporal_client.start_workflow(
+                names.IMPORT_WORKFLOW,
+                state,
+                id=workflow_id,
+                task_queue=one.settings.store_queue,
+                search_attributes=described_by,
+            )
+            with pytest.raises((WorkflowUpdateFailedError, RPCError)):
+                await handle.execute_update(names.IMPORT_BATCH_UPDATE, packed(0, turn(0)))
+            with pytest.raises(WorkflowFailureError) as failed:
+                await handle.result()
+            assert isinstance(failed.value.cause, ApplicationError)
+            assert failed.value.cause.type == InvalidInput.code
+        assert await one.episodes() == []
 
 
 async def test_what_does_not_follow_is_refused(temporal_client: Client) -> None:

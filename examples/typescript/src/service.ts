@@ -2,10 +2,18 @@
 
 import { operation, service } from 'nexus-rpc';
 
+/** One utterance of a conversation. */
+export interface Turn {
+  role: string;
+  content: string;
+  message_id: string;
+  timestamp: string;
+}
+
 export interface EncodeArgs {
   user_id: string;
   session_id: string;
-  turns: { content: string; role?: string; message_id?: string }[];
+  turns: Turn[];
 }
 
 export interface RecallArgs {

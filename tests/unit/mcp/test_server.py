@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.digests import EntityKind
-from engram.domain.memories import Evidence, MemoryType, SemanticMemory
+from engram.domain.memories import Evidence, MemoryType, Provenance, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
@@ -117,8 +118,8 @@ async def test_recalling_as_of_a_day_means_its_end(engine: FakeEngine) -> None:
     ]
 
 
-async def test_verifying_quotes_the_source(engine: FakeEngine) -> None:
-    """The answer says whether the memory stands, and the words that say so."""
+async def test_verifying_quotes_the_source_and_names_the_run(engine: FakeEngine) -> None:
+    """Whether the memory stands, the words that say so, where its run is seen; so its resource."""
 
     async def verify(_: Scope, asked: AboutMemory) -> Verification:
         quote = Evidence(episode_id="e1", words="I live in Porto")
@@ -131,10 +132,21 @@ async def test_verifying_quotes_the_source(engine: FakeEngine) -> None:
 
     engine.handlers.add(VERIFY, verify)
     async with client_of(engine) as client:
+        await called(client, "remember", text="I live in Porto.")
+        kept = engine.kept[Scope.of("default", "ada")]
+        (episode,) = kept.values()
+        written = Provenance(workflow_id="session/default/ada/s1", run_id="r1")
+        kept["m1"] = episode.model_copy(update={"id": "m1", "provenance": written})
+        kept["m2"] = episode
         stands = text(await called(client, "verify", memory_id="m1"))
         falls = text(await called(client, "verify", memory_id="m2"))
+        (one,) = (await client.read_resource("engram://memories/m1")).contents
     assert "It stands: 1 of 1 source exists." in stands
     assert '"I live in Porto" [e1]' in stands
+    url = "http://ui.test:1/namespaces/default/workflows/session/default/ada/s1/r1/history"
+    assert stands.endswith(f"\nWritten by {url}")
+    assert isinstance(one, TextResourceContents)
+    assert json.loads(one.text)["run"]["url"] == url
     assert falls == "It does not stand: 1 of 1 source exists."
 
 
