@@ -197,8 +197,7 @@ class MemoryServiceHandler:
             # The caller's history keeps the answer: without the user's key it is noise there, too.
             scope = Scope.of(self._namespace, asked.user_id)
             answer_as(names.in_store(self._store, names.nexus_answer_id(scope)))
-            with acting(Actor(door=Door.NEXUS)):
-                yield
+            yield
         except EngramError as error:
             raise _refusal(error) from to_application_error(error)
         except HandlerError:
