@@ -14,7 +14,6 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from engram.agents.models import Meter, metering
 from engram.contracts import names
 from engram.contracts.consolidation import (
     ConsolidateTurnsOutput,
@@ -38,10 +37,12 @@ from engram.contracts.lifecycle import (
 )
 from engram.contracts.messages import (
     SPENT_BY_MODEL,
+    Meter,
     ModelSpent,
     TimedMessage,
     by_model,
     in_all,
+    metering,
 )
 from engram.contracts.removal import ApplyForgettingInput
 from engram.contracts.session import StoreTurnsOutput
@@ -443,12 +444,14 @@ class Account:
         return self._attempt - in_all(self._before).attempts
 
     def _with_attempts(self, *, failed: int) -> tuple[ModelSpent, ...]:
-        asked = self._meter.spent
-        if not asked:
-            # Nothing was asked of a model this time: only what went before counts.
-            return self._before
-        here = ModelSpent(model=asked[-1].model, attempts=self._uncounted(), failed_attempts=failed)
-        return by_model((*self._before, *asked, here))
+        asked = (*self._before, *self._meter.spent)
+        if self._meter.answering is None:
+            # No answer was asked for this time: only what went before was an attempt at one.
+            return by_model(asked)
+        here = ModelSpent(
+            model=self._meter.answering, attempts=self._uncounted(), failed_attempts=failed
+        )
+        return by_model((*asked, here))
 
 
 @asynccontextmanager

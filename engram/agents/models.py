@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import structlog
 from pydantic_ai.exceptions import (
@@ -29,7 +28,7 @@ from pydantic_ai.usage import RunUsage
 
 from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import ModelUse
-from engram.contracts.messages import ModelSpent, by_model
+from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.learning import LearningRules
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 
@@ -177,31 +176,6 @@ def _is_refusal(error: Exception) -> bool:
 # mend it, a model would write as much again, to be cut off again.
 
 
-class Meter:
-    """What was asked of models since it was put up."""
-
-    def __init__(self) -> None:
-        self.spent: tuple[ModelSpent, ...] = ()
-
-    def add(self, part: ModelSpent) -> None:
-        """Count something more."""
-        self.spent = by_model((*self.spent, part))
-
-
-_meter: ContextVar[Meter | None] = ContextVar("engram-meter", default=None)
-
-
-@contextmanager
-def metering() -> Iterator[Meter]:
-    """Count the requests that metered models make within the block."""
-    meter = Meter()
-    token = _meter.set(meter)
-    try:
-        yield meter
-    finally:
-        _meter.reset(token)
-
-
 def answers_for_nothing(model: Model) -> bool:
     """Whether asking it again costs nothing, and gives the same answer."""
     # Not a subclass, which may ask somebody.
@@ -220,7 +194,7 @@ class _MeteredModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        meter = _meter.get()
+        meter = meter_that_is_up()
         if meter is None:
             return _whole(await super().request(messages, model_settings, model_request_parameters))
         try:

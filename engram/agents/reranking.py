@@ -12,7 +12,13 @@ from pydantic import BaseModel, Field
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 
-from engram.agents.models import MODEL_SETTINGS, OUTPUT_RETRIES, make_model, provider_errors
+from engram.agents.models import (
+    MODEL_SETTINGS,
+    OUTPUT_RETRIES,
+    make_model,
+    metered,
+    provider_errors,
+)
 from engram.errors import EmbeddedPartMissing, InvalidSettings
 from engram.ports import Reranker
 
@@ -70,7 +76,7 @@ class ModelReranker:
 
     def __init__(self, model: Model) -> None:
         self._agent: Agent[int, Relevance] = Agent(
-            model,
+            metered(model),
             deps_type=int,
             output_type=Relevance,
             instructions=RERANKING_INSTRUCTIONS,

@@ -171,7 +171,8 @@ async def _kept(talks: Sequence[Talk], settings: Settings) -> AsyncIterator[Meas
 
 
 async def _measured(file: Path, settings: Settings, changes: Mapping[str, str]) -> Measured:
-    from engram.evaluation.measuring import compare, counted  # noqa: PLC0415 - slow
+    from engram.contracts.messages import metering  # noqa: PLC0415 - slow
+    from engram.evaluation.measuring import compare, counted  # noqa: PLC0415 - same
     from engram.evaluation.questions import ENTITY, SLOT, shared_words  # noqa: PLC0415 - same
     from engram.evaluation.report import Measured  # noqa: PLC0415 - same
     from engram.evaluation.sets import load  # noqa: PLC0415 - same
@@ -181,17 +182,18 @@ async def _measured(file: Path, settings: Settings, changes: Mapping[str, str]) 
     made = any(one.kind in {SLOT, ENTITY} for talk in talks for one in talk.questions)
     shared = shared_words(talks) if made and talks[0].name == _EXPORTED else None
     other = _with(settings, changes) if changes else None
-    async with _kept(talks, settings) as memory:
-        found = await _asked(memory, talks, settings)
-        if other is None:
-            return Measured(file.stem, found, shared_words=shared)
-        if other.embedder == settings.embedder:
-            again = await _asked(memory, talks, other)
-    if other.embedder != settings.embedder:
-        async with _kept(talks, other) as memory:
-            again = await _asked(memory, talks, other)
+    with metering() as meter:
+        async with _kept(talks, settings) as memory:
+            found = await _asked(memory, talks, settings)
+            if other is None:
+                return Measured(file.stem, found, shared_words=shared, spent=meter.spent)
+            if other.embedder == settings.embedder:
+                again = await _asked(memory, talks, other)
+        if other.embedder != settings.embedder:
+            async with _kept(talks, other) as memory:
+                again = await _asked(memory, talks, other)
     comparison = compare(counted(found), counted(again), seeded_draw(_SEED))
-    return Measured(file.stem, found, again, comparison, shared)
+    return Measured(file.stem, found, again, comparison, shared, meter.spent)
 
 
 async def _asked(
@@ -293,7 +295,12 @@ def _value(text: str) -> Any:
 
 
 def _print(one: Measured) -> None:
-    from engram.evaluation.report import COLUMNS, rows, said  # noqa: PLC0415 - slow; no help needs it
+    from engram.evaluation.report import (  # noqa: PLC0415 - slow; no help needs it
+        COLUMNS,
+        cost_of,
+        rows,
+        said,
+    )
 
     for title, given in ((one.name, one.answers), (f"{one.name}, compared", one.changed)):
         if given is None:
@@ -307,6 +314,8 @@ def _print(one: Measured) -> None:
             f"Questions were made from conclusions; {one.shared_words:.0%} of their words "
             "stand in the turns that answer them."
         )
+    for each in one.spent:
+        output.console.print(cost_of(each))
 
 
 def _as_json(one: Measured) -> dict[str, Any]:
@@ -320,6 +329,8 @@ def _as_json(one: Measured) -> dict[str, Any]:
         told["mrr"] = _bounds(one.comparison.first)
     if one.shared_words is not None:
         told["shared_words"] = one.shared_words
+    if one.spent:
+        told["spent"] = [each.model_dump(mode="json") for each in one.spent]
     return told
 
 
@@ -338,14 +349,12 @@ def _spent(file: Path, found: Examination) -> dict[str, Any]:
 
 
 def _print_answers(file: Path, found: Examination) -> None:
+    from engram.evaluation.report import cost_of  # noqa: PLC0415 - slow; no help needs it
+
     share = found.right / found.questions
     output.console.print(
         f"{file.stem}: {found.right} of {found.questions} right ({share:.0%}); "
         f"{found.without_answer} without an answer were left out."
     )
     for one in found.spent:
-        priced = f"${one.cost_usd:.4f}" if not one.unpriced_requests else "price unknown"
-        output.console.print(
-            f"{one.model}: {one.requests} requests, {one.input_tokens} + {one.output_tokens} "
-            f"tokens, {priced}"
-        )
+        output.console.print(cost_of(one))

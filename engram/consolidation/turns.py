@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from datetime import timedelta
 from typing import TypeAlias
 
 import structlog
@@ -47,6 +48,8 @@ _log = structlog.get_logger(__name__)
 
 # Numbers are given before storing, and refused turns leave holes.
 _FURTHEST_BACK = 4
+# A note of this morning is no context of one of tonight, whoever keeps both in one session.
+_JUST_BEFORE = timedelta(hours=1)
 
 
 async def turns_before(
@@ -55,7 +58,9 @@ async def turns_before(
     episodes: Sequence[Episode],
     together: Sequence[Episode],
 ) -> list[str | None]:
-    """The words of the turn before each of ``episodes``, None where a session begins.
+    """The words of the turn before each of ``episodes``, None where nothing was said just before.
+
+    That is where a session begins, and where more than an hour lies in between.
 
     Args:
         repository: Where earlier turns of the session are.
@@ -65,15 +70,21 @@ async def turns_before(
     """
     if not episodes:
         return []
-    known = {one.sequence: one.content for one in together}
+    known = {one.sequence: one for one in together}
     first = min(known)
     earlier = await last_before(repository, scope, episodes[0].session_id, first)
-    return [
+    before = (
         next(
             (known[n] for n in range(one.sequence - 1, first - 1, -1) if n in known),
-            earlier[-1].content if earlier else None,
+            earlier[-1] if earlier else None,
         )
         for one in episodes
+    )
+    return [
+        turn.content
+        if turn is not None and one.timestamp - turn.timestamp <= _JUST_BEFORE
+        else None
+        for one, turn in zip(episodes, before, strict=True)
     ]
 
 

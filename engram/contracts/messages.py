@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self
@@ -45,7 +47,7 @@ class TimedMessage(ScopedMessage):
     now: datetime
 
 
-# --- what language models were asked and what that took, countable over attempts, runs and users
+# --- what models were asked and what that took, countable over attempts, runs and users
 
 
 class Spent(Message):
@@ -120,3 +122,44 @@ def in_all(parts: Iterable[ModelSpent]) -> Spent:
     for part in parts:
         total = total.plus(part)
     return total
+
+
+class Meter:
+    """What was asked of models since it was put up.
+
+    Attributes:
+        spent: By model, embedders of providers included.
+        answering: The model that was last asked for an answer; None if none was.
+    """
+
+    def __init__(self) -> None:
+        self.spent: tuple[ModelSpent, ...] = ()
+        self.answering: str | None = None
+
+    def add(self, part: ModelSpent) -> None:
+        """Count something more that a model was asked to answer."""
+        self.answering = part.model
+        self.add_embedded(part)
+
+    def add_embedded(self, part: ModelSpent) -> None:
+        """Count something more that an embedder was given."""
+        self.spent = by_model((*self.spent, part))
+
+
+_meter: ContextVar[Meter | None] = ContextVar("engram-meter", default=None)
+
+
+@contextmanager
+def metering() -> Iterator[Meter]:
+    """Count the requests that language models and embedders of providers get within the block."""
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def meter_that_is_up() -> Meter | None:
+    """The meter of the innermost block around; None where nobody counts."""
+    return _meter.get()

@@ -7,10 +7,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import pydantic_ai
-from pydantic_ai.embeddings import EmbeddingModel, WrapperEmbeddingModel, infer_embedding_model
+from pydantic_ai.embeddings import (
+    EmbeddingModel,
+    EmbeddingResult,
+    WrapperEmbeddingModel,
+    infer_embedding_model,
+)
 from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
+from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.embedding.bm25 import ENCODING, encode_document, encode_query
 from engram.embedding.local import CHARACTERS_ON_THE_LOOP, FastEmbedModel, WordLlamaModel
 from engram.errors import (
@@ -131,7 +137,7 @@ class PydanticEmbedder:
         """Provider, model, version and size where known, and the encoding of the BM25 side."""
         version = getattr(self._innermost, "version", None)
         asked = (self._model.settings or {}).get("dimensions")
-        name = f"{self._model.system}:{self._model.model_name}"
+        name = self._name
         name += f"/{asked}" if asked else ""
         name += f"@{version}" if version else ""
         return f"{name}+{ENCODING}"
@@ -195,10 +201,22 @@ class PydanticEmbedder:
             async with asyncio.timeout(REQUEST_SECONDS):
                 result = await self._embedder.embed(texts, input_type=side)
         except Exception as error:
+            self._count(ModelSpent(model=self._name, requests=1, failed_requests=1))
             raise translate(error, self.identity) from error
+        self._count(_taken(self._name, result))
         vectors = [tuple(vector) for vector in result.embeddings]
         self._check(vectors, len(texts))
         return vectors
+
+    @property
+    def _name(self) -> str:
+        return f"{self._model.system}:{self._model.model_name}"
+
+    def _count(self, part: ModelSpent) -> None:
+        """Add to the meter that is up. What runs on this machine costs nothing but time."""
+        meter = meter_that_is_up()
+        if meter is not None and not isinstance(self._innermost, _LOCAL_MODELS):
+            meter.add_embedded(part)
 
     def _check(self, vectors: list[tuple[float, ...]], expected: int) -> None:
         if len(vectors) != expected:
@@ -219,6 +237,21 @@ class PydanticEmbedder:
                     allowed=f"{self._dimensions}, as before",
                     details={"size": len(vector), "expected": self._dimensions},
                 )
+
+
+def _taken(model: str, result: EmbeddingResult) -> ModelSpent:
+    """What an answered request took; the price is unknown where no list has the model."""
+    try:
+        cost = float(result.cost().total_price) if result.usage.input_tokens else None
+    except (LookupError, ValueError):
+        cost = None
+    return ModelSpent(
+        model=model,
+        requests=1,
+        input_tokens=result.usage.input_tokens,
+        cost_usd=cost or 0.0,
+        unpriced_requests=int(cost is None),
+    )
 
 
 def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:

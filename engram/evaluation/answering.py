@@ -14,10 +14,9 @@ from engram.agents.models import (
     MODEL_SETTINGS,
     OUTPUT_RETRIES,
     metered,
-    metering,
     provider_errors,
 )
-from engram.contracts.messages import ModelSpent
+from engram.contracts.messages import ModelSpent, metering
 from engram.errors import InvalidInput
 from engram.evaluation.measuring import Progress
 from engram.evaluation.memories import MeasuredMemory

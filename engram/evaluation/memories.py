@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from engram.agents.reranking import make_reranker
 from engram.consolidation.turns import TurnStore
 from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import MemoryType
@@ -22,7 +23,7 @@ from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
 from engram.language.query import analyse
-from engram.ports import Clock
+from engram.ports import Clock, Reranker
 from engram.recall.pipeline import Recaller, first_reach
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
@@ -67,6 +68,7 @@ class MeasuredMemory:
             repository, embedder, Extractor(settings), new_id, settings.max_turn_bytes
         )
         self._search = Search(repository, embedder)
+        self._rerankers: dict[str, Reranker] = {}
         self._negations = Negations(repository, embedder.encode_terms, covers, 0.0)
 
     async def keep(self, talk: Talk) -> None:
@@ -91,10 +93,21 @@ class MeasuredMemory:
     ) -> Sequence[RecallHit]:
         """Recall turns, as a client with these settings does."""
         recaller = Recaller(
-            self._repository, self.embedder, settings.confidence_weights, settings, covers
+            self._repository,
+            self.embedder,
+            settings.confidence_weights,
+            settings,
+            covers,
+            self._reranker(settings.reranker),
         )
         request = _request(question, settings, limit)
         return await recaller.recall(_scope(talk), request, question.at or self._clock())
+
+    def _reranker(self, spec: str | None) -> Reranker | None:
+        """The one that is named, loaded once for all questions."""
+        if spec is not None and spec not in self._rerankers:
+            self._rerankers[spec] = make_reranker(spec)
+        return None if spec is None else self._rerankers[spec]
 
     async def bring_up(
         self, talk: Talk, question: TalkQuestion, settings: Settings, *, limit: int = DEPTH

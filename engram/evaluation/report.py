@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from engram.contracts.messages import ModelSpent
 from engram.evaluation.measuring import Comparison, RankedAnswer, by_kind, counted
 from engram.evaluation.metrics import CUTS, Difference, Scores, score
 from engram.evaluation.sets import MISLEADING
@@ -31,6 +32,8 @@ class Measured:
         comparison: Of the two.
         shared_words: The share of questions' words that stand in their evidence, where they
             were made from an export.
+        spent: What embedders and rerankers of providers were asked and cost, by model, with all
+            settings together.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Measured:
     changed: Sequence[RankedAnswer] | None = None
     comparison: Comparison | None = None
     shared_words: float | None = None
+    spent: tuple[ModelSpent, ...] = ()
 
 
 def figures(answers: Sequence[RankedAnswer]) -> Mapping[str, Scores]:
@@ -79,11 +83,22 @@ def markdown(measured: Sequence[Measured], changes: Mapping[str, str]) -> str:
                 "their words stand in the turns that answer them.",
                 "",
             ]
+        if one.spent:
+            lines += [*(f"- {cost_of(each)}" for each in one.spent), ""]
     lines += [
         "R@k: share of the evidence among the first k answers. MRR: mean of 1 / rank of the first "
         "evidence. In brackets: 90 % interval of the paired bootstrap over questions.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def cost_of(one: ModelSpent) -> str:
+    """What one model was asked and cost, as a line."""
+    priced = f"${one.cost_usd:.4f}" if not one.unpriced_requests else "price unknown"
+    return (
+        f"{one.model}: {one.requests} requests, {one.input_tokens} + {one.output_tokens} tokens, "
+        f"{priced}"
+    )
 
 
 def rows(answers: Sequence[RankedAnswer]) -> list[tuple[str, ...]]:

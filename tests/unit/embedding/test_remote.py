@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from engram.contracts.messages import metering
 from engram.embedding.embedder import REMOTE_TEXT_BYTES, PydanticEmbedder, make_embedder
 from engram.errors import EmbeddingFailed, ModelRejected
 
@@ -98,6 +99,22 @@ async def test_a_provider_string_is_enough(
     assert await embedder.dimensions() == 4
     assert provider.asked[0]["path"] == "/v1/embeddings"
     assert provider.asked[0]["input"] == ["one", "two"]
+
+
+async def test_what_a_provider_embeds_is_counted(provider: Provider) -> None:
+    """Requests, those that failed among them, tokens and cost; what runs here costs nothing."""
+    with metering() as meter:
+        await make_embedder("wordllama").embed_query("hello")
+        await embedder_for(provider).embed_documents(["one", "two"])
+        provider.status = 400
+        with pytest.raises(ModelRejected):
+            await embedder_for(provider).embed_query("hello")
+    (spent,) = meter.spent
+    assert spent.model == "openai:text-embedding-3-small"
+    assert (spent.requests, spent.failed_requests, spent.input_tokens) == (2, 1, 1)
+    assert spent.cost_usd > 0
+    assert spent.unpriced_requests == 0
+    assert meter.answering is None
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engram.consolidation.turns import turns_before
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import Episode, Link, MemoryStatus, MemoryType
 from engram.errors import InvalidQuery
@@ -56,6 +57,15 @@ async def test_nobody_else_is_heard(memories: Memories) -> None:
     await memories.keep(*TALK, episode("I am allergic to cats.", 5, scope=BOB))
     assert contents(await memories.ask("allergic", scope=BOB)) == ["I am allergic to cats."]
     assert "cats" not in " ".join(contents(await memories.ask("allergic to cats")))
+
+
+async def test_a_turn_of_hours_before_is_no_context(memories: Memories) -> None:
+    """Only what was said within the hour before a turn, in its session, leads over to it."""
+    minute = 1 / (24 * 60)
+    times = (0, 59 * minute, 120 * minute, 300 * minute, 301 * minute)
+    turns = [episode(f"Note {n}.", at, sequence=n) for n, at in enumerate(times)]
+    before = await turns_before(memories.repository, ADA, turns, turns)
+    assert before == [None, "Note 0.", None, None, "Note 3."]
 
 
 async def test_a_denied_memory_does_not_come_back_as_true(memories: Memories) -> None:

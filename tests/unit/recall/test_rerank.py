@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, User
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.reranking import CrossEncoderReranker, ModelReranker, make_reranker
+from engram.contracts.messages import metering
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.errors import EngramError, InvalidSettings, ModelUnavailable
@@ -83,7 +84,7 @@ async def test_without_its_word_the_order_stays(memories: Memories) -> None:
 
 
 async def test_any_model_can_rerank() -> None:
-    """It sees one JSON document; a wrong number of scores is sent back once."""
+    """It sees one JSON document, a wrong number of scores is sent back once, both are counted."""
     asked: list[int] = []
 
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -95,8 +96,12 @@ async def test_any_model_can_rerank() -> None:
         return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"scores": given})])
 
     reranker = ModelReranker(FunctionModel(model))
-    assert await reranker.rerank("Where is it?", ["a cello", "in the attic"]) == [0.0, 1.0]
+    with metering() as meter:
+        assert await reranker.rerank("Where is it?", ["a cello", "in the attic"]) == [0.0, 1.0]
     assert asked == [2, 2]
+    (spent,) = meter.spent
+    assert spent.requests == 2
+    assert spent.output_tokens > 0
 
 
 def test_a_setting_names_the_reranker() -> None:
