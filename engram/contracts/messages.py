@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -43,6 +43,20 @@ class TimedMessage(ScopedMessage):
     """A message to an activity: ``now`` comes from the workflow's clock."""
 
     now: datetime
+
+
+class Failure(Message):
+    """Why a pass stopped, or left episodes out.
+
+    Attributes:
+        code: The typed error's code.
+        message: What was wrong, without any memory content.
+        error: The typed error as data, see ``engram.errors.error_from_dict``.
+    """
+
+    code: str
+    message: str
+    error: dict[str, Any] = Field(default_factory=dict)
 
 
 # --- what language models were asked and what that took, countable over attempts, runs and users

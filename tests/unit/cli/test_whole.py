@@ -15,7 +15,7 @@ import pytest
 
 from engram.cli import exits
 from engram.cli.admin import SCENARIOS
-from engram.cli.app import PANELS
+from engram.cli.app import panels
 from engram.cli.passes import KINDS
 from engram.cli.running import MEMORY_STATES, MEMORY_TYPES, ROLES
 from engram.contracts.lifecycle import PassKind
@@ -42,14 +42,14 @@ HEAVY = {
 def test_every_command_has_a_place_in_the_help() -> None:
     """Each command stands in one panel, and each name of a panel is a command."""
     there = {path.split()[0] for path in COMMANDS}
-    named = [name for names in PANELS.values() for name in names]
+    named = [name for names in panels().values() for name in names]
     assert sorted(named) == sorted(there)
 
 
 def test_help_shows_the_panels_in_order() -> None:
     """`engram --help` lists commands by purpose, in the order that a new user needs."""
     shown = re.findall(r"─ ([A-Z][\w ]+?) ─", engram("--help").stdout)
-    assert shown == ["Options", *PANELS]
+    assert shown == ["Options", *panels()]
 
 
 @pytest.mark.parametrize("path", COMMANDS)

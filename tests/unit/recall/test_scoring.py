@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import AnyMemory
 from engram.domain.rules import RankingWeights
-from engram.language.periods import Period
+from engram.domain.values import Period
 from engram.language.query import Analysis, AskedFor
 from engram.ports import Match
 from engram.recall.results import Ranked, ScorePart, part_of
