@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from engram.cli import exits
-from engram.cli.app import PANELS, app
+from engram.cli.app import panels, whole
 
 PAGE = Path(__file__).with_name("cli.md")
 # Said once, above, and not at every command.
@@ -106,8 +106,8 @@ def page() -> str:
     """The whole page."""
     lines = [HEAD.rstrip()]
     lines += [f"| {number} | {cell(said)} |" for number, said in exits.MEANINGS.items()]
-    root: Any = typer.main.get_command(app)
-    for panel, names in PANELS.items():
+    root: Any = typer.main.get_command(whole())
+    for panel, names in panels().items():
         lines += ["", f"## {panel}"]
         for name in names:
             for path, command in commands(root.commands[name], f"engram {name}"):

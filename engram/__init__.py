@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         SemanticMemory,
     )
     from engram.domain.turns import Turn
+    from engram.domain.values import Period
     from engram.embedded.open import open
     from engram.errors import (
         AccessDenied,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
         UnreadableSource,
         UserErased,
     )
-    from engram.language.periods import Period, period_named
+    from engram.language.periods import period_named
     from engram.operations.turns import Receipt
     from engram.recall.results import RecallHit
     from engram.settings import Settings
@@ -70,7 +71,8 @@ _HOMES = {
     ),
     "engram.domain.turns": ("Turn",),
     "engram.embedded.open": ("open",),
-    "engram.language.periods": ("Period", "period_named"),
+    "engram.domain.values": ("Period",),
+    "engram.language.periods": ("period_named",),
     "engram.operations.turns": ("Receipt",),
     "engram.recall.results": ("RecallHit",),
     "engram.settings": ("Settings",),

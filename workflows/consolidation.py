@@ -21,9 +21,9 @@ from engram.contracts.consolidation import (
     LINKING_REASONS,
     ConsolidationReport,
     ConsolidationState,
-    Failure,
 )
 from engram.contracts.lifecycle import variant_of
+from engram.contracts.messages import Failure
 from engram.contracts.session import ConsolidationRequest
 from engram.errors import RunEnded
 from engram.workflows.consolidation_pass import ConsolidationPass, note_spending, with_endings

@@ -30,7 +30,6 @@ from engram.contracts.consolidation import (
     DigestOutput,
     EpisodeBatch,
     ExtractOutput,
-    Failure,
     LearnInput,
     LinkOutput,
     LinksApplied,
@@ -39,7 +38,14 @@ from engram.contracts.consolidation import (
     ReadTurns,
     planned,
 )
-from engram.contracts.messages import SPENT_BY_MODEL, ModelSpent, Population, by_model, in_all
+from engram.contracts.messages import (
+    SPENT_BY_MODEL,
+    Failure,
+    ModelSpent,
+    Population,
+    by_model,
+    in_all,
+)
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.buffer import portions
 from engram.domain.identity import operation_id

@@ -18,7 +18,6 @@ from temporalio.exceptions import (
 from engram.contracts import names
 from engram.contracts.activities import LifecycleActivities
 from engram.contracts.attributes import attributes, precedence
-from engram.contracts.consolidation import Failure
 from engram.contracts.lifecycle import (
     MOST_FAILURES,
     DecayReport,
@@ -34,6 +33,7 @@ from engram.contracts.lifecycle import (
     WalkPosition,
     variant_of,
 )
+from engram.contracts.messages import Failure
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import UnforeseenFailure

@@ -10,7 +10,8 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from engram.contracts import names
 from engram.contracts.activities import DigestActivities, DisputeActivities
 from engram.contracts.attributes import STAGE_SEARCH_KEY
-from engram.contracts.consolidation import DigestInput, Failure
+from engram.contracts.consolidation import DigestInput
+from engram.contracts.messages import Failure
 from engram.contracts.reviews import (
     AnswerReview,
     DisputeFound,

@@ -29,7 +29,6 @@ from engram.contracts.consolidation import (
     EpisodeBatch,
     ExtractInput,
     ExtractOutput,
-    Failure,
     LinkInput,
     LinkOutput,
     MarkConsolidatedInput,
@@ -44,7 +43,7 @@ from engram.contracts.consolidation import (
     SelectDueOutput,
 )
 from engram.contracts.lifecycle import PassState, WalkInput
-from engram.contracts.messages import Message, Population
+from engram.contracts.messages import Failure, Message, Population
 from engram.contracts.reviews import OpenReviewsInput, OpenReviewsOutput
 from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
 from engram.domain.plan import ConsolidationPlan, Discard

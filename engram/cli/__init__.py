@@ -11,11 +11,11 @@ def main() -> None:
 
     :mod:`engram.cli.exits` says with what codes it ends.
     """
-    from engram.cli.app import app  # noqa: PLC0415 - keeps `import engram.cli` light
+    from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
         # Named, so that `python -m engram.cli` is called and completed as `engram` is.
-        app(prog_name="engram")
+        for_words(sys.argv[1:])(prog_name="engram")
     except SystemExit as leaving:
         code = _flushed(leaving.code)
         if "temporalio" in sys.modules and isinstance(code, int):

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from engram import __version__
-from engram.cli import (
-    admin,
-    browse,
-    evaluation,
-    exits,
-    histories,
-    lifecycle,
-    output,
-    passes,
-    server,
-    transfer,
-    turns,
-)
-from engram.cli.config import commands as config
-from engram.cli.doctor import commands as doctor
-from engram.cli.running import JSON_ASKED, given_url
+from engram.cli import exits, output
+from engram.cli.running import JSON_ASKED, Commands, given_url, name_of
 from engram.errors import EngramError
 
 # --- the group of all commands: its order in the help, and how typed errors end a command
@@ -56,7 +45,7 @@ class EngramGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        for panel, names in PANELS.items():
+        for panel, names in _ORDER.items():
             for name in names:
                 if (command := self.commands.get(name)) is not None:
                     # Commands and groups have it; the type that they share does not say so.
@@ -64,7 +53,7 @@ class EngramGroup(TyperGroup):
 
     def list_commands(self, ctx: Context) -> list[str]:
         """The names of all commands, in the order of the help."""
-        order = [name for names in PANELS.values() for name in names]
+        order = [name for names in panels().values() for name in names]
         known = [name for name in order if name in self.commands]
         return known + [name for name in self.commands if name not in order]
 
@@ -79,19 +68,41 @@ class EngramGroup(TyperGroup):
             raise typer.Exit(exits.UNREAD) from error
 
 
-# --- all commands together
+# --- all commands together, or as many as are needed
 
-app = typer.Typer(
-    name="engram",
-    cls=EngramGroup,
-    help="Durable memory for LLM applications.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_HOMES: Final[dict[str, tuple[str, ...]]] = {
+    "server": (
+        *("demo", "up", "ui", "codec", "temporal", "worker", "mcp", "serve"),
+        *("keys", "encryption"),
+    ),
+    "turns": ("encode", "wait", "recall", "end-session"),
+    "browse": (
+        *("list", "count", "show", "history", "context", "working-memory", "resolve", "usage"),
+        *("profile", "topics", "boxes"),
+    ),
+    "lifecycle": (
+        *("verify", "forget", "erase", "compact", "force-promote", "confirm", "dispute"),
+        *("protect", "unprotect", "demote", "reviews", "review", "briefing"),
+    ),
+    "passes": ("consolidate", "decay", "promote", "schedules"),
+    "histories": ("replay", "save-histories"),
+    "admin": (
+        *("audit", "status", "energy", "promotions", "health", "validate", "inspect", "repair"),
+        "test",
+    ),
+    "evaluation": ("eval",),
+    "transfer": ("import", "export", "migrate"),
+    "config.commands": ("config",),
+    "doctor.commands": ("doctor",),
+}
+"""The commands of each module below :mod:`engram.cli`: one that is called loads its own only."""
 
 
-@app.callback(invoke_without_command=True)
+def _commands(module: str) -> Commands:
+    found: Commands = import_module(f"engram.cli.{module}").commands
+    return found
+
+
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     url: Annotated[
@@ -107,19 +118,55 @@ def _root(
         raise typer.Exit
 
 
-for _module in (
-    *(server, turns, browse, lifecycle, passes, histories),
-    *(admin, evaluation, transfer, config, doctor),
-):
-    app.add_typer(_module.commands)
+def _together(groups: Iterable[typer.Typer]) -> typer.Typer:
+    app = typer.Typer(
+        name="engram",
+        cls=EngramGroup,
+        help="Durable memory for LLM applications.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    for group in groups:
+        app.add_typer(group)
+    return app
 
 
-def _newcomers(panel: str) -> tuple[str, ...]:
-    """The commands that name this panel where they are declared."""
-    groups: list[Any] = [group.typer_instance for group in app.registered_groups]
-    declared = [command for group in groups for command in group.registered_commands]
-    return tuple(command.name for command in declared if command.rich_help_panel == panel)
+@cache
+def whole() -> typer.Typer:
+    """Every command, as each is called."""
+    return _together(_commands(module).ready() for module in _HOMES)
 
 
-PANELS: Final = {panel: (*names, *_newcomers(panel)) for panel, names in _ORDER.items()}
-"""Every command by what it is for, in the order of the help."""
+def for_words(words: Sequence[str]) -> typer.Typer:
+    """What a command line needs: the module of the command that it names, or all of them.
+
+    Args:
+        words: What follows the program's name.
+    """
+    if words and set(words) <= {"-h", "--help"}:
+        return _together(_commands(module).outline() for module in _HOMES)
+    called = _called(words)
+    for module, names in _HOMES.items():
+        if called in names:
+            return _together([_commands(module).ready()])
+    return whole()
+
+
+def _called(words: Sequence[str]) -> str | None:
+    """The command's name, where nothing but ``--url`` stands before it."""
+    rest = list(words)
+    while rest and rest[0].startswith("--url"):
+        rest = rest[1:] if rest[0].startswith("--url=") else rest[2:]
+    return rest[0] if rest else None
+
+
+@cache
+def panels() -> dict[str, tuple[str, ...]]:
+    """Every command by what it is for, in the order of the help."""
+    infos = [each for module in _HOMES for each in _commands(module).registered_commands]
+    return {
+        panel: (*names, *(name_of(each) for each in infos if each.rich_help_panel == panel))
+        for panel, names in _ORDER.items()
+    }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engram.consolidation.verify import Verification
     from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
     from engram.contracts.reviews import ReviewOutcome
-    from engram.operations.registry import Acted
+    from engram.operations.memories import Acted
     from engram.operations.reviews import Review
     from engram.recall.context import Briefed
 

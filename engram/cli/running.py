@@ -7,15 +7,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime, timedelta
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, TypeVar, get_type_hints
 
 import typer
-from typer.models import CommandFunctionType
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from engram.cli import output
 
@@ -407,20 +409,43 @@ class Commands(typer.Typer):
     """Commands whose parameters may be options that are taken together.
 
     Such a parameter is taken apart into its options: the required ones where it stands, the
-    others behind all that the command itself has.
+    others behind all that the command itself has. :meth:`ready` does that, for those commands
+    only that may be called.
     """
 
-    def command(
-        self, name: str | None = None, **attributes: Any
-    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """See :meth:`typer.Typer.command`."""
-        register = super().command(name, **attributes)
+    def ready(self) -> Self:
+        """The same, once all commands are as Typer reads them."""
+        for each in self.registered_commands:
+            if each.callback is not None and not hasattr(each.callback, "__signature__"):
+                each.callback = _taken_apart(each.callback)
+        for group in self.registered_groups:
+            if isinstance(group.typer_instance, Commands):
+                group.typer_instance.ready()
+        return self
 
-        def registered(function: CommandFunctionType) -> CommandFunctionType:
-            register(_taken_apart(function))
-            return function
+    def outline(self) -> typer.Typer:
+        """Names and texts alone, for a help that lists them."""
+        outlined = typer.Typer()
+        for each in self.registered_commands:
+            shown = copy(each)
+            shown.name = name_of(each)
+            shown.help = each.help or getdoc(each.callback)
+            shown.callback = _nothing
+            outlined.registered_commands.append(shown)
+        for group in self.registered_groups:
+            told = group.typer_instance.info if group.typer_instance else group
+            outlined.add_typer(typer.Typer(name=told.name, help=told.help))
+        return outlined
 
-        return registered
+
+def name_of(command: CommandInfo) -> str:
+    """What a command is called by: its own name, or that of its function."""
+    own = command.name or getattr(command.callback, "__name__", None)
+    return get_command_name(str(own))
+
+
+def _nothing() -> None:
+    """What a command does that is only listed."""
 
 
 def _taken_apart(function: Callable[..., None]) -> Callable[..., None]:

@@ -137,7 +137,7 @@ def mcp(user: User, options: StoreOptions) -> None:
 
 # --- commands of the HTTP door: API keys, and serving it alone
 
-keys = typer.Typer(
+keys = Commands(
     name="keys",
     help="API keys of the HTTP API and of MCP over HTTP. A running server knows changes at once.",
     no_args_is_help=True,
@@ -283,7 +283,7 @@ def _shown(key: ApiKey) -> dict[str, Any]:
 
 # --- the keys that Temporal payloads are encrypted with
 
-encryption = typer.Typer(
+encryption = Commands(
     name="encryption",
     help="Keys that encrypt what passes through Temporal; they lie in ENGRAM_ENCRYPTION_KEYS, or "
     "in the data folder.",

@@ -22,7 +22,7 @@ from engram.errors import InvalidInput
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from engram.client.transfer import ImportSummary
+    from engram.client.importing import ImportSummary
     from engram.contracts.importing import ImportProgress
     from engram.transfer.memories import ImportedMemory, ImportReport
 

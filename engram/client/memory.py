@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from engram import operations
 from engram.client.engine import MemoryEngine
 from engram.client.methods import (
     CommitmentMethods,
@@ -21,63 +22,26 @@ from engram.client.methods import (
     type_members,
 )
 from engram.client.transfer import TransferMethods
-from engram.contracts.consolidation import ConsolidationReport
-from engram.contracts.session import SessionSummary
-from engram.domain.buffer import RememberedTurn
-from engram.domain.memories import (
-    AnyMemory,
-    MemoryForm,
-    MemoryStatus,
-    MemoryType,
-    RunLink,
-)
+from engram.domain.memories import AnyMemory, MemoryForm, MemoryStatus, MemoryType, RunLink
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
-from engram.operations.audit import AUDIT, AskAudit, AuditPage
-from engram.operations.memories import (
-    GET_MEMORY,
-    HISTORY,
-    LIST_MEMORIES,
-    STATS,
-    ListMemories,
-    MemoryPage,
-    MemoryStats,
-)
-from engram.operations.progress import (
-    LONGEST_WAIT,
-    WAIT_UNTIL,
-    Stage,
-    TurnProgress,
-    WaitUntil,
-    not_reached,
-    stage_of,
-)
-from engram.operations.recall import CONTEXT, RECALL, ContextRequest
-from engram.operations.registry import (
-    Answer,
-    Asked,
-    Operation,
-    Question,
-    typed_refusals,
-)
+from engram.operations.registry import Answer, Asked, Operation, Question, typed_refusals
 from engram.operations.session_writer import TurnIntake
-from engram.operations.turns import (
-    CONSOLIDATE,
-    ENCODE,
-    END_SESSION,
-    WORKING_MEMORY,
-    AboutSession,
-    Consolidate,
-    Encode,
-    Receipt,
-    WorkingMemory,
-)
 from engram.ports import Clock
 from engram.recall.request import RecallFilters, RecallRequest, names_of
-from engram.recall.results import RecallHit
 from engram.settings import Settings
+
+if TYPE_CHECKING:
+    from engram.contracts.consolidation import ConsolidationReport
+    from engram.contracts.session import SessionSummary
+    from engram.domain.buffer import RememberedTurn
+    from engram.operations.audit import AuditPage
+    from engram.operations.memories import MemoryPage, MemoryStats
+    from engram.operations.progress import Stage, TurnProgress
+    from engram.operations.turns import Receipt
+    from engram.recall.results import RecallHit
 
 # --- what applications hold: one user's memory
 
@@ -185,13 +149,13 @@ class MemoryStore(
         """
         self._check_open()
         with typed_refusals():
-            asked = Encode(
+            asked = operations.turns.Encode(
                 session_id=session_id,
                 turns=self._intake.accept(turns, namespace=self._scope.namespace),
                 extract_facts=extract_facts,
                 is_test=is_test,
             )
-        return await self._call(ENCODE, asked)
+        return await self._call(operations.turns.ENCODE, asked)
 
     async def wait_until(
         self,
@@ -222,7 +186,9 @@ class MemoryStore(
             InvalidQuery: no turn, too many, or an unknown stage.
             TemporalUnavailable: consolidation could not be asked for.
         """
-        ids = receipt.episode_ids if isinstance(receipt, Receipt) else tuple(receipt)
+        ids = (
+            receipt.episode_ids if isinstance(receipt, operations.turns.Receipt) else tuple(receipt)
+        )
         if not within >= 0:
             raise InvalidQuery("The time to wait is out of range.", allowed="0 seconds or more")
         clock = asyncio.get_running_loop().time
@@ -230,14 +196,17 @@ class MemoryStore(
         while True:
             left = max(0.0, deadline - clock())
             with typed_refusals():
-                asked = WaitUntil(
-                    episode_ids=ids, stage=stage_of(stage), wait=min(left, LONGEST_WAIT), ask=ask
+                asked = operations.progress.WaitUntil(
+                    episode_ids=ids,
+                    stage=operations.progress.stage_of(stage),
+                    wait=min(left, operations.progress.LONGEST_WAIT),
+                    ask=ask,
                 )
-            progress = await self._call(WAIT_UNTIL, asked)
+            progress = await self._call(operations.progress.WAIT_UNTIL, asked)
             if progress.reached:
                 return progress
-            if not progress.may_come or left <= LONGEST_WAIT:
-                raise not_reached(progress)
+            if not progress.may_come or left <= operations.progress.LONGEST_WAIT:
+                raise operations.progress.not_reached(progress)
             # It was asked for; each further request only looks.
             ask = False
 
@@ -299,7 +268,7 @@ class MemoryStore(
             explain=explain,
             **filters,
         )
-        return await self._call(RECALL, request)
+        return await self._call(operations.recall.RECALL, request)
 
     async def recall_at(
         self, query: str, *, as_of: datetime, **options: Any
@@ -337,8 +306,8 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
-        asked = ContextRequest.within(query, tokens, self._settings, options)
-        return (await self._call(CONTEXT, asked)).context
+        asked = operations.recall.ContextRequest.within(query, tokens, self._settings, options)
+        return (await self._call(operations.recall.CONTEXT, asked)).context
 
     async def get(self, memory_id: str) -> AnyMemory:
         """Read one memory by id.
@@ -352,7 +321,7 @@ class MemoryStore(
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._call(GET_MEMORY, about(memory_id))
+        return await self._call(operations.memories.GET_MEMORY, about(memory_id))
 
     async def list(
         self,
@@ -392,7 +361,7 @@ class MemoryStore(
             InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
-            asked = ListMemories(
+            asked = operations.memories.ListMemories(
                 memory_type=type_members(memory_types),
                 status=status_member(status),
                 limit=limit,
@@ -404,7 +373,7 @@ class MemoryStore(
                 tag=None if tags is None else tuple(tags),
                 without_tag=None if without_tags is None else tuple(without_tags),
             )
-        return await self._call(LIST_MEMORIES, asked)
+        return await self._call(operations.memories.LIST_MEMORIES, asked)
 
     async def history(self, memory_id: str) -> Sequence[AnyMemory]:
         """Follow what a memory replaced and what replaced it.
@@ -418,7 +387,7 @@ class MemoryStore(
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._call(HISTORY, about(memory_id))
+        return await self._call(operations.memories.HISTORY, about(memory_id))
 
     async def stats(self) -> MemoryStats:
         """Count what is kept for this user, without test memories.
@@ -429,7 +398,7 @@ class MemoryStore(
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(STATS, Question())
+        return await self._call(operations.memories.STATS, Question())
 
     async def consolidate(
         self, *, test_only: bool = False, dry_run: bool = False
@@ -449,8 +418,8 @@ class MemoryStore(
             TemporalUnavailable: Temporal cannot be reached.
             EngramError: what stopped the pass; what it left is still due.
         """
-        asked = Consolidate(test_only=test_only, dry_run=dry_run)
-        return await self._call(CONSOLIDATE, asked)
+        asked = operations.turns.Consolidate(test_only=test_only, dry_run=dry_run)
+        return await self._call(operations.turns.CONSOLIDATE, asked)
 
     async def end_session(self, session_id: str) -> SessionSummary | None:
         """End a session; its consolidation follows in the background.
@@ -466,8 +435,8 @@ class MemoryStore(
             TemporalUnavailable: no answer came in time; asking again is safe.
         """
         with typed_refusals():
-            asked = AboutSession(session_id=session_id)
-        return await self._call(END_SESSION, asked)
+            asked = operations.turns.AboutSession(session_id=session_id)
+        return await self._call(operations.turns.END_SESSION, asked)
 
     async def working_memory(
         self, session_id: str, *, include_test: bool = False
@@ -486,8 +455,8 @@ class MemoryStore(
             TemporalUnavailable: no answer came in time; asking again is safe.
         """
         with typed_refusals():
-            asked = WorkingMemory(session_id=session_id, include_test=include_test)
-        return await self._call(WORKING_MEMORY, asked)
+            asked = operations.turns.WorkingMemory(session_id=session_id, include_test=include_test)
+        return await self._call(operations.turns.WORKING_MEMORY, asked)
 
     async def audit(
         self,
@@ -524,7 +493,7 @@ class MemoryStore(
             AccessDenied: an API key asks.
         """
         with typed_refusals():
-            asked = AskAudit(
+            asked = operations.audit.AskAudit(
                 everybody=everybody,
                 action=action,
                 key_id=key_id,
@@ -534,7 +503,7 @@ class MemoryStore(
                 limit=limit,
                 cursor=cursor,
             )
-        return await self._call(AUDIT, asked)
+        return await self._call(operations.audit.AUDIT, asked)
 
     async def _call(self, operation: Operation[Asked, Answer], request: Asked) -> Answer:
         self._check_open()

@@ -4,108 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from engram import operations
 from engram.client.engine import StoreMethods
-from engram.consolidation.verify import Verification
-from engram.contracts.lifecycle import DecayReport, PromotionReport
-from engram.contracts.messages import UserUsage
-from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
-from engram.contracts.reviews import ReviewOutcome
-from engram.domain.memories import (
-    AnyMemory,
-    MemoryForm,
-    MemoryStatus,
-    MemoryType,
-    Resolution,
-    SemanticMemory,
-)
+from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
-from engram.operations.admin import (
-    ENERGY,
-    HEALTH,
-    INSPECT,
-    PROMOTIONS,
-    REPAIR,
-    STATUS,
-    VALIDATE,
-    EnergyReport,
-    HealthReport,
-    Inspection,
-    OfPopulation,
-    PromotionsReport,
-    RepairReport,
-    StatusReport,
-    ValidationReport,
-)
-from engram.operations.digests import (
-    BOXES,
-    GUIDELINES,
-    PROFILE,
-    PROFILES,
-    TOPICS,
-    AboutBoxes,
-    AboutSomebody,
-    Guidelines,
-    MemoryBox,
-    Profile,
-    Topic,
-)
-from engram.operations.lifecycle import (
-    ACTIONS,
-    BRIEFING,
-    DECAY,
-    PROMOTE,
-    Brief,
-    RunDecay,
-    RunPass,
-)
-from engram.operations.memories import (
-    COUNT,
-    RESOLVE,
-    USAGE,
-    VERIFY,
-    CountMemories,
-    Resolve,
-)
-from engram.operations.registry import (
-    AboutMemory,
-    Acted,
-    ActOn,
-    Question,
-    typed_refusals,
-)
-from engram.operations.removal import (
-    COMPACT,
-    ERASE,
-    ERASED,
-    FORGET,
-    AboutErasure,
-    Compact,
-    EraseUser,
-)
-from engram.operations.reviews import REVIEW, REVIEWS, Review, ReviewAnswer
-from engram.operations.trials import (
-    IMPORT,
-    TEST_BOOST,
-    TEST_CREATE,
-    TEST_DELETE,
-    TEST_LIST,
-    TEST_SCENARIO,
-    BoostTest,
-    CreateTest,
-    DeleteTests,
-    Import,
-    PlayScenario,
-    Scenario,
-    ScenarioReport,
-)
-from engram.recall.context import Briefed
+from engram.operations.registry import AboutMemory, Question, typed_refusals
 from engram.recall.request import names_of
 from engram.storage.updates import no_memory
-from engram.transfer.memories import ImportedMemory, ImportReport
+
+if TYPE_CHECKING:
+    from engram.consolidation.verify import Verification
+    from engram.contracts.lifecycle import DecayReport, PromotionReport
+    from engram.contracts.messages import UserUsage
+    from engram.contracts.removal import CompactReceipt, ErasureReceipt, ForgetReceipt
+    from engram.contracts.reviews import ReviewOutcome
+    from engram.domain.memories import AnyMemory, MemoryForm, SemanticMemory
+    from engram.operations.admin import (
+        EnergyReport,
+        HealthReport,
+        Inspection,
+        OfPopulation,
+        PromotionsReport,
+        RepairReport,
+        StatusReport,
+        ValidationReport,
+    )
+    from engram.operations.digests import Guidelines, MemoryBox, Profile, Topic
+    from engram.operations.memories import Acted
+    from engram.operations.reviews import Review
+    from engram.operations.trials import ScenarioReport
+    from engram.recall.context import Briefed
+    from engram.transfer.memories import ImportedMemory, ImportReport
 
 # --- what methods make requests of
 
@@ -164,7 +97,7 @@ class KnowledgeMethods(StoreMethods):
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._call(VERIFY, about(memory_id))
+        return await self._call(operations.memories.VERIFY, about(memory_id))
 
     async def count(
         self,
@@ -198,7 +131,7 @@ class KnowledgeMethods(StoreMethods):
             InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
-            asked = CountMemories(
+            asked = operations.memories.CountMemories(
                 memory_types=type_members(memory_types),
                 status=status_member(status),
                 session_id=session_id,
@@ -208,7 +141,7 @@ class KnowledgeMethods(StoreMethods):
                 forms=names_of(forms),
                 roles=names_of(roles),
             )
-        return await self._call(COUNT, asked)
+        return await self._call(operations.memories.COUNT, asked)
 
 
 # --- how a memory store is told what became of promises
@@ -240,8 +173,8 @@ class CommitmentMethods(StoreMethods):
                 f"A commitment cannot be resolved as {resolution!r}.",
                 allowed=", ".join(Resolution),
             )
-        asked = Resolve(memory_id=memory_id, resolution=Resolution(resolution))
-        return await self._call(RESOLVE, asked)
+        asked = operations.memories.Resolve(memory_id=memory_id, resolution=Resolution(resolution))
+        return await self._call(operations.memories.RESOLVE, asked)
 
 
 # --- what a memory store tells about whom and what it knows
@@ -265,7 +198,9 @@ class DigestMethods(StoreMethods):
             MemoryNotFound: nobody and nothing of that name has a profile.
             InvalidQuery: several do.
         """
-        return await self._call(PROFILE, AboutSomebody(name=name, as_of=as_of))
+        return await self._call(
+            operations.digests.PROFILE, operations.digests.AboutSomebody(name=name, as_of=as_of)
+        )
 
     async def profiles(self) -> Sequence[Profile]:
         """List every profile, the user's first, then in order of names.
@@ -276,7 +211,7 @@ class DigestMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(PROFILES, Question())
+        return await self._call(operations.digests.PROFILES, Question())
 
     async def topics(self) -> Sequence[Topic]:
         """List every topic with the memories under it.
@@ -287,7 +222,7 @@ class DigestMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(TOPICS, Question())
+        return await self._call(operations.digests.TOPICS, Question())
 
     async def boxes(self, session_id: str | None = None) -> Sequence[MemoryBox]:
         """List the runs of turns on one topic, in order of time.
@@ -303,7 +238,9 @@ class DigestMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(BOXES, AboutBoxes(session_id=session_id))
+        return await self._call(
+            operations.digests.BOXES, operations.digests.AboutBoxes(session_id=session_id)
+        )
 
     async def guidelines(self) -> Guidelines:
         """Say what consolidation learnt from what became of memories; extractions read it.
@@ -314,7 +251,7 @@ class DigestMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(GUIDELINES, Question())
+        return await self._call(operations.digests.GUIDELINES, Question())
 
 
 # --- how a memory store forgets, because its user wants it to
@@ -344,7 +281,7 @@ class ForgettingMethods(StoreMethods):
             TemporalUnavailable: the workflow could not be asked; a started one goes
                 on, and calling again waits for the same.
         """
-        return await self._call(FORGET, about(memory_id))
+        return await self._call(operations.removal.FORGET, about(memory_id))
 
     async def erase(self) -> ErasureReceipt:
         """Erase everything of this user: memories, running workflows, histories.
@@ -362,7 +299,7 @@ class ForgettingMethods(StoreMethods):
             TemporalUnavailable: the workflow could not be started or asked; a
                 started one goes on, and calling again waits for the same.
         """
-        return await self._call(ERASE, EraseUser())
+        return await self._call(operations.removal.ERASE, operations.removal.EraseUser())
 
     async def erased(self) -> ErasureReceipt | None:
         """Wait until histories and files are scrubbed behind the last :meth:`erase`.
@@ -377,7 +314,7 @@ class ForgettingMethods(StoreMethods):
         Raises:
             TemporalUnavailable: the workflow could not be asked; it goes on.
         """
-        return await self._call(ERASED, AboutErasure())
+        return await self._call(operations.removal.ERASED, operations.removal.AboutErasure())
 
     async def compact(self) -> CompactReceipt:
         """Rewrite the files of the data folder, whoever's memories they hold.
@@ -391,7 +328,7 @@ class ForgettingMethods(StoreMethods):
         Raises:
             InvalidQuery: the files belong to servers.
         """
-        return await self._call(COMPACT, Compact())
+        return await self._call(operations.removal.COMPACT, operations.removal.Compact())
 
 
 # --- what a memory store tells about its costs
@@ -412,7 +349,7 @@ class UsageMethods(StoreMethods):
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        return await self._call(USAGE, Question())
+        return await self._call(operations.memories.USAGE, Question())
 
 
 # --- how a memory store lets memories harden and fade
@@ -481,7 +418,7 @@ class LifecycleMethods(StoreMethods):
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        return await self._call(REVIEWS, Question())
+        return await self._call(operations.reviews.REVIEWS, Question())
 
     async def review(self, review_id: str, *, keep: str) -> ReviewOutcome:
         """Say what holds of memories that contradict each other; it is written on both ends.
@@ -500,8 +437,8 @@ class LifecycleMethods(StoreMethods):
             TemporalUnavailable: Temporal cannot be reached.
         """
         with typed_refusals():
-            asked = ReviewAnswer(review_id=review_id, keep=keep)
-        return await self._call(REVIEW, asked)
+            asked = operations.reviews.ReviewAnswer(review_id=review_id, keep=keep)
+        return await self._call(operations.reviews.REVIEW, asked)
 
     async def protect(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
@@ -601,8 +538,8 @@ class LifecycleMethods(StoreMethods):
             InvalidQuery: ``at`` without ``dry_run``, or without timezone.
             TemporalUnavailable: Temporal cannot be reached.
         """
-        asked = RunDecay(dry_run=dry_run, test_only=test_only, at=at)
-        return await self._call(DECAY, asked)
+        asked = operations.lifecycle.RunDecay(dry_run=dry_run, test_only=test_only, at=at)
+        return await self._call(operations.lifecycle.DECAY, asked)
 
     async def promote(self, *, dry_run: bool = False, test_only: bool = False) -> PromotionReport:
         """Run a promotion pass now, and wait for its report.
@@ -617,8 +554,8 @@ class LifecycleMethods(StoreMethods):
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        asked = RunPass(dry_run=dry_run, test_only=test_only)
-        return await self._call(PROMOTE, asked)
+        asked = operations.lifecycle.RunPass(dry_run=dry_run, test_only=test_only)
+        return await self._call(operations.lifecycle.PROMOTE, asked)
 
     async def briefing(self, *, limit: int = 10, include_test: bool = False) -> Sequence[Briefed]:
         """List what matters most about this user, for the start of a conversation.
@@ -635,12 +572,12 @@ class LifecycleMethods(StoreMethods):
         Raises:
             InvalidQuery: the limit is out of range.
         """
-        asked = Brief(limit=limit, include_test=include_test)
-        return await self._call(BRIEFING, asked)
+        asked = operations.lifecycle.Brief(limit=limit, include_test=include_test)
+        return await self._call(operations.lifecycle.BRIEFING, asked)
 
     async def _act(self, name: str, memory_id: str, dry_run: bool, test_only: bool) -> Acted:
-        asked = ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
-        return await self._call(ACTIONS[name].operation, asked)
+        asked = operations.memories.ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        return await self._call(operations.lifecycle.ACTIONS[name].operation, asked)
 
 
 # --- what a memory store offers to whoever operates it
@@ -663,7 +600,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(STATUS, _of(test_only))
+        return await self._call(operations.admin.STATUS, _of(test_only))
 
     async def energy(self, *, test_only: bool = False) -> EnergyReport:
         """Say how lively active memories are, by tier, and which fade first.
@@ -679,7 +616,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(ENERGY, _of(test_only))
+        return await self._call(operations.admin.ENERGY, _of(test_only))
 
     async def promotions(self, *, test_only: bool = False) -> PromotionsReport:
         """Say what was promoted, and what lacks at most one condition.
@@ -695,7 +632,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(PROMOTIONS, _of(test_only))
+        return await self._call(operations.admin.PROMOTIONS, _of(test_only))
 
     async def health(self, *, test_only: bool = False) -> HealthReport:
         """Diagnose what is not well with this user's memory.
@@ -712,7 +649,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(HEALTH, _of(test_only))
+        return await self._call(operations.admin.HEALTH, _of(test_only))
 
     async def inspect(self, memory_id: str) -> Inspection:
         """Gather everything about one memory's life.
@@ -726,7 +663,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             MemoryNotFound: no such memory of this user.
         """
-        return await self._call(INSPECT, about(memory_id))
+        return await self._call(operations.admin.INSPECT, about(memory_id))
 
     async def validate(self, *, test_only: bool = False) -> ValidationReport:
         """Find orphans, broken and one-way links, duplicates and bad fields.
@@ -742,7 +679,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(VALIDATE, _of(test_only))
+        return await self._call(operations.admin.VALIDATE, _of(test_only))
 
     async def repair(
         self, memory_id: str, *, dry_run: bool = False, test_only: bool = False
@@ -761,8 +698,8 @@ class OperatingMethods(StoreMethods):
             MemoryNotFound: no such memory of this user.
             InvalidInput: ``test_only``, and it is no test memory.
         """
-        asked = ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
-        return await self._call(REPAIR, asked)
+        asked = operations.memories.ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        return await self._call(operations.admin.REPAIR, asked)
 
     async def create_test(
         self,
@@ -787,10 +724,10 @@ class OperatingMethods(StoreMethods):
             InvalidInput: the age is out of range.
             InvalidTurn: the words cannot be kept.
         """
-        asked = CreateTest(
+        asked = operations.trials.CreateTest(
             content=content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
         )
-        return (await self._call(TEST_CREATE, asked)).memory
+        return (await self._call(operations.trials.TEST_CREATE, asked)).memory
 
     async def boost_test(
         self, memory_id: str, *, recalls: int = 1, dry_run: bool = False
@@ -809,8 +746,8 @@ class OperatingMethods(StoreMethods):
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory, or the number is out of range.
         """
-        asked = BoostTest(memory_id=memory_id, recalls=recalls, dry_run=dry_run)
-        return (await self._call(TEST_BOOST, asked)).memory
+        asked = operations.trials.BoostTest(memory_id=memory_id, recalls=recalls, dry_run=dry_run)
+        return (await self._call(operations.trials.TEST_BOOST, asked)).memory
 
     async def list_tests(self) -> Sequence[AnyMemory]:
         """List the test memories of this user.
@@ -821,7 +758,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(TEST_LIST, Question())
+        return await self._call(operations.trials.TEST_LIST, Question())
 
     async def delete_tests(
         self, memory_ids: Sequence[str] | None = None, *, dry_run: bool = False
@@ -839,8 +776,8 @@ class OperatingMethods(StoreMethods):
             InvalidInput: one of them is no test memory; none is removed.
         """
         ids = None if memory_ids is None else tuple(memory_ids)
-        asked = DeleteTests(memory_ids=ids, dry_run=dry_run)
-        return await self._call(TEST_DELETE, asked)
+        asked = operations.trials.DeleteTests(memory_ids=ids, dry_run=dry_run)
+        return await self._call(operations.trials.TEST_DELETE, asked)
 
     async def play_scenario(self, name: str, *, dry_run: bool = False) -> ScenarioReport:
         """Play a scenario with test memories of its own, and remove them afterwards.
@@ -855,10 +792,14 @@ class OperatingMethods(StoreMethods):
         Raises:
             InvalidInput: there is no scenario of this name.
         """
-        if name not in set(Scenario):
-            raise InvalidInput("There is no scenario of this name.", allowed=", ".join(Scenario))
-        asked = PlayScenario(name=Scenario(name), dry_run=dry_run)
-        return await self._call(TEST_SCENARIO, asked)
+        if name not in set(operations.trials.Scenario):
+            raise InvalidInput(
+                "There is no scenario of this name.", allowed=", ".join(operations.trials.Scenario)
+            )
+        asked = operations.trials.PlayScenario(
+            name=operations.trials.Scenario(name), dry_run=dry_run
+        )
+        return await self._call(operations.trials.TEST_SCENARIO, asked)
 
     async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
         """Store memories from elsewhere: long-term, energy 10, recalled once.
@@ -874,12 +815,16 @@ class OperatingMethods(StoreMethods):
         Raises:
             InvalidTurn: one of them cannot be kept.
         """
+        from engram.transfer.memories import ImportReport  # noqa: PLC0415 - only what is used loads
+
         report = ImportReport()
         for start in range(0, len(memories), _LISTED_AT_ONCE):
             part = tuple(memories[start : start + _LISTED_AT_ONCE])
-            report = report.plus(await self._call(IMPORT, Import(memories=part)))
+            report = report.plus(
+                await self._call(operations.trials.IMPORT, operations.trials.Import(memories=part))
+            )
         return report
 
 
 def _of(test_only: bool) -> OfPopulation:
-    return OfPopulation(test_only=test_only)
+    return operations.admin.OfPopulation(test_only=test_only)

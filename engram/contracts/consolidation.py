@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
 from engram.contracts.messages import (
+    Failure,
     Message,
     ModelSpent,
     Population,
@@ -241,20 +242,6 @@ class ModelUse(Message):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-
-
-class Failure(Message):
-    """Why a pass stopped, or left episodes out.
-
-    Attributes:
-        code: The typed error's code.
-        message: What was wrong, without any memory content.
-        error: The typed error as data, see ``engram.errors.error_from_dict``.
-    """
-
-    code: str
-    message: str
-    error: dict[str, Any] = Field(default_factory=dict)
 
 
 _NOT_SUMMED: Final = frozenset(

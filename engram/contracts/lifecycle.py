@@ -9,8 +9,7 @@ from typing import Final, Self
 
 from pydantic import Field
 
-from engram.contracts.consolidation import Failure
-from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage
+from engram.contracts.messages import Failure, Message, Population, ScopedMessage, TimedMessage
 from engram.domain.memories import MemoryType
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope

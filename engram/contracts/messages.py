@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -45,6 +45,20 @@ class TimedMessage(ScopedMessage):
     """A message to an activity: ``now`` comes from the workflow's clock."""
 
     now: datetime
+
+
+class Failure(Message):
+    """Why a pass stopped, or left episodes out.
+
+    Attributes:
+        code: The typed error's code.
+        message: What was wrong, without any memory content.
+        error: The typed error as data, see ``engram.errors.error_from_dict``.
+    """
+
+    code: str
+    message: str
+    error: dict[str, Any] = Field(default_factory=dict)
 
 
 # --- what models were asked and what that took, countable over attempts, runs and users

@@ -1,6 +1,9 @@
-"""The base of what is stored, and of what stays in histories."""
+"""The base of what is stored, and of what stays in histories; and a stretch of time."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,3 +16,30 @@ class StoredValue(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time.
+
+    Attributes:
+        begin: Its first moment, aware; None where it has always been going on.
+        end: The first moment after it, aware; None where no end is named.
+    """
+
+    begin: datetime | None
+    end: datetime | None
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether the moment, aware, lies within."""
+        begun = self.begin is None or self.begin <= moment
+        return begun and (self.end is None or moment < self.end)
+
+    def __str__(self) -> str:
+        """For people: the days from the first to the last, "2024-05-06 to 2024-05-12"."""
+        last = None if self.end is None else (self.end - timedelta(microseconds=1)).date()
+        if self.begin is None:
+            return "any time" if last is None else f"until {last}"
+        if last is None:
+            return f"from {self.begin.date()} on"
+        return f"{self.begin.date()} to {last}"

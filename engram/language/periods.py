@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Final, NamedTuple
 
+from engram.domain.values import Period
 from engram.errors import InvalidInput
 from engram.language import calendar
 from engram.language.calendar import MONTH, WEEKDAY, WORDS, Tense, small_number
@@ -30,34 +30,6 @@ from engram.language.loose_dates import (
     quarter_of,
 )
 from engram.language.text import SPOKEN_WORDS, is_past
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A stretch of time.
-
-    Attributes:
-        begin: Its first moment, aware; None where it has always been going on.
-        end: The first moment after it, aware; None where no end is named.
-    """
-
-    begin: datetime | None
-    end: datetime | None
-
-    def holds(self, moment: datetime) -> bool:
-        """Whether the moment, aware, lies within."""
-        begun = self.begin is None or self.begin <= moment
-        return begun and (self.end is None or moment < self.end)
-
-    def __str__(self) -> str:
-        """For people: the days from the first to the last, "2024-05-06 to 2024-05-12"."""
-        last = None if self.end is None else (self.end - timedelta(microseconds=1)).date()
-        if self.begin is None:
-            return "any time" if last is None else f"until {last}"
-        if last is None:
-            return f"from {self.begin.date()} on"
-        return f"{self.begin.date()} to {last}"
-
 
 # What follows a word of a period: it, and no more than that, is read on its own.
 _REACH = 48

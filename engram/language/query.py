@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from engram.domain.values import Period
 from engram.language.calendar import MONTH_NAME, WEEKDAY
-from engram.language.periods import Period, period_named
+from engram.language.periods import period_named
 from engram.language.text import BARE_WORDS, SMALL_WORDS
 
 # --- what a question asks for: of whom, for what kind of thing, of which time

@@ -38,15 +38,8 @@ from engram.lifecycle.policies import (
 )
 from engram.lifecycle.promotion import promotable
 from engram.lifecycle.repairs import Repairer, health, pages, validate
-from engram.operations.registry import (
-    AboutMemory,
-    ActOn,
-    Answered,
-    Operation,
-    Question,
-    handles,
-    resolve_target,
-)
+from engram.operations.memories import ActOn, resolve_target
+from engram.operations.registry import AboutMemory, Answered, Operation, Question, handles
 from engram.ports import Clock, Equals, MemoryRepository, Missing
 from engram.storage.updates import NewWriteId, one_memory
 

@@ -23,15 +23,8 @@ from engram.lifecycle.decisions import Changed, Transition
 from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion import habits_of, promotable, promoted
 from engram.lifecycle.promotion_pass import HabitMaker, follow_sources
-from engram.operations.registry import (
-    Acted,
-    ActOn,
-    Operation,
-    Question,
-    handles,
-    handles_each,
-    resolve_target,
-)
+from engram.operations.memories import Acted, ActOn, resolve_target
+from engram.operations.registry import Operation, Question, handles, handles_each
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.recall.context import Briefed, Briefing
 from engram.storage.updates import NewWriteId, one_memory, update_memories

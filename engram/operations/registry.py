@@ -14,14 +14,11 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from engram.contracts.lifecycle import Change
 from engram.domain.access import Access
-from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
 from engram.errors import EngramError, InvalidInput, TooManyRequests, UnknownFailure
-from engram.ports import Clock, MemoryRepository
+from engram.ports import Clock
 from engram.settings import Settings
-from engram.storage.updates import one_memory
 
 # --- what describes an operation, wherever it is carried out
 
@@ -343,61 +340,3 @@ class RunningQuota:
         used.pop(name, None)
         if not used:
             self._used.pop(scope.tenant, None)
-
-
-# --- acting on one memory: what is asked, what comes of it, and which memory is meant
-
-
-class ActOn(AboutMemory):
-    """An action on one memory.
-
-    Attributes:
-        dry_run: Write nothing; say what would change.
-        test_only: Refuse it for a memory that is no test memory.
-    """
-
-    dry_run: bool = False
-    test_only: bool = False
-
-
-class Acted(Answered):
-    """What an action on one memory did, or would do.
-
-    Attributes:
-        memory: As it is now; after a dry run, as it would be.
-        changes: The steps of its life that this made; empty if it was so already.
-        habit_id: The habit that it became, if it was promoted to one.
-        dry_run: Whether nothing was written.
-    """
-
-    memory: AnyMemory
-    changes: tuple[Change, ...] = ()
-    habit_id: str | None = None
-    dry_run: bool = False
-
-
-async def resolve_target(repository: MemoryRepository, scope: Scope, asked: ActOn) -> AnyMemory:
-    """The memory that is to be acted on.
-
-    Raises:
-        MemoryNotFound: no such memory of this user.
-        InvalidInput: it is no test memory, and only those may be acted on.
-    """
-    memory = await one_memory(repository, scope, asked.memory_id)
-    if asked.test_only:
-        check_test(memory)
-    return memory
-
-
-def check_test(memory: AnyMemory) -> None:
-    """Refuse what is no test memory.
-
-    Raises:
-        InvalidInput: it is none.
-    """
-    if not memory.is_test:
-        raise InvalidInput(
-            "This is no test memory.",
-            allowed="memories that `engram test list` names",
-            details={"id": memory.id},
-        )

@@ -28,7 +28,8 @@ from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.repairs import pages
-from engram.operations.registry import Acted, Answered, Operation, Question, check_test, handles
+from engram.operations.memories import Acted, check_test
+from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import Clock, Embedder, MemoryRepository, NewMemory
 from engram.storage.updates import NewWriteId, one_memory, update_memories
 from engram.transfer.memories import ImportedMemory, Importer, ImportReport

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, RunLink
-from engram.language.periods import Period
+from engram.domain.values import Period
 
 # --- what recall gives back
 

@@ -33,8 +33,7 @@ from engram.lifecycle.policies import is_disputed, is_refuted
 from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.lifecycle import ACTIONS
-from engram.operations.memories import RESOLVE, MemoryStats
-from engram.operations.registry import Acted
+from engram.operations.memories import RESOLVE, Acted, MemoryStats
 from engram.operations.removal import ERASE, FORGET
 from engram.operations.reviews import REVIEW, Review
 from engram.operations.turns import ENCODE, END_SESSION, Receipt

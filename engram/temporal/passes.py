@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
-from engram.contracts.consolidation import CLOSING_REASONS, Failure
+from engram.contracts.consolidation import CLOSING_REASONS
 from engram.contracts.lifecycle import (
     DecayReport,
     DecayState,
@@ -28,7 +28,7 @@ from engram.contracts.lifecycle import (
     PromotionState,
     variant_of,
 )
-from engram.contracts.messages import Population
+from engram.contracts.messages import Failure, Population
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ from engram.settings import Settings
 from tests.support.owned_server import nothing_left, start_owner
 from tests.support.played_demo import play
 from tests.support.simulated_year import WEEKS, new_year
+
+ENGRAM = [sys.executable, "-m", "engram.cli"]
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(180)]
 
@@ -30,6 +34,43 @@ def test_importing_engram_is_quick() -> None:
         for _ in range(3)
     ]
     assert min(took) < 0.2
+
+
+def processor_seconds(*arguments: str) -> float:
+    """What one command takes of the processor, the best of three."""
+    took = []
+    for _ in range(3):
+        with subprocess.Popen([*ENGRAM, *arguments], stdout=subprocess.DEVNULL) as command:
+            _, status, used = os.wait4(command.pid, 0)
+            command.returncode = os.waitstatus_to_exitcode(status)
+        assert command.returncode == 0, arguments
+        took.append(used.ru_utime + used.ru_stime)
+    return min(took)
+
+
+def test_the_help_takes_three_tenths_of_a_second() -> None:
+    """`engram --help` takes 0.3 s of the processor; the best of three."""
+    took = processor_seconds("--help")
+    print(f"\n--help: {took:.2f} s of the processor")  # noqa: T201 - what it measured
+    assert took <= 0.3
+
+
+def test_a_command_beside_a_running_engram_is_quick(tmp_path: Path) -> None:
+    """An attached recall takes less than four times what the help takes, which loads no memory."""
+    up = [*ENGRAM, "up", "-d", str(tmp_path)]
+    quiet = {**os.environ, "ENGRAM_HTTP_ENABLED": "false", "ENGRAM_TEMPORAL_UI": "false"}
+    began = time.monotonic()
+    with subprocess.Popen(up, stdout=subprocess.PIPE, text=True, env=quiet) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith("Engram is up")
+        ready = time.monotonic() - began
+        try:
+            attached = processor_seconds("recall", "tea", "-u", "ada", "-d", str(tmp_path))
+        finally:
+            running.send_signal(signal.SIGINT)
+    help_alone = processor_seconds("--help")
+    print(f"\nready after {ready:.1f} s; attached {attached:.2f} s, --help {help_alone:.2f} s")  # noqa: T201 - same
+    assert attached <= 4 * help_alone
 
 
 async def test_the_server_starts_within_two_seconds(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from engram import open as open_memory
-from engram.cli.app import app
+from engram.cli.app import whole
 from tests.support import cli
 from tests.support.cli import Said
 from tests.support.running_up import Up
@@ -107,7 +107,7 @@ _ASKED = {
 @pytest.mark.parametrize(("command", "options"), _ASKED.items())
 def test_every_operators_command_can_be_tried_first(command: str, options: tuple[str, ...]) -> None:
     """What changes something takes --dry-run; what looks at many, --test-only; all, --json."""
-    found: Any = typer.main.get_command(app)
+    found: Any = typer.main.get_command(whole())
     for name in command.split():
         found = found.commands[name]
     assert set(options) <= {option for taken in found.params for option in taken.opts}

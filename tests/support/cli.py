@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from engram.cli.app import app
+from engram.cli.app import whole
 
-_WHOLE = typer.main.get_command(app)
+_WHOLE = typer.main.get_command(whole())
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def engram(
         patched.setattr("engram.logging.configure_logging", lambda **_: None)
         # Composing all commands anew takes longer than most of them.
         patched.setattr("typer.testing._get_command", lambda _: _WHOLE)
-        done = runner.invoke(app, list(arguments), input=stdin)
+        done = runner.invoke(whole(), list(arguments), input=stdin)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)

@@ -24,7 +24,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from engram import __version__
-from engram.cli.app import app
+from engram.cli.app import whole
 from engram.contracts import names
 from engram.operations.turns import _CLOSING_PATIENCE
 from engram.server.middleware import OPEN_PATHS
@@ -327,7 +327,7 @@ def test_the_image_runs_commands_that_exist(
     assert 'ENTRYPOINT ["engram"]' in read("Dockerfile")
     asked = {default, *services["api"]["command"], *container["args"]}
     assert asked == {"worker", "serve"}
-    assert asked <= typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined] # a group
+    assert asked <= typer.main.get_command(whole()).commands.keys()  # type: ignore[attr-defined] # a group
 
 
 def test_the_api_is_as_safe_as_a_worker(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import exits, output
-from engram.cli.running import DataDir, Json
+from engram.cli.running import Commands, DataDir, Json
 
 if TYPE_CHECKING:
     from engram.cli.config.effective import Effective, Setting
     from engram.settings import Settings
 
-commands = typer.Typer()
+commands = Commands()
 
 
 def _names(incomplete: str) -> list[str]:

@@ -10,12 +10,12 @@ import typer
 
 from engram.cli import exits, output
 from engram.cli.config.commands import examine
-from engram.cli.running import Connected, DataDir, Json
+from engram.cli.running import Commands, Connected, DataDir, Json
 
 if TYPE_CHECKING:
     from engram.cli.doctor.installation import Check, CheckContext, CheckResult
 
-commands = typer.Typer()
+commands = Commands()
 
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 

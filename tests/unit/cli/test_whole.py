@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from engram.cli import exits
 from engram.cli.admin import SCENARIOS
-from engram.cli.app import PANELS
+from engram.cli.app import for_words, panels
 from engram.cli.passes import KINDS
 from engram.cli.running import MEMORY_STATES, MEMORY_TYPES, ROLES
 from engram.contracts.lifecycle import PassKind
@@ -42,14 +43,14 @@ HEAVY = {
 def test_every_command_has_a_place_in_the_help() -> None:
     """Each command stands in one panel, and each name of a panel is a command."""
     there = {path.split()[0] for path in COMMANDS}
-    named = [name for names in PANELS.values() for name in names]
+    named = [name for names in panels().values() for name in names]
     assert sorted(named) == sorted(there)
 
 
 def test_help_shows_the_panels_in_order() -> None:
     """`engram --help` lists commands by purpose, in the order that a new user needs."""
     shown = re.findall(r"─ ([A-Z][\w ]+?) ─", engram("--help").stdout)
-    assert shown == ["Options", *PANELS]
+    assert shown == ["Options", *panels()]
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -189,6 +190,52 @@ def test_help_and_completion_load_nothing_heavy(
     loaded = set(done.stderr.split("LOADED ")[1].split())
     assert "typer" in loaded
     assert loaded & HEAVY == set()
+
+
+# What a command beside a running Engram does: it attaches, and asks for one operation.
+ATTACHED = (
+    "import engram.cli.app, engram.embedded.open, engram.operations as operations\n"
+    "engram.cli.app.for_words(['recall', 'tea'])\n"
+    "operations.recall.RECALL, operations.turns.ENCODE\n"
+    "import sys; print(*sys.modules)\n"
+)
+
+
+def test_an_attached_command_loads_what_one_request_needs() -> None:
+    """No Temporal, no engine, no models, no grammar and no other commands to send one request."""
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACHED], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "engram.client.http" in loaded
+    needless = {
+        *("temporalio", "nexusrpc", "qdrant_client", "qdrant_edge", "pydantic_ai", "openai"),
+        *("fastapi", "numpy", "wordllama", "engram.operations.catalogue", "engram.client.local"),
+        *("engram.operations.digests", "engram.operations.trials", "engram.language.periods"),
+        *("engram.client.importing", "engram.transfer.readers", "engram.cli.admin"),
+    }
+    assert loaded & needless == set()
+
+
+def test_a_command_is_found_in_the_module_that_is_loaded_for_it() -> None:
+    """The module that a command line loads has the command that it names, and not all others."""
+    whole = {path.split()[0] for path in COMMANDS}
+    for name in sorted(whole):
+        group: Any = typer.main.get_command(for_words(["--url", "http://localhost", name]))
+        assert name in group.commands
+        assert set(group.commands) < whole
+
+
+def test_the_help_from_an_outline_is_that_of_all_commands() -> None:
+    """`engram --help` says what it would say if it loaded what every command takes."""
+    done = subprocess.run(
+        [*ENGRAM, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "200", "TERMINAL_WIDTH": "200"},
+    )
+    assert done.stdout.split() == engram("--help").stdout.split()
 
 
 # --- how commands end

@@ -23,8 +23,8 @@ from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
 from engram.operations.lifecycle import ACTIONS
-from engram.operations.memories import RESOLVE, VERIFY, Resolve
-from engram.operations.registry import AboutMemory, Acted
+from engram.operations.memories import RESOLVE, VERIFY, Acted, Resolve
+from engram.operations.registry import AboutMemory
 from engram.operations.removal import ERASE, FORGET, EraseUser
 from engram.server.mcp_server import create_server
 from engram.server.mcp_tools import MemoryAccess

@@ -22,7 +22,8 @@ from engram.lifecycle.audit import Ailment, Problem
 from engram.lifecycle.policies import trust
 from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
-from engram.operations.registry import AboutMemory, ActOn
+from engram.operations.memories import ActOn
+from engram.operations.registry import AboutMemory
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from tests.support.clock import NOW

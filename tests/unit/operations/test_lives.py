@@ -23,8 +23,8 @@ from engram.domain.memories import (
 from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
 from engram.operations import lifecycle as ops
 from engram.operations import trials
-from engram.operations.memories import VERIFY
-from engram.operations.registry import AboutMemory, Acted, ActOn, Operation
+from engram.operations.memories import VERIFY, Acted, ActOn
+from engram.operations.registry import AboutMemory, Operation
 from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago

@@ -9,7 +9,7 @@ import pytest
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import AnyMemory
 from engram.domain.rules import RankingWeights
-from engram.language.periods import Period
+from engram.domain.values import Period
 from engram.language.query import Analysis, AskedFor
 from engram.ports import Match, SparseVector, TextVectors
 from engram.recall.request import RecallRequest
