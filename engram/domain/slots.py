@@ -1,4 +1,9 @@
-"""Slots: what a piece of knowledge is about, normalised so that two wordings meet."""
+"""Slots: what a piece of knowledge is about, normalised so that two wordings meet.
+
+And so what replaces what: of a predicate that holds one value ("lives in", :func:`is_functional`)
+all values share a timeline, and the newest supersedes the older ones; of one that holds many
+("likes") each value has its own. The timeline itself is in ``engram/consolidation/timeline.py``.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from engram.ports import (
     Stamp,
 )
 
-# --- the one place that says when each memory is to be looked at next, at every write
+# --- when each memory is to be looked at next (decisions.Rulebook.review_at), noted at every write
 #
 # The store applies this stamp to all that is written, so no caller can forget to:
 # ``review_at`` is what passes read by, and the fingerprint tells them which memories

@@ -1,7 +1,8 @@
 """Recall from question to answers: each stage takes candidates and gives candidates.
 
-Understand the question, bring up candidates, score, weigh, follow links, put what
-is outdated behind, deny, de-duplicate, rerank if asked, cut, explain.
+Understand the question, bring up candidates, score, weigh, follow links, put the newest of turns
+that say the same first and what is outdated behind, deny, put what was replaced behind what
+replaced it, de-duplicate, fold, rerank if asked, cut, explain.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Dialect(Protocol[EngineFilter]):
 
 
 class Translator(Generic[EngineFilter]):
-    """Turns the vocabulary into an engine's filters; the one place that adds the tenant."""
+    """Turns the vocabulary into an engine's filters; the one place that adds a filter's tenant."""
 
     def __init__(self, dialect: Dialect[EngineFilter]) -> None:
         self._dialect = dialect
