@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, Protocol
 
 import structlog
@@ -121,13 +122,20 @@ def _without_input(error: ValidationError) -> ValidationError:
     return ValidationError.from_exception_data(error.title, found, "json", hide_input=True)
 
 
+@cache
+def _converters() -> Mapping[bytes, EncodingPayloadConverter]:
+    own = (_QuietJsonConverter(), _RefusedConverter())
+    given = PydanticPayloadConverter().converters
+    return {**given, **{one.encoding.encode(): one for one in own}}
+
+
 class EngramPayloadConverter(PydanticPayloadConverter):
     """Pydantic's, whose errors quote nothing, and the typed error for what was refused."""
 
     def __init__(self) -> None:
-        super().__init__()
-        own = (_QuietJsonConverter(), _RefusedConverter())
-        self.converters = {**self.converters, **{one.encoding.encode(): one for one in own}}
+        # Not the base class's: Temporal makes one for almost every payload, and each would
+        # build its serializer and its type adapters again. These keep nothing of a payload.
+        self.converters = _converters()
 
 
 class _RefusedAtDoor(_RefusedConverter):
@@ -144,7 +152,7 @@ class _RefusedAtDoor(_RefusedConverter):
 class _DoorPayloadConverter(EngramPayloadConverter):
     def __init__(self) -> None:
         super().__init__()
-        self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedAtDoor()}
+        self.converters = {**_converters(), _REFUSED_ENCODING: _RefusedAtDoor()}
 
 
 # --- the codec
