@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import structlog
 from cryptography.exceptions import InvalidTag
@@ -334,13 +334,27 @@ def _read(payload: Payload, name: str) -> str:
 # --- the converter of every client
 
 
+class _EngramConverter(DataConverter):
+    def with_context(self, context: SerializationContext) -> Self:
+        """The same for one workflow: only the codec asks for whom a payload is.
+
+        The base class would make all of its parts anew, a dozen times for each update.
+        """
+        codec = self.payload_codec
+        if not isinstance(codec, EncryptionCodec):
+            return self
+        bound = object.__new__(type(self))
+        vars(bound).update(vars(self), payload_codec=codec.with_context(context))
+        return bound
+
+
 def data_converter(codec: EncryptionCodec | None) -> DataConverter:
     """How values become payloads.
 
     Args:
         codec: Encrypts them, and failures' messages; None leaves both readable.
     """
-    plain = DataConverter(payload_converter_class=EngramPayloadConverter)
+    plain = _EngramConverter(payload_converter_class=EngramPayloadConverter)
     if codec is None:
         return plain
     return replace(

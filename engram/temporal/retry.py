@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -124,7 +124,7 @@ async def retry_until_answered(
         TemporalUnavailable: when ``patience`` is over.
         EngramError: what the workflow answered, when trying again cannot help.
     """
-    async with _said_when_slow(workflow_id):
+    with _said_when_slow(workflow_id):
         try:
             async with asyncio.timeout(patience.total_seconds() if patience else None):
                 async for retrying in stamina.retry_context(
@@ -273,18 +273,17 @@ async def _typed(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
         raise typed(error) from error
 
 
-@contextlib.asynccontextmanager
-async def _said_when_slow(workflow_id: str) -> AsyncIterator[None]:
+@contextlib.contextmanager
+def _said_when_slow(workflow_id: str) -> Iterator[None]:
     """Say what is being waited for, once, when an answer takes unusually long."""
 
-    async def say() -> None:
-        await asyncio.sleep(_SLOW.total_seconds())
+    def say() -> None:
         _log.warning(
             "waiting for an answer; is a worker running and Temporal reachable?",
             workflow_id=workflow_id,
         )
 
-    saying = asyncio.create_task(say())
+    saying = asyncio.get_running_loop().call_later(_SLOW.total_seconds(), say)
     try:
         yield
     finally:
