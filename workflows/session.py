@@ -50,6 +50,8 @@ class SessionWorkflow:
     def __init__(self, state: SessionState) -> None:
         self._state = self._began = state
         self._updates = 0
+        # The turn with the highest number that this run has stored, where that is known.
+        self._newest: tuple[int, str] | None = None
 
     @property
     def scope(self) -> Scope:
@@ -86,6 +88,7 @@ class SessionWorkflow:
         self._set_buffer(self._state.buffer.touched(workflow.now()))
         stored = await self._store(request, first)
         self._absorb(request, stored)
+        self._note_newest(stored, first)
         return EncodeReply(
             outcomes=stored.outcomes,
             buffered=self._state.buffer.waiting,
@@ -110,6 +113,7 @@ class SessionWorkflow:
     def forget(self, episode_ids: tuple[str, ...]) -> None:
         """Let go of turns that the user wants forgotten."""
         self._set_buffer(self._state.buffer.without(frozenset(episode_ids)))
+        self._newest = None
 
     @workflow.query(name=names.WORKING_MEMORY_QUERY)
     def working_memory(self) -> tuple[RememberedTurn, ...]:
@@ -164,6 +168,15 @@ class SessionWorkflow:
         )
         self._describe()
 
+    def _note_newest(self, stored: StoreTurnsOutput, first: int) -> None:
+        receipts = [receipt for outcome in stored.outcomes for receipt in outcome.turns]
+        if any(outcome.error for outcome in stored.outcomes) or not all(one.new for one in receipts):
+            # Which number the last of them has is not said.
+            self._newest = None
+            return
+        last = (first + len(receipts) - 1, receipts[-1].episode_id)
+        self._newest = max(last, self._newest or last)
+
     async def _store(self, request: EncodeRequest, first: int) -> StoreTurnsOutput:
         info = workflow.info()
         work = StoreTurnsInput(
@@ -175,6 +188,7 @@ class SessionWorkflow:
             first_sequence=first,
             workflow_id=info.workflow_id,
             run_id=info.run_id,
+            after=None if self._newest is None else self._newest[1],
         )
         return await store(
             SessionActivities.store_turns,

@@ -57,6 +57,8 @@ async def turns_before(
     scope: Scope,
     episodes: Sequence[Episode],
     together: Sequence[Episode],
+    *,
+    after: str | None = None,
 ) -> list[str | None]:
     """The words of the turn before each of ``episodes``, None where nothing was said just before.
 
@@ -67,12 +69,17 @@ async def turns_before(
         scope: Whose.
         episodes: Turns of one session that are about to be stored, in order.
         together: All turns of the same request, also those stored already.
+        after: The id of the turn before them, where it is known.
     """
     if not episodes:
         return []
     known = {one.sequence: one for one in together}
     first = min(known)
-    earlier = await last_before(repository, scope, episodes[0].session_id, first)
+    # By its id it is found in a fraction of the time that looking for it takes.
+    named = await episodes_by_id(repository, scope, [after]) if after else {}
+    earlier = list(named.values()) or await last_before(
+        repository, scope, episodes[0].session_id, first
+    )
     before = (
         next(
             (known[n] for n in range(one.sequence - 1, first - 1, -1) if n in known),
@@ -286,7 +293,9 @@ class TurnStore:
             return frozenset(), {}
         episodes = list({episode.id: episode for _, episode in missing}.values())
         together = [episode for _, episode in accepted]
-        said = await turns_before(self._repository, request.scope, episodes, together)
+        said = await turns_before(
+            self._repository, request.scope, episodes, together, after=request.after
+        )
         before = {one.id: words for one, words in zip(episodes, said, strict=True)}
         refused: dict[int, EngramError] = {}
         try:

@@ -106,7 +106,13 @@ class EncodeReply(Message):
 
 
 class StoreTurnsInput(TimedMessage):
-    """Input of the storing activity."""
+    """Input of the storing activity.
+
+    Attributes:
+        first_sequence: Number of the first turn in its session.
+        epoch: See :class:`EncodeRequest`.
+        after: The turn that was said just before them; None: whoever stores them looks it up.
+    """
 
     session_id: str
     calls: tuple[EncodeCall, ...]
@@ -114,6 +120,7 @@ class StoreTurnsInput(TimedMessage):
     workflow_id: str
     run_id: str
     epoch: int | None = None
+    after: str | None = None
 
 
 class StoreTurnsOutput(Message):

@@ -165,13 +165,10 @@ class PydanticEmbedder:
             ModelRejected: the provider refused for good.
             WrongVectorSize: the model changed the size of its vectors.
         """
-        vectors = await self._embed(texts, "document", encode_document)
-        if before is None:
-            return vectors
-        return [
-            TextVectors(vector.dense, encode_document(text, previous)) if previous else vector
-            for vector, text, previous in zip(vectors, texts, before, strict=True)
-        ]
+        said = iter(before or ())
+        return await self._embed(
+            texts, "document", lambda text: encode_document(text, next(said, None))
+        )
 
     async def embed_query(self, text: str) -> TextVectors:
         """Vectors of a question; raises as :meth:`embed_documents` does."""

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -129,8 +130,9 @@ def aside(scope: Scope) -> Scope:
     return Scope(namespace=ASIDE, user_id=ledger_id(scope))
 
 
+@lru_cache(maxsize=1024)
 def ledger_id(scope: Scope) -> str:
-    """The id of a user's record."""
+    """The id of a user's record; every write asks for it several times."""
     return operation_id("ledger", scope.namespace, scope.user_id)
 
 

@@ -106,6 +106,7 @@ class AuditTrail:
             for use in ("chain", "mark", "names")
         )
         self._names = AESGCM(names_key)
+        self._marks: OrderedDict[str, str] = OrderedDict()
         self._users: OrderedDict[str, _KnownUser] = OrderedDict()
         self._day: date | None = None
         self._writer: ChainWriter | None = None
@@ -231,6 +232,7 @@ class AuditTrail:
             AuditUnwritable: the file cannot be removed.
         """
         mark = self._mark(scope)
+        self._marks.pop(scope.tenant, None)
         self._users.pop(mark, None)
         try:
             with file_locked(self._lock):
@@ -458,7 +460,13 @@ class AuditTrail:
     # --- users
 
     def _mark(self, scope: Scope) -> str:
-        return hmac.digest(self._mark_key, scope.tenant.encode(), "sha256")[:_MARK_BYTES].hex()
+        tenant = scope.tenant
+        if tenant not in self._marks:
+            digest = hmac.digest(self._mark_key, tenant.encode(), "sha256")
+            self._marks[tenant] = digest[:_MARK_BYTES].hex()
+            while len(self._marks) > _MOST_KNOWN:
+                self._marks.popitem(last=False)
+        return self._marks[tenant]
 
     def _user_file(self, mark: str) -> Path:
         return self._folder / "users" / mark

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from functools import cache
+from typing import Any, Final, Protocol, Self
 
 import structlog
 from cryptography.exceptions import InvalidTag
@@ -122,13 +123,20 @@ def _without_input(error: ValidationError) -> ValidationError:
     return ValidationError.from_exception_data(error.title, found, "json", hide_input=True)
 
 
+@cache
+def _converters() -> Mapping[bytes, EncodingPayloadConverter]:
+    own = (_QuietJsonConverter(), _RefusedConverter())
+    given = PydanticPayloadConverter().converters
+    return {**given, **{one.encoding.encode(): one for one in own}}
+
+
 class EngramPayloadConverter(PydanticPayloadConverter):
     """Pydantic's, whose errors quote nothing, and the typed error for what was refused."""
 
     def __init__(self) -> None:
-        super().__init__()
-        own = (_QuietJsonConverter(), _RefusedConverter())
-        self.converters = {**self.converters, **{one.encoding.encode(): one for one in own}}
+        # Not the base class's: Temporal makes one for almost every payload, and each would
+        # build its serializer and its type adapters again. These keep nothing of a payload.
+        self.converters = _converters()
 
 
 class _RefusedAtDoor(_RefusedConverter):
@@ -145,7 +153,7 @@ class _RefusedAtDoor(_RefusedConverter):
 class _DoorPayloadConverter(EngramPayloadConverter):
     def __init__(self) -> None:
         super().__init__()
-        self.converters = {**self.converters, _REFUSED_ENCODING: _RefusedAtDoor()}
+        self.converters = {**_converters(), _REFUSED_ENCODING: _RefusedAtDoor()}
 
 
 # --- the codec
@@ -340,13 +348,27 @@ def _read(payload: Payload, name: str) -> str:
 # --- the converter of every client
 
 
+class _EngramConverter(DataConverter):
+    def with_context(self, context: SerializationContext) -> Self:
+        """The same for one workflow: only the codec asks for whom a payload is.
+
+        The base class would make all of its parts anew, a dozen times for each update.
+        """
+        codec = self.payload_codec
+        if not isinstance(codec, EncryptionCodec):
+            return self
+        bound = object.__new__(type(self))
+        vars(bound).update(vars(self), payload_codec=codec.with_context(context))
+        return bound
+
+
 def data_converter(codec: EncryptionCodec | None) -> DataConverter:
     """How values become payloads.
 
     Args:
         codec: Encrypts them, and failures' messages; None leaves both readable.
     """
-    plain = DataConverter(payload_converter_class=EngramPayloadConverter)
+    plain = _EngramConverter(payload_converter_class=EngramPayloadConverter)
     if codec is None:
         return plain
     return replace(

@@ -68,6 +68,7 @@ from engram.settings import Settings
 from engram.system import system_clock
 from engram.temporal.passes import PassRunner
 from engram.temporal.retry import (
+    LatelyAnswered,
     asked_again,
     retry_until_answered,
     typed,
@@ -92,6 +93,7 @@ class WorkflowGateway:
         self._client = client
         self._settings = settings
         self._passes = PassRunner(client, settings)
+        self._sessions = LatelyAnswered()
 
     async def encode(self, scope: Scope, session_id: str, request: EncodeRequest) -> EncodeReply:
         """Have the session store turns, starting it if it does not run."""
@@ -110,12 +112,14 @@ class WorkflowGateway:
             described_by=attributes("session", user=scope.tenant, session=session_id),
             summary=f"session {session_id} of {scope.tenant}",
             patience=self._settings.encode_timeout,
+            lately=self._sessions,
         )
 
     async def end_session(self, scope: Scope, session_id: str) -> SessionSummary | None:
         """End a running session; None when it does not run."""
         workflow_id = self.session_id(scope, session_id)
         handle = self._client.get_workflow_handle(workflow_id)
+        self._sessions.drop(workflow_id)
 
         async def attempt() -> SessionSummary | None:
             try:

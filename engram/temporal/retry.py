@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -123,7 +124,7 @@ async def retry_until_answered(
         TemporalUnavailable: when ``patience`` is over.
         EngramError: what the workflow answered, when trying again cannot help.
     """
-    async with _said_when_slow(workflow_id):
+    with _said_when_slow(workflow_id):
         try:
             async with asyncio.timeout(patience.total_seconds() if patience else None):
                 async for retrying in stamina.retry_context(
@@ -148,6 +149,30 @@ async def retry_until_answered(
     raise TemporalUnavailable("No attempt was made.")
 
 
+_MOST_REMEMBERED = 10_000
+
+
+class LatelyAnswered:
+    """Which workflows answered last: they are taken to run, and asked without a start."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, workflow_id: str) -> bool:
+        return workflow_id in self._ids
+
+    def note(self, workflow_id: str) -> None:
+        """It answered."""
+        self._ids[workflow_id] = None
+        self._ids.move_to_end(workflow_id)
+        if len(self._ids) > _MOST_REMEMBERED:
+            self._ids.popitem(last=False)
+
+    def drop(self, workflow_id: str) -> None:
+        """It ended, or is about to."""
+        self._ids.pop(workflow_id, None)
+
+
 async def update_with_start(
     client: Client,
     update: str,
@@ -161,8 +186,12 @@ async def update_with_start(
     described_by: TypedSearchAttributes,
     summary: str,
     patience: timedelta | None,
+    lately: LatelyAnswered | None = None,
 ) -> Answer:
     """Send an update to a workflow, starting it if it does not run, until it is answered.
+
+    One of ``lately`` is sent the update alone first. That leaves out a second operation with
+    what the workflow would be started with, which takes client and server about as long.
 
     Raises:
         TemporalUnavailable: when ``patience`` is over.
@@ -170,6 +199,10 @@ async def update_with_start(
     """
 
     async def attempt() -> Answer:
+        if lately is not None and workflow_id in lately:
+            with contextlib.suppress(_NotRunning):
+                return await _update(client, update, request, reply, workflow_id)
+            lately.drop(workflow_id)
         operation: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
             workflow,
             state,
@@ -190,9 +223,29 @@ async def update_with_start(
                 async with asyncio.timeout(_STARTED_BY_NOW_SECONDS):
                     await operation.workflow_handle()
             raise
+        if lately is not None:
+            lately.note(workflow_id)
         return answer
 
     return await retry_until_answered(attempt, workflow_id, patience)
+
+
+class _NotRunning(Exception):
+    """There is no workflow of this id that runs."""
+
+
+async def _update(
+    client: Client, update: str, request: BaseModel, reply: type[Answer], workflow_id: str
+) -> Answer:
+    try:
+        answer: Answer = await client.get_workflow_handle(workflow_id).execute_update(
+            update, request, result_type=reply
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise _NotRunning from error
+        raise
+    return answer
 
 
 async def asked_again(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -220,18 +273,17 @@ async def _typed(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
         raise typed(error) from error
 
 
-@contextlib.asynccontextmanager
-async def _said_when_slow(workflow_id: str) -> AsyncIterator[None]:
+@contextlib.contextmanager
+def _said_when_slow(workflow_id: str) -> Iterator[None]:
     """Say what is being waited for, once, when an answer takes unusually long."""
 
-    async def say() -> None:
-        await asyncio.sleep(_SLOW.total_seconds())
+    def say() -> None:
         _log.warning(
             "waiting for an answer; is a worker running and Temporal reachable?",
             workflow_id=workflow_id,
         )
 
-    saying = asyncio.create_task(say())
+    saying = asyncio.get_running_loop().call_later(_SLOW.total_seconds(), say)
     try:
         yield
     finally:
