@@ -51,7 +51,7 @@ from engram.system import new_id, system_clock
 from engram.temporal.connection import prepare_endpoint
 from engram.temporal.encryption import answer_as, data_converter, for_strangers
 from engram.workflows.consolidation import AskedConsolidationWorkflow
-from engram.workflows.worker import worker_runner
+from engram.workflows.worker import sandbox_runner
 
 # What Nexus calls what went wrong; what is not here is INTERNAL, or UNAVAILABLE while it may pass.
 _KINDS: Final = (
@@ -96,7 +96,7 @@ async def answering_nexus(
         workflows=[AskedConsolidationWorkflow],
         activities=[CallActivities(memory, Door.NEXUS).consolidate],
         interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
-        workflow_runner=worker_runner(),
+        workflow_runner=sandbox_runner(),
     )
     async with worker:
         yield

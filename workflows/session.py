@@ -170,7 +170,9 @@ class SessionWorkflow:
 
     def _note_newest(self, stored: StoreTurnsOutput, first: int) -> None:
         receipts = [receipt for outcome in stored.outcomes for receipt in outcome.turns]
-        if any(outcome.error for outcome in stored.outcomes) or not all(one.new for one in receipts):
+        if any(outcome.error for outcome in stored.outcomes) or not all(
+            one.new for one in receipts
+        ):
             # Which number the last of them has is not said.
             self._newest = None
             return

@@ -19,7 +19,6 @@ from temporalio.common import WorkerDeploymentVersion
 from temporalio.worker import (
     HandleUpdateInput,
     Interceptor,
-    UnsandboxedWorkflowRunner,
     Worker,
     WorkerDeploymentConfig,
     WorkflowInboundInterceptor,
@@ -80,7 +79,7 @@ from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
 from engram.workflows.support import refusal
 
-# --- what workflows run in: a sandbox where they are tried and replayed, none where they work
+# --- the one sandbox that workers, tests and replays run workflows in
 
 # What workflows import of Engram (contracts, domain, errors) is pure, which the
 # linter enforces; passing it through saves 70 ms for each workflow.
@@ -97,16 +96,6 @@ def sandbox_runner() -> SandboxedWorkflowRunner:
     )
 
 
-def worker_runner() -> SandboxedWorkflowRunner:
-    """A runner for workers: Engram's workflows run as they are, all others in the sandbox.
-
-    The sandbox loads a workflow's modules anew for each run, and is entered with each step. That
-    Engram's can reach nothing there is shown beforehand: by the linter, by tests and by replays.
-    Decision: docs/decisions/0044-workers-without-a-sandbox.md.
-    """
-    return _WorkerRunner(restrictions=sandbox_runner().restrictions)
-
-
 class _GuardedRunner(SandboxedWorkflowRunner):
     """Refuses starts, updates and signals that bring nothing, as it refuses what is plain.
 
@@ -118,19 +107,6 @@ class _GuardedRunner(SandboxedWorkflowRunner):
         """See the base class."""
         made = super().create_instance(det)
         return _Guarded(made) if det.defn.cls in WORKFLOWS else made
-
-
-class _WorkerRunner(_GuardedRunner):
-    def prepare_workflow(self, defn: Any) -> None:
-        """See the base class; Temporal does not export the type of a definition."""
-        if defn.cls not in WORKFLOWS:
-            super().prepare_workflow(defn)
-
-    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        """See the base class."""
-        if det.defn.cls in WORKFLOWS:
-            return _Guarded(UnsandboxedWorkflowRunner().create_instance(det))
-        return super().create_instance(det)
 
 
 class _Guarded(WorkflowInstance):
@@ -300,7 +276,7 @@ async def running_workers(
                 task_queue=settings.store_queue,
                 workflows=WORKFLOWS,
                 activities=activities,
-                workflow_runner=worker_runner(),
+                workflow_runner=sandbox_runner(),
             )
         )
         model_worker = await stack.enter_async_context(

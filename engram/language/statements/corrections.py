@@ -64,7 +64,10 @@ def corrected(
             old, new = swap.group("old").strip(), swap.group("new").strip()
             yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
         elif told and (meant := expression(_TABLE, "meant").search(sentence.text)):
-            yield from _meant(sentence, meant.group("new").strip(), told[-1])
+            new = meant.group("new").strip()
+            # "I meant Bosch. I work at Bosch." says itself of what.
+            if _bare(new) not in {_bare(one.thing.name) for one in everything(text)}:
+                yield from _meant(sentence, new, told[-1])
 
 
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:
