@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from datetime import timedelta
 from typing import TypeAlias
 
 import structlog
@@ -28,7 +27,13 @@ from engram.domain.memories import (
     Unread,
 )
 from engram.domain.scope import Scope, check_identifier
-from engram.domain.turns import CLOCK_SKEW_ALLOWED, Turn, check_sequence, check_turn
+from engram.domain.turns import (
+    CLOCK_SKEW_ALLOWED,
+    Turn,
+    check_sequence,
+    check_turn,
+    is_just_before,
+)
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -48,8 +53,6 @@ _log = structlog.get_logger(__name__)
 
 # Numbers are given before storing, and refused turns leave holes.
 _FURTHEST_BACK = 4
-# A note of this morning is no context of one of tonight, whoever keeps both in one session.
-_JUST_BEFORE = timedelta(hours=1)
 
 
 async def turns_before(
@@ -88,9 +91,7 @@ async def turns_before(
         for one in episodes
     )
     return [
-        turn.content
-        if turn is not None and one.timestamp - turn.timestamp <= _JUST_BEFORE
-        else None
+        turn.content if turn is not None and is_just_before(turn.timestamp, one.timestamp) else None
         for one, turn in zip(episodes, before, strict=True)
     ]
 

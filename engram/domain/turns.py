@@ -343,6 +343,17 @@ def _plain_size(value: Any) -> int:
     return value.bit_length() // 8 if isinstance(value, int) else 0
 
 
+# --- what is context of what
+
+# A note of this morning is no context of one of tonight, whoever keeps both in one session.
+_JUST_BEFORE = timedelta(hours=1)
+
+
+def is_just_before(earlier: datetime, later: datetime) -> bool:
+    """Whether a turn of then is context of the turn after it in its session: within an hour."""
+    return later - earlier <= _JUST_BEFORE
+
+
 # --- a block of recalled memories: marked when it goes out, recognised when it returns
 #
 # An application puts what it recalled into a prompt, and may hand that prompt, or

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engram.contracts.importing import ImportedTurn
 from engram.domain.sanitize import has_control_characters, one_line
 from engram.domain.scope import check_identifier
-from engram.domain.turns import MAX_NAME_CHARACTERS, Turn, check_turn
+from engram.domain.turns import MAX_NAME_CHARACTERS, Turn, check_turn, is_just_before
 from engram.errors import InvalidScope, InvalidTurn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
@@ -258,7 +258,7 @@ class Acceptor:
             expires_at=self._zoned(turn.expires_at),
             summary=turn.summary,
             sequence=session.stored,
-            before=self._before(session.name),
+            before=self._before(session, when),
             place=turn.place,
         )
         session.stored += 1
@@ -270,9 +270,10 @@ class Acceptor:
         self._latest = session.name
         return made
 
-    def _before(self, name: str) -> str | None:
-        """What was said before in a session to which the source comes back."""
-        return None if self._latest == name else self._words.get(name)
+    def _before(self, session: _Session, when: datetime) -> str | None:
+        """What was said just before in a session to which the source comes back."""
+        just = session.last_at is not None and is_just_before(session.last_at, when)
+        return self._words.get(session.name) if just and self._latest != session.name else None
 
     def _session(self, source_name: str) -> _Session:
         if source_name not in self._sessions:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from engram.contracts.importing import ExportedMemory, ImportBatch, ImportedTurn, ImportKind
+from engram.domain.turns import is_just_before
 from engram.errors import InvalidInput
 from engram.language.guarding import PersonalDataGuard
 from engram.transfer.gate import Refusals, place_of
@@ -168,13 +169,18 @@ def turn_batches(turns: Iterable[ImportedTurn], position: int = 0) -> Iterator[I
         if entries and (size + len(text) > MOST_BATCH_BYTES or len(entries) >= MOST_ENTRIES):
             yield batch(first, entries)
             first, entries, size = number, [], 0
-        if not entries and previous is not None and previous.session_id == turn.session_id:
+        if not entries and previous is not None and _leads_to(previous, turn):
             joined = turn.model_copy(update={"before": previous.content})
             text = joined.model_dump_json(exclude_defaults=True)
         entries.append(text)
         size += len(text)
     if entries:
         yield batch(first, entries)
+
+
+def _leads_to(previous: ImportedTurn, turn: ImportedTurn) -> bool:
+    same = previous.session_id == turn.session_id
+    return same and is_just_before(previous.timestamp, turn.timestamp)
 
 
 def batch(first: int, entries: list[str]) -> ImportBatch:

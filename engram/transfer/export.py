@@ -16,6 +16,7 @@ from engram.contracts.importing import ExportedMemory, ImportBatch
 from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import is_just_before
 from engram.errors import UnreadableSource
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.storage.payload import MEMORY_ID
@@ -216,6 +217,7 @@ class _TurnPlace:
     created_at: datetime
     sequence: int
     memory_id: str
+    said_at: datetime
     offset: int
     line: int
 
@@ -321,7 +323,8 @@ class ExportedFile:
         self._turns.append(
             _TurnPlace(
                 session=str(fields.get("session_id", "")),
-                created_at=_moment(fields, place),
+                created_at=_moment(fields, "created_at", place),
+                said_at=_moment(fields, "timestamp", place),
                 sequence=int(fields.get("sequence", 0)),
                 memory_id=str(fields.get("id")),
                 offset=offset,
@@ -330,15 +333,16 @@ class ExportedFile:
         )
 
 
-def _moment(fields: Mapping[str, Any], place: str) -> datetime:
+def _moment(fields: Mapping[str, Any], name: str, place: str) -> datetime:
     try:
-        return datetime.fromisoformat(str(fields.get("created_at")))
+        return datetime.fromisoformat(str(fields.get(name)))
     except ValueError:
-        raise UnreadableSource(f"The memory of {place} does not say when it was stored.") from None
+        raise UnreadableSource(f"The memory of {place} has no time as its {name}.") from None
 
 
 def _follows(before: _TurnPlace, turn: _TurnPlace) -> bool:
-    return before.session == turn.session and before.sequence < turn.sequence
+    comes_next = before.session == turn.session and before.sequence < turn.sequence
+    return comes_next and is_just_before(before.said_at, turn.said_at)
 
 
 def _header(file: BinaryIO) -> ExportHeader:

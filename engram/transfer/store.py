@@ -24,6 +24,7 @@ from engram.domain.memories import (
     Unread,
 )
 from engram.domain.scope import Scope
+from engram.domain.turns import is_just_before
 from engram.errors import InvalidInput, StorageUnavailable
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
@@ -176,7 +177,10 @@ class TurnImporter:
         last: ImportedTurn | None = None
         async for turn in yielding_to_event_loop(turns):
             follows = last is not None and last.session_id == turn.session_id
-            before = last.content if follows and last is not None else turn.before
+            before = turn.before
+            if last is not None and follows:
+                just = is_just_before(last.timestamp, turn.timestamp)
+                before = last.content if just else None
             entries.append(_TurnEntry(turn, self._episode(request, turn, provenance), before))
             last = turn
         return entries
