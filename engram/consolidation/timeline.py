@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import TypeAlias
 
 from engram.consolidation.amendments import (
@@ -112,7 +114,8 @@ def same_value(first: Slot, second: Slot) -> bool:
 def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
     """What held one after another, earliest first, by everything that was told of a timeline."""
     tellings = list(told)
-    placed = [(_happened(one, tellings), one) for one in tellings]
+    by_event = _ByEvent.of(tellings)
+    placed = [(_happened(one, by_event), one) for one in tellings]
     breath: _Breath = frozenset(_key(e, t, t.slot) for t in tellings for e in t.telling.episode_ids)
     found: list[ValidityInterval] = []
     standing: list[ValidityInterval] = []
@@ -137,27 +140,31 @@ def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
                 new.closes.append(old)
         standing = [old for old in standing if old.closed_by is None] + [new]
         found.append(new)
-    for number, old in enumerate(found):
-        old.hidden_at = _hidden_at(old, found[number + 1 :], breath)
+    _hide(found, breath)
     return found
 
 
-def _hidden_at(
-    old: ValidityInterval, later: Sequence[ValidityInterval], breath: _Breath
-) -> datetime | None:
-    """When the first of whatever comes after it was known, not only of what comes next.
+def _hide(found: Sequence[ValidityInterval], breath: _Breath) -> None:
+    """Note when the first of whatever comes after it was known, not only of what comes next.
 
-    Word of what comes next can arrive long after word of what came later still.
+    Word of what comes next can arrive long after word of what came later still. Looked for
+    only as far as something can have been known sooner: mostly that is one step.
     """
-    known = [
-        max(old.known_at, new.known_at)
-        for new in later
-        if not any(new is rival for rival in old.rivals)
-        and (same_value(old.slot, new.slot) or _gives_way(old.slot, new.told[0], breath))
-    ]
-    if old.settled_at is not None:
-        known.append(max(old.known_at, old.settled_at))
-    return min(known, default=None)
+    known = [one.known_at for one in found]
+    # From here on, nothing was known before that.
+    earliest = list(accumulate(reversed(known), min))[::-1]
+    for number, old in enumerate(found):
+        hidden = old.settled_at and max(known[number], old.settled_at)
+        for place in range(number + 1, len(found)):
+            if hidden is not None and hidden <= max(known[number], earliest[place]):
+                break
+            new = found[place]
+            if any(new is rival for rival in old.rivals):
+                continue
+            if same_value(old.slot, new.slot) or _gives_way(old.slot, new.told[0], breath):
+                at = max(known[number], known[place])
+                hidden = at if hidden is None else min(hidden, at)
+        old.hidden_at = hidden
 
 
 def _nothing_orders(old: ValidityInterval, new: ValidityInterval) -> bool:
@@ -199,7 +206,50 @@ def _position(
     return (when, ends_something(slot), known_at, *order, *tie)
 
 
-def _happened(change: TimelineEntry, told: Sequence[TimelineEntry]) -> datetime:
+@dataclass(frozen=True, slots=True)
+class _ByEvent:
+    """What was told of a timeline, in order of when it is said to have happened.
+
+    Attributes:
+        told: All of it.
+        changes: Of each value, what says that it began or ended.
+    """
+
+    told: Sequence[TimelineEntry]
+    changes: Mapping[tuple[str, str], Sequence[TimelineEntry]]
+
+    @classmethod
+    def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
+        in_order = sorted(told, key=lambda one: one.telling.event_at)
+        changes: dict[tuple[str, str], list[TimelineEntry]] = {}
+        for one in in_order:
+            if _changes(one):
+                changes.setdefault((one.slot.predicate, one.slot.object), []).append(one)
+        return cls(in_order, changes)
+
+    def alike(self, change: TimelineEntry) -> Sequence[TimelineEntry]:
+        """The changes to the same value at about the same time."""
+        changes = self.changes[change.slot.predicate, change.slot.object]
+        return _between(changes, change.telling.event_at, -_IMPRECISION, _IMPRECISION)
+
+    def after(self, event_at: datetime, most: timedelta) -> Sequence[TimelineEntry]:
+        """What is said to have happened then or not that much later."""
+        return _between(self.told, event_at, timedelta(0), most)
+
+
+def _between(
+    told: Sequence[TimelineEntry], event_at: datetime, least: timedelta, most: timedelta
+) -> Sequence[TimelineEntry]:
+    """The part, of what is in order of events, that is so far from one. Both ends count."""
+
+    def distance(one: TimelineEntry) -> timedelta:
+        return one.telling.event_at - event_at
+
+    first = bisect_left(told, least, key=distance)
+    return told[first : bisect_right(told, most, lo=first, key=distance)]
+
+
+def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
     """When a change can have happened at the earliest, given what was said to hold meanwhile.
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
@@ -211,24 +261,17 @@ def _happened(change: TimelineEntry, told: Sequence[TimelineEntry]) -> datetime:
     event_at = change.telling.event_at
     if not _changes(change):
         return event_at
-    first_told = min(
-        other.telling.known_at
-        for other in told
-        if _changes(other)
-        and same_value(other.slot, change.slot)
-        and abs(other.telling.event_at - event_at) <= _IMPRECISION
-    )
+    first_told = min(other.telling.known_at for other in told.alike(change))
     ends_it = ends_something(change.slot) and change.slot.object != ""
     reach = _WITHIN_A_YEAR if ends_it else _IMPRECISION
-    meanwhile = [
+    meanwhile = (
         other.telling.event_at
-        for other in told
+        for other in reversed(told.after(event_at, reach))
         if event_at < other.telling.event_at < first_told
-        and other.telling.event_at - event_at <= reach
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
-    ]
-    return max(meanwhile, default=event_at)
+    )
+    return next(meanwhile, event_at)
 
 
 def _changes(one: TimelineEntry) -> bool:

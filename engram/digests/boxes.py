@@ -388,13 +388,15 @@ class BoxWriter:
             for memory in await self.store.current(scope, MemoryForm.BOX, keys)
             if memory.detail
         }
-        await traces.look_up(word for box in boxes for word in _traced(box))
+        topics = [_Topic.of(box) for box in boxes]
+        await traces.look_up(word for topic in topics for word in topic.traced)
         drafts: list[Draft] = []
-        for key, box in zip(keys, boxes, strict=True):
+        for key, box, topic in zip(keys, boxes, topics, strict=True):
             known = _box(there.get(key))
             if known is None:
-                earlier = [one for one in await traces.before(box) if one.keys[0] != key]
-                known = _detail(key, session_id, box, policy, earlier)
+                found = await traces.before(box, topic.traced)
+                earlier = [one for one in found if one.keys[0] != key]
+                known = _detail(key, session_id, box, topic, policy, earlier)
                 drafts.append(_draft(known, box, session_id))
             # The next one may take its topic up again.
             traces.add(known)
@@ -473,22 +475,22 @@ class Traces:
             if known is not None and all(one.keys[0] != box.keys[0] for one in known):
                 known.append(box)
 
-    async def before(self, box: Box) -> list[BoxDetail]:
-        """The latest boxes that end before this one begins and share a word with it."""
-        words = [f"word:{word}" for word in _traced(box)]
+    async def before(self, box: Box, traced: Iterable[str]) -> list[BoxDetail]:
+        """The latest boxes that end before this one begins and have one of these words."""
+        words, opened = [f"word:{word}" for word in traced], box.opened
         found = {
             one.keys[0]: one
             for word in words
             for one in self._found.get(word, ())
-            if one.last <= box.opened
+            if one.last <= opened
         }
         latest = sorted(found.values(), key=lambda one: one.last, reverse=True)[:_EARLIER]
         open_ends = [since for word in words if (since := self._since.get(word)) is not None]
-        enough = len(latest) == _EARLIER and latest[-1].last > max(open_ends, default=box.opened)
+        enough = len(latest) == _EARLIER and latest[-1].last > max(open_ends, default=opened)
         if enough or not open_ends:
             return latest
         shares = AnyOf("detail.keys", tuple(words))
-        before = Between("known_at", at_most=box.opened)
+        before = Between("known_at", at_most=opened)
         return await self._latest(shares, before, limit=_EARLIER)
 
     async def _latest(self, *conditions: Condition, limit: int) -> list[BoxDetail]:
@@ -517,13 +519,25 @@ def _said(episode: Episode) -> Said:
     )
 
 
-def _traced(box: Box) -> list[str]:
-    """The stems that a recurring topic is looked up by."""
-    return [next(iter(terms_of(word)), word) for word in box.topic]
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """What a box is about: in words, and the stems that it is looked up by when it recurs."""
+
+    words: tuple[str, ...]
+    traced: tuple[str, ...]
+
+    @classmethod
+    def of(cls, box: Box) -> _Topic:
+        return cls(box.topic, tuple(next(iter(terms_of(word)), word) for word in box.topic))
 
 
 def _detail(
-    key: str, session_id: str, box: Box, policy: DigestPolicy, earlier: Sequence[BoxDetail]
+    key: str,
+    session_id: str,
+    box: Box,
+    topic: _Topic,
+    policy: DigestPolicy,
+    earlier: Sequence[BoxDetail],
 ) -> BoxDetail:
     scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in earlier]
     recurring = max((s for s in scored if s[0]), default=None)
@@ -534,13 +548,13 @@ def _detail(
             key,
             f"session:{session_id}",
             f"trace:{trace_id}",
-            *(f"word:{word}" for word in _traced(box)),
+            *(f"word:{word}" for word in topic.traced),
         ),
         session_id=session_id,
         opened=box.opened,
         last=box.last,
         sealed=box.sealed,
-        topic=box.topic,
+        topic=topic.words,
         terms=tuple(sorted(box.terms)),
         episode_ids=tuple(turn.id for turn in box.turns),
         trace_id=trace_id,

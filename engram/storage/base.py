@@ -6,6 +6,7 @@ import asyncio
 import marshal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Final, Generic
 
 import structlog
@@ -89,7 +90,8 @@ class DecodedPayloads:
         self._most = most
         self._most_bytes = size
         self._bytes = 0
-        self._kept: dict[str, tuple[bytes, AnyMemory]] = {}
+        # What was written and not read since is decoded when somebody asks for it.
+        self._kept: dict[str, tuple[bytes, AnyMemory | None]] = {}
         self._trusted: set[str] = set()
 
     def __call__(self, payload: Payload) -> AnyMemory:
@@ -101,15 +103,17 @@ class DecodedPayloads:
         known = self._kept.get(payload.get("id", ""))
         data = marshal.dumps(payload, _MARSHAL_FORMAT)
         if known is not None and known[0] == data:
-            return known[1]
+            return known[1] or self._decode(payload["id"], data)
         memory = decode(payload)
-        # Taken out first, so that what was read last stands last.
-        self._drop(memory.id)
-        self._kept[memory.id] = (data, memory)
-        self._bytes += len(data)
-        while len(self._kept) > self._most or self._bytes > self._most_bytes:
-            self._drop(next(iter(self._kept)))
+        self._keep(memory.id, data, memory)
         return memory
+
+    def written(self, payload: Payload) -> None:
+        """This is what is stored of a memory now, so that it need not be read again."""
+        memory_id = payload["id"]
+        self._keep(memory_id, marshal.dumps(payload, _MARSHAL_FORMAT), None)
+        if memory_id in self._kept:
+            self._trusted.add(memory_id)
 
     def trust(self, memories: Iterable[AnyMemory]) -> None:
         """These are stored as they were given, until :meth:`doubt` is called for them.
@@ -128,25 +132,45 @@ class DecodedPayloads:
 
     def trusted(self, memory_id: str) -> AnyMemory | None:
         """A memory that need not be read again."""
-        return self._kept[memory_id][1] if memory_id in self._trusted else None
+        if memory_id not in self._trusted:
+            return None
+        data, memory = self._kept[memory_id]
+        return memory or self._decode(memory_id, data)
 
     def trusted_payload(self, memory_id: str) -> Payload | None:
         """What is stored of a memory that need not be read again."""
         if memory_id not in self._trusted:
             return None
-        payload: Payload = marshal.loads(self._kept[memory_id][0])  # noqa: S302 - written above, in this process
-        return payload
+        return _loaded(self._kept[memory_id][0])
 
     def drop(self, memory_ids: Iterable[str]) -> None:
         """These were deleted: nor does memory keep them."""
         for memory_id in memory_ids:
             self._drop(memory_id)
 
+    def _decode(self, memory_id: str, data: bytes) -> AnyMemory:
+        memory = decode(_loaded(data))
+        self._kept[memory_id] = (data, memory)
+        return memory
+
+    def _keep(self, memory_id: str, data: bytes, memory: AnyMemory | None) -> None:
+        # Taken out first, so that what was read last stands last.
+        self._drop(memory_id)
+        self._kept[memory_id] = (data, memory)
+        self._bytes += len(data)
+        while len(self._kept) > self._most or self._bytes > self._most_bytes:
+            self._drop(next(iter(self._kept)))
+
     def _drop(self, memory_id: str) -> None:
         self._trusted.discard(memory_id)
         dropped = self._kept.pop(memory_id, None)
         if dropped is not None:
             self._bytes -= len(dropped[0])
+
+
+def _loaded(data: bytes) -> Payload:
+    payload: Payload = marshal.loads(data)  # noqa: S302 - written above, in this process
+    return payload
 
 
 # --- what both engines share: everything but the engine calls themselves
@@ -345,7 +369,8 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         for memory_type, batch in unique_batches(prepared, self.batch):
             changes = [
                 Overwrite(
-                    self._filters.within(
+                    partial(
+                        self._filters.within,
                         scope,
                         memory_type,
                         (HasId((item.memory.id,)), Equals("revision", item.expected_revision)),
@@ -524,7 +549,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 await self._insert(MemoryType.EPISODIC, [point])
             else:
                 only = (HasId((ledger_id(scope),)), Equals("revision", before.revision))
-                where = self._filters.within(aside(scope), MemoryType.EPISODIC, only)
+                where = partial(self._filters.within, aside(scope), MemoryType.EPISODIC, only)
                 await self._overwrite(MemoryType.EPISODIC, [Overwrite(where, payload)])
             shown = await self._retrieve(MemoryType.EPISODIC, [ledger_id(scope)], fresh=True)
             if shown and shown[0]["write_id"] == write_id:

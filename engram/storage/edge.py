@@ -11,7 +11,7 @@ from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.ports import Stamp, StoreInfo, unstamped
+from engram.ports import Filter, Page, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
@@ -286,6 +286,32 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             held |= read
         return {memory_id: held[memory_id] for memory_id in wanted if memory_id in held}
 
+    async def scroll(
+        self,
+        scope: Scope,
+        memory_type: MemoryType,
+        *,
+        where: Filter = (),
+        order_by: str = "known_at",
+        descending: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page:
+        """See :meth:`engram.ports.MemoryRepository.scroll`."""
+        written = self._written
+        page = await super().scroll(
+            scope,
+            memory_type,
+            where=where,
+            order_by=order_by,
+            descending=descending,
+            limit=limit,
+            cursor=cursor,
+        )
+        if written == self._written:
+            self._decoded.trust(page.memories)
+        return page
+
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
@@ -338,19 +364,20 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         marking = self._marking if memory_type is MemoryType.EPISODIC else nullcontext()
         async with marking, writes.lock:
             writes.note(change.payload["id"] for change in changes)
-            for change in changes:
-                ids, writes_as = (change.payload["id"],), engine.UpdateOperation
+            async for change in yielding_to_event_loop(changes):
+                ids, writes_as = [change.payload["id"]], engine.UpdateOperation
                 # The engine takes microseconds over each field, and writes each to its log.
                 few = self._changed(change)
                 with engine_errors("preparing a replacement"):
                     operation = (
-                        writes_as.overwrite_payload_by_filter(change.where, change.payload)
+                        writes_as.overwrite_payload_by_filter(change.where(), change.payload)
                         if few is None
-                        else writes_as.set_payload_by_filter(change.where, few)
+                        else writes_as.set_payload([*ids], few)
                     )
                 self._update(memory_type, operation, ids, "replacing")
-                # Each takes a while.
-                await asyncio.sleep(0)
+                if few is not None:
+                    # Nobody else writes here: it held the revision that was expected.
+                    self._decoded.written(change.payload)
 
     def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
         """What differs from what is stored, with None for what goes; None if that is not known.
@@ -376,12 +403,12 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         # The engine's offset is the first id included.
         skip = 0 if after is None else 1
         request = engine.ScrollRequest(
-            offset=after, limit=limit + skip, filter=where, with_payload=True, with_vector=False
+            offset=after, limit=limit + skip, filter=where, with_payload=False, with_vector=False
         )
         with engine_errors("reading"):
             records, _ = self._shards[memory_type].scroll(request)
-        payloads = [record.payload or {} for record in records]
-        return [payload for payload in payloads if payload.get("id") != after][:limit]
+        found = [record.id for record in records if self._id_text(record.id) != after]
+        return self._payloads(memory_type, found[:limit])
 
     async def _retrieve(
         self,
@@ -410,13 +437,26 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         request = engine.ScrollRequest(
             limit=limit,
             filter=where,
-            with_payload=True,
+            with_payload=False,
             with_vector=False,
             order_by=engine.OrderBy(field, direction),
         )
         with engine_errors("listing"):
             records, _ = self._shards[memory_type].scroll(request)
-        return [record.payload or {} for record in records]
+        return self._payloads(memory_type, [record.id for record in records])
+
+    def _payloads(self, memory_type: MemoryType, ids: Sequence[engine.PointId]) -> list[Payload]:
+        """What is stored of these, in their order: a listing that reads it takes twice as long."""
+        texts = [self._id_text(point_id) for point_id in ids]
+        held = {text: self._decoded.trusted_payload(text) for text in texts}
+        rest: list[engine.PointId] = [
+            point_id for point_id, text in zip(ids, texts, strict=True) if held[text] is None
+        ]
+        if rest:
+            with engine_errors("reading"):
+                records = self._shards[memory_type].retrieve(rest, True, False)
+            held |= {self._id_text(record.id): record.payload or {} for record in records}
+        return [payload for text in texts if (payload := held[text]) is not None]
 
     async def _rank(
         self,

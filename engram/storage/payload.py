@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -207,12 +208,16 @@ _PAIRS: Final = "metadata_pairs"
 # Kept as one text each: no query is about them, and an engine takes some microseconds for every
 # name and value in them, whenever the memory is read or written.
 _LINKS: Final = "links"
+_TEXTS: Final = frozenset({_LINKS, "provenance", "confidence", "occasions", "tellings"})
 _VITALS, _TOGETHER = "vitals", "together"
+# Of what a digest carries, queries are about its keys only.
+_DETAIL, _KEYS, _REST = "detail", "keys", "rest"
 _SLOT, _PREDICATE = "slot", "predicate"
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
 
+@lru_cache(maxsize=2048)
 def format_time(moment: datetime) -> str:
     """The one form of a time in the store, such as ``2024-05-01T10:00:00.000000Z``.
 
@@ -251,7 +256,11 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
         raise InvalidInput("The id of a memory is not a UUID.", allowed="lower-case UUIDs")
     dumped = memory.model_dump(exclude_none=True, exclude={_METADATA})
     # What is empty is left out: every field costs an engine some microseconds each way.
-    data = {name: _plain(value) for name, value in dumped.items() if value not in _EMPTY}
+    data: dict[str, Any] = {
+        name: _as_text(value) if name in _TEXTS else _plain(value)
+        for name, value in dumped.items()
+        if value not in _EMPTY and name != _DETAIL
+    }
     if memory.unknown_fields:
         # What a newer version stored is not lost by a change that this one makes.
         data = {**memory.unknown_fields, **data}
@@ -263,9 +272,11 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
             data[_PAIRS] = list(pairs)
     if isinstance(memory, DerivedMemory) and memory.links:
         data[_RELATED] = list(memory.related_ids)
-        data[_LINKS] = _text(data[_LINKS])
     if memory.vitals is not None:
-        data[_VITALS][_TOGETHER] = _text(data[_VITALS][_TOGETHER])
+        data[_VITALS][_TOGETHER] = _as_text(data[_VITALS][_TOGETHER])
+    if detail := dumped.get(_DETAIL):
+        keys = _plain(detail.pop(_KEYS))
+        data[_DETAIL] = {_KEYS: keys, _REST: _as_text(detail)}
     return data
 
 
@@ -283,8 +294,12 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
         if _METADATA in data:
             data[_METADATA] = json.loads(data[_METADATA])
         # Earlier versions kept these as they are.
-        if isinstance(links := data.get(_LINKS), str):
-            data[_LINKS] = json.loads(links)
+        for name in _TEXTS:
+            if isinstance(text := data.get(name), str):
+                data[name] = json.loads(text)
+        detail = data.get(_DETAIL)
+        if isinstance(detail, dict) and isinstance(rest := detail.get(_REST), str):
+            data[_DETAIL] = {**json.loads(rest), _KEYS: detail[_KEYS]}
         vitals = data.get(_VITALS)
         if isinstance(vitals, dict) and isinstance(together := vitals.get(_TOGETHER), str):
             data[_VITALS] = {**vitals, _TOGETHER: json.loads(together)}
@@ -306,8 +321,18 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     return memory
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+def _converted(value: object) -> str | int:
+    match value:
+        case datetime():
+            return format_time(value)
+        case bool():
+            return int(value)
+        case Enum():
+            return str(value.value)
+    raise InvalidInput(f"A memory holds a {type(value).__name__}, which cannot be stored.")
+
+
+_as_text: Final = json.JSONEncoder(separators=(",", ":"), default=_converted).encode
 
 
 def _plain(value: Any) -> Any:
@@ -321,17 +346,6 @@ def _plain(value: Any) -> Any:
     if kind is tuple or kind is list:
         return [_plain(item) for item in value]
     return _converted(value)
-
-
-def _converted(value: object) -> str | int:
-    match value:
-        case datetime():
-            return format_time(value)
-        case bool():
-            return int(value)
-        case Enum():
-            return str(value.value)
-    raise InvalidInput(f"A memory holds a {type(value).__name__}, which cannot be stored.")
 
 
 def _encodable(text: str) -> str:

@@ -203,12 +203,12 @@ class Overwrite(Generic[EngineFilter]):
     """A payload to be put in place of the one that the filter matches, if it matches one.
 
     Attributes:
-        where: Matches one revision of one memory.
+        where: Makes the filter, which matches one revision of one memory.
         payload: The whole of it.
         revision: The one that it replaces; None where payloads have none.
     """
 
-    where: EngineFilter
+    where: Callable[[], EngineFilter]
     payload: Payload
     revision: int | None = None
 

@@ -511,7 +511,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         # By filter, not as a conditional upsert: that one inserts a point which is missing.
         operations = [
             models.OverwritePayloadOperation(
-                overwrite_payload=models.SetPayload(payload=change.payload, filter=change.where)
+                overwrite_payload=models.SetPayload(payload=change.payload, filter=change.where())
             )
             for change in changes
         ]

@@ -500,3 +500,20 @@ def test_an_ending_told_before_had_happened_by_then() -> None:
     seen = told("porto", 10)
     assert happened(LEFT, seen, ended("porto", -20, 5)) == 0
     assert happened(LEFT, seen, ended("rome", -20, 5)) == 10
+
+
+def test_a_longer_timeline_costs_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each value is compared with what comes next, not with all that comes later."""
+    compared: list[None] = []
+
+    def counted(first: Slot, second: Slot) -> bool:
+        compared.append(None)
+        return same_value(first, second)
+
+    monkeypatch.setattr("engram.consolidation.timeline.same_value", counted)
+    counts: list[int] = []
+    for days in (50, 200):
+        del compared[:]
+        stretches([told(f"city {day}", day, begins=True) for day in range(days)])
+        counts.append(len(compared))
+    assert counts[1] <= 4.2 * counts[0]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram.domain.digests import BoxDetail, SealReason
 from engram.domain.memories import Episode, SemanticMemory
 from engram.domain.scope import Scope
 from engram.domain.slots import related_predicates, slot_of
@@ -71,6 +72,25 @@ def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
         **payload,
         "tags": ["a"],
     }
+
+
+def test_what_no_query_is_about_is_stored_as_text_and_read_in_either_form() -> None:
+    """Engines take their time over each name and value; earlier versions stored them apart."""
+    at = datetime(2025, 6, 1, tzinfo=UTC)
+    box = BoxDetail(
+        keys=("box:1", "word:tea"), session_id="s", opened=at, last=at, sealed=SealReason.TOPIC,
+        topic=("tea",), terms=("tea",), episode_ids=(ID,), trace_id="t",
+    )  # fmt: skip
+    memory = semantic("A box.", detail=box, occasions={"s 2025-06-01": (ID,)})
+    payload = encode(SCOPE, memory)
+    assert payload["detail"].keys() == {"keys", "rest"}
+    as_before = {
+        **payload,
+        "confidence": json.loads(payload["confidence"]),
+        "occasions": json.loads(payload["occasions"]),
+        "detail": {**json.loads(payload["detail"]["rest"]), "keys": list(box.keys)},
+    }
+    assert decode(payload) == decode(as_before) == memory
 
 
 @pytest.mark.parametrize("ended", ["", "no longer "])
