@@ -510,6 +510,19 @@ class MemoryRepository(Protocol):
         """
         ...
 
+    def arrivals(self, scope: Scope, memory_type: MemoryType) -> int | None:
+        """Tell whether memories may have come or gone since somebody looked.
+
+        Args:
+            scope: Whose.
+            memory_type: Which collection.
+
+        Returns:
+            A number that grows with each insertion and deletion, not with changes of what is
+            there; None where other processes write as well, so that nobody can tell.
+        """
+        ...
+
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
         """Count memories, exactly.
 

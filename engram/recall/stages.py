@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeAlias, TypeGuard
 
 import structlog
@@ -30,6 +30,7 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
+from engram.domain.scope import Scope
 from engram.errors import EngramError
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
 from engram.lifecycle.decisions import taken_back
@@ -426,6 +427,8 @@ EACH = 16
 # in force, and since when, is asked of the store each time.
 _NEGATIONS_KEPT = 4096
 _TEXTS_KEPT = 2048
+# Users whose negations are all at hand; of these together, no more than above.
+_USERS_KEPT = 256
 
 
 class Negations:
@@ -447,6 +450,8 @@ class Negations:
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
+        self._users: dict[Scope, tuple[int | None, _Denials | None]] = {}
+        self._held = 0
 
     async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
         """Candidates without the derived ones that are denied; denied episodes are marked.
@@ -454,17 +459,17 @@ class Negations:
         A negation speaks against what was known before it. What was learnt after
         it is the newer word, and stays.
         """
-        open_to_doubt = [one for one in found if one.memory.type is not MemoryType.NEGATION]
-        if not open_to_doubt:
+        if all(one.memory.type is MemoryType.NEGATION for one in found):
             return list(found)
-        known = await self._sharing_words(question, open_to_doubt)
-        if not known:
+        texts = [question.request.query, *(one.memory.content for one in found)]
+        denials = await self._of_user(question) or await self._sharing_words(question, texts)
+        if not denials.known:
             return list(found)
-        in_force = _in_force_at(question.visibility)
-        denials = _Denials(known, self._covers)
-        possible = {one.memory.id: denials.against(one.memory) for one in found}
+        spoken = cache(lambda: frozenset(self._words_of(texts).indices))
+        possible = denials.against([one.memory for one in found], spoken)
         speaking = {negation for against in possible.values() for negation in against}
         fresh = await self._read(question, speaking) if speaking else {}
+        in_force = _in_force_at(question.visibility)
         kept: list[Ranked] = []
         for one in found:
             against = tuple(
@@ -481,15 +486,42 @@ class Negations:
                 kept.append(replace(lowered, negated_by=against))
         return kept
 
-    async def _sharing_words(
-        self, question: PreparedQuery, found: Sequence[Ranked]
-    ) -> list[NegationFact]:
+    async def _of_user(self, question: PreparedQuery) -> _Denials | None:
+        """All negations of a user, where they are few and have not become more since last asked.
+
+        Else they would be read anew for each question of somebody who talks and asks in turn.
+        """
+        scope = question.scope
+        now = self._repository.arrivals(scope, MemoryType.NEGATION)
+        if now is None:
+            return None
+        then, denials = self._users.get(scope, (None, None))
+        if now != then:
+            self._keep(scope, now, None)
+            return None
+        if denials is None:
+            page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
+            if page.cursor is not None:
+                return None
+            negations = [one for one in page.memories if isinstance(one, NegationFact)]
+            denials = _Denials(negations, self._covers, self._encode)
+            self._keep(scope, now, denials)
+        return denials
+
+    def _keep(self, scope: Scope, arrived: int, denials: _Denials | None) -> None:
+        _, before = self._users.pop(scope, (None, None))
+        self._held += (len(denials.known) if denials else 0) - (len(before.known) if before else 0)
+        if len(self._users) >= _USERS_KEPT or self._held > _NEGATIONS_KEPT:
+            self._users.clear()
+            self._held = len(denials.known) if denials else 0
+        self._users[scope] = (arrived, denials)
+
+    async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
         """Negations that share a word with the question or a candidate; not all are in force.
 
         Which are is cheaper to tell of the few that speak than to ask of all. Only
         where there are very many, those that are not may not take up the room.
         """
-        texts = [question.request.query, *(one.memory.content for one in found)]
         ids = await self._look_up(question, texts, TOGETHER, ())
         if len(ids) >= TOGETHER:
             standing = visible(_in_force_at(question.visibility), MemoryType.NEGATION)
@@ -498,7 +530,8 @@ class Negations:
                 for text in texts:
                     ids |= await self._look_up(question, [text], EACH, standing)
         await self._read(question, {key for key in ids if key not in self._known})
-        return [self._known[key] for key in sorted(ids) if key in self._known]
+        known = [self._known[key] for key in sorted(ids) if key in self._known]
+        return _Denials(known, self._covers, self._encode)
 
     async def _look_up(
         self, question: PreparedQuery, texts: Sequence[str], limit: int, where: Filter
@@ -540,33 +573,58 @@ class _Denials:
     that lacks a word of what is denied has nothing to find.
     """
 
-    def __init__(self, known: Iterable[NegationFact], covers: Covers) -> None:
+    def __init__(self, known: Sequence[NegationFact], covers: Covers, encode: EncodeWords) -> None:
+        self.known = known
         self._covers = covers
+        self._encode = encode
         self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
-        self._of_verb_alone: list[NegationFact] = []
+        self._of_verb_alone: dict[int, list[NegationFact]] = {}
         for negation in known:
             longest, terms = _object_terms(negation.negates_pattern)
             if longest is not None:
                 self._by_term.setdefault(longest, []).append((terms, negation))
-            else:
-                self._of_verb_alone.append(negation)
+                continue
+            for index in encode(negation.indexed_text).indices:
+                self._of_verb_alone.setdefault(index, []).append(negation)
 
-    def against(self, memory: AnyMemory) -> tuple[str, ...]:
-        """The negations that deny what the memory claims, by id, whenever either was said."""
+    def against(
+        self, memories: Iterable[AnyMemory], spoken: Callable[[], frozenset[int]]
+    ) -> dict[str, tuple[str, ...]]:
+        """The negations that deny what each memory claims, by id, whenever either was said.
+
+        Args:
+            memories: What may be denied.
+            spoken: The terms of the question and all candidates; a negation that has none of
+                them has nothing to do with what is asked. Mostly nobody needs to know.
+        """
+        alone: dict[str, NegationFact] = {}
+        if self._of_verb_alone:
+            for index in self._of_verb_alone.keys() & spoken():
+                alone.update((one.id, one) for one in self._of_verb_alone[index])
+        return {one.id: self._against(one, alone.values(), spoken) for one in memories}
+
+    def _against(
+        self,
+        memory: AnyMemory,
+        alone: Iterable[NegationFact],
+        spoken: Callable[[], frozenset[int]],
+    ) -> tuple[str, ...]:
         if isinstance(memory, NegationFact):
             return ()
         claimed = claim_terms(memory)
         possible = [
             negation
-            for term in claimed
-            for needed, negation in self._by_term.get(term, ())
+            for term in self._by_term.keys() & claimed
+            for needed, negation in self._by_term[term]
             if needed <= claimed
         ]
         return tuple(
             sorted(
                 negation.id
-                for negation in (*self._of_verb_alone, *possible)
-                if subject_terms(negation, memory) <= claimed and self._covers(negation, memory)
+                for negation in (*alone, *possible)
+                if subject_terms(negation, memory) <= claimed
+                and not spoken().isdisjoint(self._encode(negation.indexed_text).indices)
+                and self._covers(negation, memory)
             )
         )
 

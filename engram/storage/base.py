@@ -7,7 +7,7 @@ import marshal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final, Generic
+from typing import Any, ClassVar, Final, Generic
 
 import structlog
 
@@ -46,7 +46,7 @@ from engram.storage.points import (
     Overwrite,
     Payload,
     Position,
-    RankedId,
+    RankedPoint,
     RankQuery,
     check_limit,
     check_vectors,
@@ -271,8 +271,12 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         where: EngineFilter,
         corpus: EngineFilter,
         queries: list[RankQuery],
-    ) -> list[list[RankedId]]:
+    ) -> Sequence[Sequence[RankedPoint]]:
         """Best first, one list per query; ``corpus``: where IDF is counted."""
+
+    @abstractmethod
+    def _spelled(self, point_id: Any) -> str:
+        """An id as memories have it."""
 
     @abstractmethod
     async def _count(self, memory_type: MemoryType, where: EngineFilter) -> int:
@@ -463,6 +467,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         last = payloads[limit - 1]
         cursor = write_cursor(listing, Position(last[order_by], last["id"]))
         return Page(page, cursor, unreadable)
+
+    def arrivals(self, scope: Scope, memory_type: MemoryType) -> int | None:
+        """See :meth:`engram.ports.MemoryRepository.arrivals`."""
+        return None
 
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
         """See :meth:`engram.ports.MemoryRepository.count`."""
@@ -684,7 +692,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 more = wider(query, answer, request.limit)
                 if more is not None:
                     again.append(more)
-                scores[query.side] = cut(answer, query, request.limit)
+                scores[query.side] = cut(answer, query, request.limit, self._spelled)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
         return [

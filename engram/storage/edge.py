@@ -34,22 +34,49 @@ from engram.storage.edge_files import (
     sync_files,
 )
 from engram.storage.filters import Translator
-from engram.storage.payload import SCHEMA_VERSION
+from engram.storage.payload import SCHEMA_VERSION, TENANT
 from engram.storage.points import (
     NewPoint,
     Overwrite,
     Payload,
-    RankedId,
+    RankedPoint,
     RankQuery,
     give_way,
     yielding_to_event_loop,
 )
 
 _DELETED_AT_ONCE: Final = 256
+_TENANTS_KEPT: Final = 10_000
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
 _CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
     kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC
 )
+
+
+class Arrivals:
+    """When memories of one type last came or went, in steps, for each tenant."""
+
+    def __init__(self) -> None:
+        self._step = 0
+        self._of_all = 0
+        self._latest: dict[str, int] = {}
+
+    def of(self, tenant: str) -> int:
+        """The step in which something last came or went, 0 if nothing has."""
+        return max(self._of_all, self._latest.get(tenant, 0))
+
+    def note(self, tenants: Iterable[str]) -> None:
+        """Something of these may have come."""
+        self._step += 1
+        self._latest.update(dict.fromkeys(tenants, self._step))
+        if len(self._latest) > _TENANTS_KEPT:
+            self.note_of_all()
+
+    def note_of_all(self) -> None:
+        """Something of anybody may have gone."""
+        self._step += 1
+        self._of_all = self._step
+        self._latest.clear()
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -85,6 +112,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
+        self._arrivals = {memory_type: Arrivals() for memory_type in STORED_TYPES}
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
         self._rebuilding = asyncio.Lock()
         # Held while turns are marked, and while their marks go to the disk.
@@ -312,6 +340,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             self._decoded.trust(page.memories)
         return page
 
+    def arrivals(self, scope: Scope, memory_type: MemoryType) -> int:
+        """See :meth:`engram.ports.MemoryRepository.arrivals`."""
+        return self._arrivals[memory_type].of(scope.tenant)
+
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
@@ -351,7 +383,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                         await asyncio.sleep(0)
                 self._empty.discard(memory_type)
             ids = [point.memory_id for point in points]
-            self._update(memory_type, operation, ids, "inserting")
+            try:
+                self._update(memory_type, operation, ids, "inserting")
+            finally:
+                self._arrivals[memory_type].note(point.payload[TENANT] for point in points)
         await give_way()
 
     async def _overwrite(
@@ -464,10 +499,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         where: engine.Filter,
         corpus: engine.Filter,
         queries: list[RankQuery],
-    ) -> list[list[RankedId]]:
-        await give_way()
+    ) -> Sequence[Sequence[RankedPoint]]:
         if memory_type in self._empty:
             return [[] for _ in queries]
+        await give_way()
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=corpus))
         requests = [
             engine.QueryRequest(
@@ -481,11 +516,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         # One by one: a batch takes the engine a third longer.
         shard = self._shards[memory_type]
         with engine_errors("searching"):
-            answers = [shard.query(request) for request in requests]
-        return [
-            [RankedId(self._id_text(point.id), point.score) for point in answer]
-            for answer in answers
-        ]
+            return [shard.query(request) for request in requests]
+
+    def _spelled(self, point_id: engine.PointId) -> str:
+        return self._id_text(point_id)
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         if memory_type in self._empty:
@@ -521,6 +555,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 gone = [self._id_text(point_id) for point_id in ids]
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
-                self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
+                try:
+                    self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
+                finally:
+                    self._arrivals[memory_type].note_of_all()
                 self._decoded.drop(gone)
             await asyncio.sleep(0)

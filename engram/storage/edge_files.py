@@ -418,6 +418,9 @@ def _config(dimensions: int) -> engine.EdgeConfig:
             ef_construct=GRAPH_EFFORT,
             full_scan_threshold=EXACT_BELOW_KB,
         ),
+        # Then a search runs where it was asked for. Handing it to a thread and waiting takes
+        # longer than searching some thousand memories, and each type would keep its own threads.
+        max_search_threads=1,
     )
 
 

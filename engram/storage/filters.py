@@ -96,7 +96,8 @@ class Translator(Generic[EngineFilter]):
             InvalidQuery: a condition does not fit the kind of its field.
         """
         conditions = [self.condition(memory_type, condition) for condition in (*where, *more)]
-        return self._dialect.every([self.tenant(scope), *conditions])
+        mine = self.tenant(scope)
+        return self._dialect.every([mine, *conditions]) if conditions else mine
 
     def across_tenants(
         self, memory_type: MemoryType, where: Filter, *, without: Sequence[Scope]

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
@@ -367,11 +367,18 @@ class RankQuery:
     limit: int
 
 
-class RankedId(NamedTuple):
-    """An id and its score on one side."""
+class RankedPoint(Protocol):
+    """A point with its score on one side, as an engine answers it."""
 
-    memory_id: str
-    score: float
+    @property
+    def id(self) -> Any:
+        """In the engine's own form."""
+        ...
+
+    @property
+    def score(self) -> float:
+        """Higher is nearer."""
+        ...
 
 
 def sides(request: SearchRequest) -> list[RankQuery]:
@@ -385,7 +392,7 @@ def sides(request: SearchRequest) -> list[RankQuery]:
     return found
 
 
-def wider(query: RankQuery, answer: Sequence[RankedId], limit: int) -> RankQuery | None:
+def wider(query: RankQuery, answer: Sequence[RankedPoint], limit: int) -> RankQuery | None:
     """The query to ask instead, if equal scores reach past what the engine answered.
 
     Which of several equals an engine returns is up to its segments. Cutting by
@@ -399,21 +406,39 @@ def wider(query: RankQuery, answer: Sequence[RankedId], limit: int) -> RankQuery
     return RankQuery(query.side, query.vector, min(query.limit * _GROWTH, _MOST_TIES))
 
 
-def cut(answer: Sequence[RankedId], query: RankQuery, limit: int) -> dict[str, float]:
+def cut(
+    answer: Sequence[RankedPoint],
+    query: RankQuery,
+    limit: int,
+    spelled: Callable[[Any], str],
+) -> dict[str, float]:
     """The best ``limit`` ids with their scores, ties by id.
 
     Where equal scores reach past the answer, and at least half of ``limit`` stand
     before them, none of these equals is taken: any choice would be the engine's.
+
+    Args:
+        answer: Best first.
+        query: What was asked.
+        limit: So many at most.
+        spelled: The text of an id, which takes longer than anything else here.
     """
-    if len(answer) >= query.limit and answer[-1].score >= answer[limit - 1].score:
+    scores = [point.score for point in answer]
+    if len(scores) >= query.limit and scores[-1] >= scores[limit - 1]:
         before = _before_last(answer)
         if before >= _enough(limit):
-            answer = answer[:before]
-    best = sorted([(-ranked.score, ranked.memory_id) for ranked in answer])[:limit]
-    return {memory_id: -below for below, memory_id in best}
+            answer, scores = answer[:before], scores[:before]
+    if len(scores) > limit and scores[limit - 1] <= scores[limit]:
+        # The last place is tied: the id tells who has it.
+        best = sorted([(-point.score, spelled(point.id)) for point in answer])[:limit]
+        return {memory_id: -below for below, memory_id in best}
+    return {
+        spelled(point.id): score
+        for point, score in zip(answer[:limit], scores[:limit], strict=True)
+    }
 
 
-def _before_last(answer: Sequence[RankedId]) -> int:
+def _before_last(answer: Sequence[RankedPoint]) -> int:
     """How many stand before the equals at the end."""
     last = answer[-1].score
     return next((at for at, ranked in enumerate(answer) if ranked.score <= last), len(answer))

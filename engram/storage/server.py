@@ -39,7 +39,7 @@ from engram.storage.points import (
     NewPoint,
     Overwrite,
     Payload,
-    RankedId,
+    RankedPoint,
     RankQuery,
     portions,
 )
@@ -602,7 +602,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         where: models.Filter,
         corpus: models.Filter,
         queries: list[RankQuery],
-    ) -> list[list[RankedId]]:
+    ) -> Sequence[Sequence[RankedPoint]]:
         idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
         requests = [
             models.QueryRequest(
@@ -617,9 +617,10 @@ class ServerRepository(EngineRepository[models.Filter]):
         ]
         with server_errors("searching"):
             answers = await self._client.query_batch_points(self._names[memory_type], requests)
-        return [
-            [RankedId(str(point.id), point.score) for point in answer.points] for answer in answers
-        ]
+        return [answer.points for answer in answers]
+
+    def _spelled(self, point_id: models.ExtendedPointId) -> str:
+        return str(point_id)
 
     async def _count(self, memory_type: MemoryType, where: models.Filter) -> int:
         with server_errors("counting"):

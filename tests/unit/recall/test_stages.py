@@ -5,13 +5,22 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import LifecycleState, Link, LinkKind, MemoryForm, MemoryStatus
+from engram.domain.memories import (
+    LifecycleState,
+    Link,
+    LinkKind,
+    MemoryForm,
+    MemoryStatus,
+    MemoryType,
+)
 from engram.domain.rules import EdgeRules, RankingFactors
+from engram.domain.scope import Scope
 from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
 from engram.language.periods import period_named
 from engram.language.query import AskedFor, analyse, holds_cue
 from engram.operations.recall import ContextRequest
+from engram.ports import Match, SearchRequest
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
@@ -20,6 +29,7 @@ from engram.recall.search import PreparedQuery
 from engram.recall.stages import follow, newest_first
 from tests.support.recall_memories import (
     ADA,
+    BOB,
     KNOWLEDGE,
     NOW,
     SETTINGS,
@@ -299,6 +309,41 @@ async def test_a_summary_stands_for_its_notes(memories: Memories) -> None:
     said = contents(await memories.ask("tea every day", memory_types=KNOWLEDGE))
     assert said[0] == whole
     assert len(said) == 1
+
+
+async def test_denials_at_hand_are_those_that_are_stored(
+    memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked again, a user's denials are not looked up; one that comes or goes counts at once."""
+    repository = memories.repository
+    ranked = repository.rank
+    looked_up: list[bool] = []
+
+    async def rank(scope: Scope, request: SearchRequest) -> list[Match]:
+        looked_up.append(request.types == (MemoryType.NEGATION,))
+        return await ranked(scope, request)
+
+    monkeypatch.setattr(repository, "rank", rank)
+    coffee = negation("The user does not drink coffee", "drink coffee", 2)
+    alone = negation("The user does not drink", "drink", 3)
+    await memories.keep(episode("I drink coffee and tea.", 1), coffee)
+
+    async def denied_by() -> tuple[str, ...]:
+        looked_up.clear()
+        (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
+        return hit.negated_by
+
+    assert [await denied_by(), any(looked_up)] == [(coffee.id,), True]
+    for _ in range(2):
+        assert [await denied_by(), any(looked_up)] == [(coffee.id,), False]
+    await memories.keep(negation("The user does not drink coffee", "coffee", 2, scope=BOB))
+    assert [await denied_by(), any(looked_up)] == [(coffee.id,), False]
+    await memories.keep(alone)
+    for _ in range(3):
+        assert await denied_by() == tuple(sorted((coffee.id, alone.id)))
+    await repository.delete(ADA, MemoryType.NEGATION, [coffee.id])
+    for _ in range(3):
+        assert await denied_by() == (alone.id,)
 
 
 async def test_other_forms_answer_only_when_asked_for(memories: Memories) -> None:
