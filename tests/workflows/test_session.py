@@ -6,7 +6,15 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    StartWorkflowUpdateInput,
+    StartWorkflowUpdateWithStartInput,
+    WorkflowExecutionStatus,
+    WorkflowUpdateHandle,
+)
 
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
@@ -160,6 +168,37 @@ async def test_continue_as_new_carries_everything(temporal_client: Client) -> No
         assert summary.turns_accepted == 17
 
 
+class SentUpdates(Interceptor):
+    """Counts the updates that a client sends, with a start and without one."""
+
+    def __init__(self) -> None:
+        self.with_start = self.alone = 0
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        """See the base class."""
+        return _Counting(next, self)
+
+
+class _Counting(OutboundInterceptor):
+    def __init__(self, next: OutboundInterceptor, sent: SentUpdates) -> None:  # noqa: A002 - same
+        super().__init__(next)
+        self._sent = sent
+
+    async def start_workflow_update(
+        self,
+        input: StartWorkflowUpdateInput,  # noqa: A002 - same
+    ) -> WorkflowUpdateHandle[Any]:
+        self._sent.alone += input.update == names.ENCODE_UPDATE
+        return await super().start_workflow_update(input)
+
+    async def start_update_with_start_workflow(
+        self,
+        input: StartWorkflowUpdateWithStartInput,  # noqa: A002 - same
+    ) -> WorkflowUpdateHandle[Any]:
+        self._sent.with_start += 1
+        return await super().start_update_with_start_workflow(input)
+
+
 class FailingStore:
     """A store that is down for a while."""
 
@@ -167,12 +206,14 @@ class FailingStore:
         self.inner = inner
         self.failures = failures
         self.attempts = 0
+        self.asked: list[StoreTurnsInput] = []
 
     async def store(self, request: StoreTurnsInput) -> Any:
         """Fail, then store."""
         self.attempts += 1
         if self.attempts <= self.failures:
             raise StorageUnavailable("The store is down.")
+        self.asked.append(request)
         return await self.inner.store(request)
 
 
@@ -201,6 +242,39 @@ async def test_many_processes_in_one_session_store_each_turn_once(temporal_clien
         failed = [reply for reply in replies if isinstance(reply, BaseException)]
         assert failed == []
         assert len(await session.episodes()) == 4
+
+
+async def test_a_running_session_is_sent_the_update_alone(temporal_client: Client) -> None:
+    """The first turn starts it, the next go without a start; one that is gone is started again."""
+    sent = SentUpdates()
+    client = Client(**{**temporal_client.config(), "interceptors": [sent]})
+    async with running_session(client) as session:
+        await session.encode(turn("one"))
+        await session.encode(turn("two"))
+        assert (sent.with_start, sent.alone) == (1, 1)
+        await session.handle.terminate()
+        await session.encode(turn("three"))
+        assert (sent.with_start, sent.alone) == (2, 2)
+        assert {e.content for e in await session.episodes()} == {"one", "two", "three"}
+
+
+async def test_the_session_names_the_turn_before(temporal_client: Client) -> None:
+    """Whoever stores a turn is told which precedes it, unless one was sent again or forgotten."""
+    stores: list[FailingStore] = []
+
+    def wrap(inner: TurnStore) -> FailingStore:
+        stores.append(FailingStore(inner, failures=0))
+        return stores[-1]
+
+    async with running_session(temporal_client, wrap=wrap) as session:
+        (one,) = (await session.encode(turn("one", "m1"))).outcomes[0].turns
+        (two,) = (await session.encode(turn("two", "m2"))).outcomes[0].turns
+        await session.encode(turn("one", "m1"))
+        (three,) = (await session.encode(turn("three"))).outcomes[0].turns
+        await session.handle.signal(names.FORGET_TURNS_SIGNAL, (three.episode_id,))
+        await session.encode(turn("four"))
+        named = [asked.after for asked in stores[0].asked]
+        assert named == [None, one.episode_id, two.episode_id, None, None]
 
 
 async def test_ending_a_session_that_does_not_run_says_so(temporal_client: Client) -> None:

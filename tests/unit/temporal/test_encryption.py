@@ -56,6 +56,15 @@ def codec(tmp_path: Path) -> EncryptionCodec:
     return EncryptionCodec(store(tmp_path / "k"))
 
 
+def test_a_converter_for_one_workflow_makes_only_its_codec_anew(codec: EncryptionCodec) -> None:
+    """Temporal asks for one a dozen times in each update: serializers and adapters are shared."""
+    shared = data_converter(codec)
+    bound = shared.with_context(WorkflowSerializationContext("default", SESSION))
+    assert bound.payload_converter is shared.payload_converter
+    assert bound.failure_converter is shared.failure_converter
+    assert bound.payload_codec is not shared.payload_codec
+
+
 def of(codec: EncryptionCodec, workflow_id: str) -> DataConverter:
     """What a client or worker converts a workflow's payloads with."""
     return data_converter(codec).with_context(WorkflowSerializationContext("default", workflow_id))
