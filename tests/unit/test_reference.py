@@ -13,7 +13,10 @@ import engram
 from engram import errors, ports
 from engram.client.memory import MemoryStore
 
-_RAISE_NOTHING: Final = {"MemoryStore.close", "MemoryStore.run_of", "MemoryStore.run_url"}
+_RAISE_NOTHING: Final = {
+    *("MemoryStore.close", "MemoryStore.run_of", "MemoryStore.run_url"),
+    *("MemoryRepository.arrivals", "MaintenanceRepository.arrivals"),
+}
 
 
 def _exported() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -247,7 +247,9 @@ async def test_many_processes_in_one_session_store_each_turn_once(temporal_clien
 async def test_a_running_session_is_sent_the_update_alone(temporal_client: Client) -> None:
     """The first turn starts it, the next go without a start; one that is gone is started again."""
     sent = SentUpdates()
-    client = Client(**{**temporal_client.config(), "interceptors": [sent]})
+    config = temporal_client.config()
+    config["interceptors"] = [sent]
+    client = Client(**config)
     async with running_session(client) as session:
         await session.encode(turn("one"))
         await session.encode(turn("two"))

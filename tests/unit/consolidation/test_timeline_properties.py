@@ -25,6 +25,7 @@ EXAMPLES = 60
 CITIES = ("Paris", "London", "Rome")
 # "In May" names the first of May.
 A_MONTH = timedelta(days=31)
+A_YEAR = timedelta(days=366)
 MOMENTS = tuple(on(day) for day in range(-5, 170, 5))
 
 
@@ -95,13 +96,15 @@ def happened(word: Word, words: Words) -> datetime:
         if (other.city, other.kind) == (word.city, word.kind)
         and abs(other.event_at - word.event_at) <= A_MONTH
     )
+    # An ending of the very city reaches further back: see the rule's own words.
+    reach = A_YEAR if word.kind == "ends" and word.city else A_MONTH
     meanwhile = [
         other.event_at
         for other in words
         if is_told_of_its_own_time(other)
         and is_different(other, word)
         and word.event_at < other.event_at < first_told
-        and other.event_at - word.event_at <= A_MONTH
+        and other.event_at - word.event_at <= reach
     ]
     return max(meanwhile, default=word.event_at)
 
