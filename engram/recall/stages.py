@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import structlog
 
@@ -450,7 +450,7 @@ class Negations:
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
-        self._users: dict[Scope, tuple[int | None, _Denials | None]] = {}
+        self._users: dict[Scope, _Held] = {}
         self._held = 0
 
     async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -495,26 +495,26 @@ class Negations:
         now = self._repository.arrivals(scope, MemoryType.NEGATION)
         if now is None:
             return None
-        then, denials = self._users.get(scope, (None, None))
-        if now != then:
-            self._keep(scope, now, None)
+        held = self._users.get(scope)
+        if held is None or held.arrived != now:
+            self._keep(scope, _Held(now))
             return None
-        if denials is None:
+        if not held.looked:
             page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
-            if page.cursor is not None:
-                return None
             negations = [one for one in page.memories if isinstance(one, NegationFact)]
-            denials = _Denials(negations, self._covers, self._encode)
-            self._keep(scope, now, denials)
-        return denials
+            few = page.cursor is None
+            denials = _Denials(negations, self._covers, self._encode) if few else None
+            held = _Held(now, looked=True, denials=denials)
+            self._keep(scope, held)
+        return held.denials
 
-    def _keep(self, scope: Scope, arrived: int, denials: _Denials | None) -> None:
-        _, before = self._users.pop(scope, (None, None))
-        self._held += (len(denials.known) if denials else 0) - (len(before.known) if before else 0)
+    def _keep(self, scope: Scope, held: _Held) -> None:
+        before = self._users.pop(scope, None)
+        self._held += held.size - (before.size if before else 0)
         if len(self._users) >= _USERS_KEPT or self._held > _NEGATIONS_KEPT:
             self._users.clear()
-            self._held = len(denials.known) if denials else 0
-        self._users[scope] = (arrived, denials)
+            self._held = held.size
+        self._users[scope] = held
 
     async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
         """Negations that share a word with the question or a candidate; not all are in force.
@@ -564,6 +564,25 @@ class Negations:
             self._known.clear()
         self._known |= found
         return found
+
+
+class _Held(NamedTuple):
+    """What is at hand of a user's negations.
+
+    Attributes:
+        arrived: When the last one came or went, as the store counts.
+        looked: Whether they were read since.
+        denials: All of them; None where they were not read, or are too many.
+    """
+
+    arrived: int
+    looked: bool = False
+    denials: _Denials | None = None
+
+    @property
+    def size(self) -> int:
+        """How many negations."""
+        return len(self.denials.known) if self.denials else 0
 
 
 class _Denials:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from itertools import count
 
@@ -44,6 +45,9 @@ MEMORIES = 10_000
 RECALLS = 600
 AT_ONCE = 300
 OTHERS_TURNS = 300
+IN_TURN = 100
+NEAR = 5.0
+"""Median against that of the engine's own two queries, which are embedded too; 3 is the aim."""
 TAIL = 4.0
 """99th percentile against the median."""
 TOGETHER = 0.9
@@ -93,12 +97,8 @@ async def test_no_recall_waits_long_for_what_is_noted_or_consolidated(
         for query in asked[:20]:
             await raw(query)
             await asking(query)
-        engine = []
-        for query in asked[:200]:
-            began = time.perf_counter()
-            await raw(query)
-            engine.append(time.perf_counter() - began)
         with full_collections_put_off():  # As ``engram up`` has it.
+            engine, near = await _in_turn(raw, asking, asked[:IN_TURN])
             alone = [await asking(query) for query in asked[:RECALLS]]
             began = time.perf_counter()
             await asyncio.gather(*map(asking, asked[RECALLS:]))
@@ -111,16 +111,37 @@ async def test_no_recall_waits_long_for_what_is_noted_or_consolidated(
     others, others_tail = statistics.median(beside), statistics.quantiles(beside, n=100)[-1]
     with capsys.disabled():
         print(  # noqa: T201 - the figures are what the test is run for
-            f"\nengine's own two queries {statistics.median(engine) * 1e3:.2f} ms\n"
-            f"noted: {usual * 1e3:.1f} / {tail * 1e3:.1f} ms ({tail / usual:.1f} times; "
-            f"{usual / statistics.median(engine):.1f} times the engine's)\n"
+            f"\nengine's own two queries {engine * 1e3:.2f} ms, recall in turn with them "
+            f"{near * 1e3:.2f} ms ({near / engine:.1f} times)\n"
+            f"noted: {usual * 1e3:.1f} / {tail * 1e3:.1f} ms ({tail / usual:.1f} times)\n"
             f"beside consolidation: {others * 1e3:.1f} / {others_tail * 1e3:.1f} ms "
             f"({others_tail / others:.1f} times), {len(beside)} recalls, {consolidated} turns\n"
             f"{AT_ONCE} at once: {together:.0f} a second ({together * usual:.2f} of alone)"
         )
+    assert near <= NEAR * engine
     assert tail <= TAIL * usual
     assert others_tail <= TAIL * others
     assert together * usual >= TOGETHER
+
+
+async def _in_turn(
+    raw: Callable[[str], Awaitable[None]], asking: Asking, asked: list[str]
+) -> tuple[float, float]:
+    """Medians of the engine's own queries and of recalls, the best of some tries for each question.
+
+    In turns, so that neither finds more in the processor's cache, or a quieter machine.
+    """
+    engine: list[float] = []
+    recalls: list[float] = []
+    for query in asked:
+        tries: list[tuple[float, float]] = []
+        for _ in range(5):
+            began = time.perf_counter()
+            await raw(query)
+            tries.append((time.perf_counter() - began, await asking(query)))
+        engine.append(min(took for took, _ in tries))
+        recalls.append(min(took for _, took in tries))
+    return statistics.median(engine), statistics.median(recalls)
 
 
 async def _beside_consolidation(

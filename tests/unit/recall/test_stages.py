@@ -20,7 +20,8 @@ from engram.errors import InvalidQuery
 from engram.language.periods import period_named
 from engram.language.query import AskedFor, analyse, holds_cue
 from engram.operations.recall import ContextRequest
-from engram.ports import Match, SearchRequest
+from engram.ports import Match, Page, SearchRequest
+from engram.recall import stages
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
@@ -344,6 +345,28 @@ async def test_denials_at_hand_are_those_that_are_stored(
     await repository.delete(ADA, MemoryType.NEGATION, [coffee.id])
     for _ in range(3):
         assert await denied_by() == (alone.id,)
+
+
+async def test_denials_that_are_too_many_to_keep_are_read_once_only(
+    memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where not all can be at hand, each question looks them up, and none reads them all again."""
+    monkeypatch.setattr(stages, "TOGETHER", 2)
+    repository = memories.repository
+    listed, read = repository.scroll, 0
+
+    async def scroll(scope: Scope, memory_type: MemoryType, **more: Any) -> Page:
+        nonlocal read
+        read += memory_type is MemoryType.NEGATION
+        return await listed(scope, memory_type, **more)
+
+    monkeypatch.setattr(repository, "scroll", scroll)
+    denials = [negation(f"The user does not drink coffee ({n})", "drink coffee", 2) for n in "abc"]
+    await memories.keep(episode("I drink coffee and tea.", 1), *denials)
+    for _ in range(4):
+        (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
+        assert hit.negated_by == tuple(sorted(one.id for one in denials))
+    assert read == 1
 
 
 async def test_other_forms_answer_only_when_asked_for(memories: Memories) -> None:
