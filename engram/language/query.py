@@ -93,6 +93,17 @@ def analyse(query: str, now: datetime) -> Analysis:
     )
 
 
+def says_nothing_more(text: str, analysis: Analysis) -> bool:
+    """Whether a text, put in the first person, has no word of its own beyond the question's.
+
+    Args:
+        text: A turn that asks: "Where do I live?"
+        analysis: Of the question that is asked now: "Where does the user live?"
+    """
+    words = set(BARE_WORDS.findall(text.casefold())) - SMALL_WORDS - _FIRST_PERSON_WORDS
+    return words <= analysis.subjects
+
+
 # --- whether a text holds the kind of thing that is asked for, by its looks
 
 _TIME_CUE = re.compile(

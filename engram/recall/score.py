@@ -22,6 +22,7 @@ from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.language.query import (
     Analysis,
     holds_cue,
+    says_nothing_more,
     speaks_of_oneself,
     tells_of_oneself,
 )
@@ -67,7 +68,7 @@ def score(
         if (analysis.asked and not analysis.advice)
         else {}
     )
-    asking = _telling(map(_only_asks, memories))
+    asking = _telling(_only_asks(one, analysis) for one in memories)
     return by_score(
         [
             _scored(one, analysis, shares, around, cue.get(place), asking.get(place))
@@ -179,12 +180,17 @@ def _is_of_use(memory: AnyMemory) -> bool:
     )
 
 
-def _only_asks(memory: AnyMemory) -> bool:
-    """Whether a turn asks, and tells nothing: what a user asks an assistant often tells of him."""
+def _only_asks(memory: AnyMemory, analysis: Analysis) -> bool:
+    """Whether a turn asks, and tells nothing.
+
+    What a user asks an assistant often tells of him ("What do I cook with my new wok?"), but for
+    the question itself, asked before.
+    """
     if not isinstance(memory, Episode) or not memory.content.rstrip().endswith("?"):
         return False
     to_assistant = memory.speaker is None and memory.role == _USER
-    return not (to_assistant and speaks_of_oneself(memory.content))
+    tells = to_assistant and speaks_of_oneself(memory.content)
+    return not tells or says_nothing_more(memory.content, analysis)
 
 
 def _moment(memory: AnyMemory) -> datetime:

@@ -85,7 +85,7 @@ def test_chat_loop(tmp_path: Path) -> None:
     assert turns[3].startswith("I remember: ")
     assert any("ada@example.org" in fact for fact in found["kept"]["factual"])
     assert "The user lives in Porto." in found["kept"]["semantic"]
-    assert found["answer"] == "The user lives in Porto."
+    assert "Porto" in found["answer"]
 
 
 @pytest.fixture

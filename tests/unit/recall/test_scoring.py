@@ -283,6 +283,26 @@ def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool)
     assert part(one, "asking") == (part_of("asking", 0.5, -0.5) if asking else None)
 
 
+@pytest.mark.parametrize(
+    ("turn", "words", "asking"),
+    [
+        ("Where do I live?", {"user", "live"}, True),
+        ("Where do I live?", {"user", "live", "now"}, True),
+        ("Who am I?", {"user"}, False),
+        ("Where do I live in winter?", {"user", "live"}, False),
+        ("Where do I live?", {"user", "work"}, False),
+    ],
+)
+def test_the_question_itself_asked_before_only_asks(
+    turn: str, words: set[str], *, asking: bool
+) -> None:
+    """What a user asks of himself tells of him, but not in the words of what is asked now."""
+    found = [brought_up(episode(turn), words=0.9), brought_up(episode("tea", 9), words=0.9)]
+    ranked = scored(*found, by=weights(sparse=2, asking=1), question=asks(*words))
+    (one,) = (each for each in ranked if each.memory.content == turn)
+    assert (part(one, "asking") is not None) == asking
+
+
 def test_no_score_lies_below_nothing() -> None:
     """What asking would take beyond that is given back, in a part that says so."""
     found = [brought_up(episode("tea?", 1), words=0.1), brought_up(episode("tea", 2), words=0.9)]
