@@ -116,6 +116,20 @@ def test_what_was_refuted_is_told_anew_or_not_at_all() -> None:
     assert only(knowledge, "paris").superseded_by == new.id
 
 
+def test_a_settled_dispute_leaves_a_memory_as_sure_as_its_evidence() -> None:
+    """With words of its turn it counts as found in them, and else as not looked at."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, turn(1, "a", "s1"), "Paris")
+    lives(knowledge, turn(1, "b", "s2"), "Rome")
+    paris, rome = only(knowledge, "paris"), only(knowledge, "rome")
+    assert paris.confidence.verification is Verification.DISPUTED
+    quote = Evidence(episode_id=paris.source_episode_ids[0], words="in Paris")
+    for evidence, sure in (((quote,), "evidence_found"), ((), "unchecked")):
+        one = paris.model_copy(update={"evidence": evidence})
+        freed = disputed(one, with_=(), settled=(rome.id,))
+        assert freed.confidence.verification.value == sure
+
+
 def test_what_holds_side_by_side_is_not_disputed_again() -> None:
     """A person said that both do; another telling of the slot changes nothing about that."""
     knowledge = ReconciledKnowledge()
