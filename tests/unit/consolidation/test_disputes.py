@@ -130,6 +130,18 @@ def test_a_settled_dispute_leaves_a_memory_as_sure_as_its_evidence() -> None:
         assert freed.confidence.verification.value == sure
 
 
+def test_what_the_user_confirmed_stays_confirmed_in_a_dispute_and_after_it() -> None:
+    """Another value takes nothing from the user's own word."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, turn(1, "a", "s1"), "Paris")
+    paris = only(knowledge, "paris")
+    sure = paris.confidence.model_copy(update={"verification": Verification.USER_CONFIRMED})
+    one = disputed(paris.model_copy(update={"confidence": sure}), with_=("rome",))
+    assert one.confidence.verification is Verification.USER_CONFIRMED
+    one = disputed(one, with_=(), settled=("rome",))
+    assert one.confidence.verification is Verification.USER_CONFIRMED
+
+
 def test_what_holds_side_by_side_is_not_disputed_again() -> None:
     """A person said that both do; another telling of the slot changes nothing about that."""
     knowledge = ReconciledKnowledge()

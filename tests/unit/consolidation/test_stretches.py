@@ -390,6 +390,21 @@ def test_a_dispute_over_what_is_learnt_late_is_not_settled_before_it_is_known() 
     assert found["paris"].hidden_at == on(30)
 
 
+def test_the_first_word_of_what_came_next_hides_a_value_whatever_else_was_known() -> None:
+    """Not a later word, where only the end of something else was known sooner."""
+    found = stretches(
+        [told("paris", 1), told("rome", 5, 9), told("lisbon", 6, 20), ended("oslo", 7, 2)]
+    )
+    paris = next(one for one in found if one.slot.object == "paris")
+    assert paris.hidden_at == on(9)
+
+
+def test_what_comes_after_its_rival_hides_a_value() -> None:
+    """A rival hides nothing, and what replaces both does."""
+    found = by_name(*RIVALS, told("oslo", 9))
+    assert [found[city].hidden_at for city in ("paris", "rome")] == [on(9), on(9)]
+
+
 def happened(change: TimelineEntry, *others: TimelineEntry) -> float:
     """On which day a change happened, given what else was told."""
     (found,) = [one for one in stretches([change, *others]) if change in one.told]
@@ -424,6 +439,11 @@ def test_a_month_that_is_named_lasts_until_what_was_last_seen_in_it(
 ) -> None:
     """Who moved in May, and was seen elsewhere on the tenth, moved after that."""
     assert happened(MOVED, other) == day
+
+
+def test_where_somebody_was_on_the_very_day_counts() -> None:
+    """Who lived elsewhere that noon moved after it."""
+    assert happened(MOVED, told("porto", 0.5)) == 0.5
 
 
 def test_the_last_that_was_seen_in_the_month_counts() -> None:
