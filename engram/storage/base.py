@@ -453,6 +453,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         check_limit(limit)
         listing = Listing(memory_type, order_by, descending)
         position = read_cursor(listing, cursor) if cursor is not None else None
+        note = self._reading()
         # One more than asked for tells whether there is a next page.
         payloads = await self._page(scope, listing, where, position, limit + 1)
         read_one = self._decoded if limit <= _KEPT_OF_LISTINGS else decode
@@ -461,12 +462,17 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             async for payload in yielding_to_event_loop(payloads[:limit])
         ]
         page = tuple(memory for _, memory in read if memory is not None)
+        note(page)
         unreadable = tuple(str(payload["id"]) for payload, memory in read if memory is None)
         if len(payloads) <= limit:
             return Page(page, None, unreadable)
         last = payloads[limit - 1]
         cursor = write_cursor(listing, Position(last[order_by], last["id"]))
         return Page(page, cursor, unreadable)
+
+    def _reading(self) -> Callable[[Iterable[AnyMemory]], None]:
+        """A read begins: what is told what it read; where others write, nobody."""
+        return lambda memories: None
 
     def arrivals(self, scope: Scope, memory_type: MemoryType) -> int | None:
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""

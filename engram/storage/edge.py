@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.ports import Filter, Page, Stamp, StoreInfo, unstamped
+from engram.ports import Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
@@ -307,38 +307,20 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 held[memory_id] = memory
         rest = [memory_id for memory_id in wanted if memory_id not in held]
         if rest:
-            written = self._written
+            note = self._reading()
             read = await super().get(scope, rest, types, fresh=fresh)
-            if written == self._written:
-                self._decoded.trust(read.values())
+            note(read.values())
             held |= read
         return {memory_id: held[memory_id] for memory_id in wanted if memory_id in held}
 
-    async def scroll(
-        self,
-        scope: Scope,
-        memory_type: MemoryType,
-        *,
-        where: Filter = (),
-        order_by: str = "known_at",
-        descending: bool = False,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page:
-        """See :meth:`engram.ports.MemoryRepository.scroll`."""
+    def _reading(self) -> Callable[[Iterable[AnyMemory]], None]:
         written = self._written
-        page = await super().scroll(
-            scope,
-            memory_type,
-            where=where,
-            order_by=order_by,
-            descending=descending,
-            limit=limit,
-            cursor=cursor,
-        )
-        if written == self._written:
-            self._decoded.trust(page.memories)
-        return page
+
+        def read(memories: Iterable[AnyMemory]) -> None:
+            if written == self._written:
+                self._decoded.trust(memories)
+
+        return read
 
     def arrivals(self, scope: Scope, memory_type: MemoryType) -> int:
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""

@@ -16,7 +16,12 @@ import pytest_asyncio
 from google.protobuf.duration_pb2 import Duration
 from nexusrpc import HandlerError, HandlerErrorType
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import (
     ApplicationError,
@@ -113,17 +118,22 @@ async def contents(memory: MemoryStore) -> list[str]:
     return [turn.content for turn in (await memory.list(memory_types=["episodic"])).memories]
 
 
-async def test_a_workflow_of_another_namespace_uses_every_operation(
-    setup: Setup, user: str
-) -> None:
-    """It keeps, consolidates, recalls; and what it did replays."""
-    handle = await setup.caller.start_workflow(
+async def calling(setup: Setup, user: str) -> WorkflowHandle[Calling, list[str]]:
+    """A caller's workflow that uses every operation for somebody who lives in Porto."""
+    return await setup.caller.start_workflow(
         Calling.run,
         args=[user, "I live in Porto."],
         id=user,
         task_queue="calls",
         execution_timeout=LIMIT,
     )
+
+
+async def test_a_workflow_of_another_namespace_uses_every_operation(
+    setup: Setup, user: str
+) -> None:
+    """It keeps, consolidates, recalls; and what it did replays."""
+    handle = await calling(setup, user)
     read, block, kind = await handle.result()
     assert (read, kind) == ("1", "user")
     assert "The user lives in Porto." in block
@@ -137,13 +147,7 @@ async def test_what_an_erased_user_s_callers_were_told_is_noise(setup: Setup, us
     """The callers' histories are not ours to delete: the user's key is, with which they open."""
     if setup.plain:
         pytest.skip("callers without keys keep what they were told readable")
-    handle = await setup.caller.start_workflow(
-        Calling.run,
-        args=[user, "I live in Porto."],
-        id=user,
-        task_queue="calls",
-        execution_timeout=LIMIT,
-    )
+    handle = await calling(setup, user)
     await handle.result()
     told = [
         event.nexus_operation_completed_event_attributes.result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -33,3 +34,15 @@ def tree_of(path: Path) -> ast.Module:
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """Everything in a module."""
     return tuple(ast.walk(tree_of(path)))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a module names in its imports."""
+    for node in nodes_of(path):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                # The name may be a module's.
+                yield from (f"{module}.{one.name}" for one in names)
+            case ast.Import(names=names):
+                yield from (one.name for one in names)

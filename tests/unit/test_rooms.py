@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.sources import MODULES, nodes_of, place_of, tree_of
+from tests.support.sources import MODULES, imported, nodes_of, place_of, tree_of
 
 # Sources are parsed once, in one process.
 pytestmark = pytest.mark.xdist_group("sources")
@@ -71,18 +69,6 @@ def test_functions_and_modules_can_be_read_at_once() -> None:
         if len(path.read_text("utf-8").splitlines()) > LONGEST_MODULE
     ]
     assert too_long == []
-
-
-def imported(path: Path) -> Iterator[str]:
-    """The modules that a module names in its imports."""
-    for node in nodes_of(path):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                yield module
-                # The name may be a module's.
-                yield from (f"{module}.{one.name}" for one in names)
-            case ast.Import(names=names):
-                yield from (one.name for one in names)
 
 
 def test_what_only_one_other_imports_is_a_chapter() -> None:

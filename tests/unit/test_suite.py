@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sources import nodes_of
+from tests.support.sources import imported, nodes_of
 
 TESTS = Path(__file__).parent.parent
 MODULES = sorted(TESTS.rglob("*.py"))
@@ -24,18 +24,11 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
 
 
-def imported(path: Path) -> Iterator[str]:
-    """The modules of this suite that a module imports, in programs that it starts too."""
-    for node in nodes_of(path):
-        match node:
-            case ast.ImportFrom(module=str(module), names=names):
-                yield module
-                # The name may be a module's.
-                yield from (f"{module}.{one.name}" for one in names)
-            case ast.Import(names=names):
-                yield from (one.name for one in names)
-            case ast.Constant(value=str(text)):
-                yield from _IMPORTED.findall(text)
+def reached(path: Path) -> Iterator[str]:
+    """The modules that a module imports, those of this suite in programs that it starts too."""
+    yield from imported(path)
+    for text in started(path):
+        yield from _IMPORTED.findall(text)
 
 
 def started(path: Path) -> Iterator[str]:
@@ -71,7 +64,7 @@ def test_no_test_module_is_imported() -> None:
     wrong = {
         f"{name_of(path)} imports {module}"
         for path in MODULES
-        for module in imported(path)
+        for module in reached(path)
         if module in tests
     }
     assert wrong == set()
@@ -82,7 +75,7 @@ def test_every_helper_is_used() -> None:
     used = {
         module
         for path in MODULES
-        for module in (*imported(path), *started(path))
+        for module in (*reached(path), *started(path))
         if module != name_of(path)
     }
     assert HELPERS

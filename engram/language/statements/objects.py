@@ -319,7 +319,6 @@ _BROKEN_OFF = re.compile(
     r"\b(?:an?|the|to|of|and|or|with|for|at|by|from|my|our)\Z|\A(?:and|or|is|are)\b", re.I
 )
 _VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
-_WHOLE_GERUND = re.compile(r"[a-z]{2,}ing\Z")
 
 
 def liked(spoken: MatchContext) -> list[Thing]:
@@ -392,7 +391,7 @@ def _names_something(words: list[str]) -> bool:
 def _in_base_form(thing: Thing) -> Thing:
     """From "translating the leaflet" to "translate the leaflet"."""
     verb, _, rest = thing.phrase.partition(" ")
-    if not _WHOLE_GERUND.match(verb):
+    if not _GERUND.fullmatch(verb):
         return thing
     phrase = f"{verb_lemma(verb)} {rest}".strip()
     return Thing(phrase, phrase)
