@@ -198,7 +198,8 @@ async def test_it_answers_after_sixty_days_and_a_deployment_that_changed_the_wor
             await here.days(30)
         monkeypatch.setattr("engram.workflows.worker.WORKFLOWS", changed)
         async with here.workers():
-            await here.days(30)
+            # Past the third reminder, which is due on the sixtieth day itself.
+            await here.days(30.5)
             outcome: ReviewOutcome = await review.execute_update(
                 names.ANSWER_REVIEW_UPDATE, AnswerReview(keep="newest"), result_type=ReviewOutcome
             )
