@@ -62,20 +62,26 @@ def test_full_collections_wait_for_their_time() -> None:
 
 
 class Held:
-    """What holds itself and a lot of memory: only the collector of garbage frees it."""
+    """What holds itself and a lot of memory: only the collector of garbage frees it.
 
-    def __init__(self) -> None:
-        self.itself, self.memory = self, bytes(range(256)) * 1024
+    Blocks of more than 32 MiB are the allocator's own maps (M_MMAP_THRESHOLD_MAX of glibc's
+    mallopt): they take up new memory, whatever lies free from before, and give it back at once.
+    """
+
+    def __init__(self, mebibytes: int) -> None:
+        self.itself, self.memory = self, bytes(range(256)) * (mebibytes * 4096)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks the system for its memory")
 def test_garbage_of_so_much_memory_is_collected_before_its_time() -> None:
     """A process that grows by more than it may gives it back; one that does not is left alone."""
-    with full_collections_put_off(most_growth=16 * 2**20) as collect_if_due:
-        few = [ref(Held()) for _ in range(4)]
+    with full_collections_put_off(most_growth=48 * 2**20) as collect_if_due:
+        little = ref(Held(1))
         assert not collect_if_due()
-        many = [ref(Held()) for _ in range(128)]
-        assert all(one() for one in few + many)
+        much = [ref(Held(36)), ref(Held(36))]
+        assert little()
+        assert all(one() for one in much)
         assert collect_if_due()
-        assert not any(one() for one in few + many)
+        assert not little()
+        assert not any(one() for one in much)
         assert not collect_if_due()
