@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from engram.contracts.removal import CompactReceipt, ErasureReceipt
     from engram.language.found import Extraction
 
-FieldValue: TypeAlias = str | int | float | bool | datetime
-
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:

@@ -35,7 +35,6 @@ from engram.contracts.consolidation import (
     LinksApplied,
     PendingDigests,
     PlanOutput,
-    ReadTurns,
     planned,
 )
 from engram.contracts.messages import (
@@ -149,7 +148,7 @@ class RejectedBatches:
             number = len(self._selected_in)
             self._selected_in |= dict.fromkeys(batch.episode_ids, number)
 
-    def look_at(self, part: EpisodeBatch | ReadTurns) -> None:
+    def look_at(self, part: EpisodeBatch | ExtractOutput) -> None:
         """Count the batches that lost turns, but for the one that this is a part of."""
         own = self._selected_in.get(part.episode_ids[0])
         self.batches = len(self._losers - {own})
@@ -507,7 +506,7 @@ class ConsolidationPass:
 
     async def _answered(
         self, reading: _ReadingAhead, waiting: deque[EpisodeBatch]
-    ) -> tuple[ReadTurns, ...]:
+    ) -> tuple[ExtractOutput, ...]:
         """What was read, batch by batch; what was not goes back to what waits, in order."""
         first, *further = reading.batches
         try:
@@ -524,21 +523,14 @@ class ConsolidationPass:
         left = reading.batches[len(answers) :]
         self._count(ConsolidationReport(), spent(extracted))
         self._count(ConsolidationReport(guideline_failures=int(extracted.unguided)))
-        parts: list[ReadTurns] = []
+        parts: list[ExtractOutput] = []
         for batch, answer in zip(reading.batches, answers, strict=False):
             self._count(ConsolidationReport(extractions=1))
             if answer.full and (halves := bisect(batch)):
                 left = (*halves, *left)
                 continue
             self._count_answer(answer)
-            parts.append(
-                ReadTurns(
-                    episode_ids=batch.episode_ids,
-                    statements=answer.statements,
-                    verbatim=answer.verbatim,
-                    use=answer.use,
-                )
-            )
+            parts.append(answer.of(batch.episode_ids))
         waiting.extendleft(reversed(left))
         return tuple(parts)
 
@@ -555,7 +547,7 @@ class ConsolidationPass:
         )
         self.state = self.state.model_copy(update={"extractions": self.state.extractions + 1})
 
-    async def _take_up(self, parts: tuple[ReadTurns, ...]) -> None:
+    async def _take_up(self, parts: tuple[ExtractOutput, ...]) -> None:
         """Make what was read known; where that fails for its own sake, batch by batch."""
         now = workflow.now()
         try:
@@ -571,7 +563,7 @@ class ConsolidationPass:
         else:
             await self._taken_up(parts, done)
 
-    async def _take_up_alone(self, part: ReadTurns, now: datetime) -> None:
+    async def _take_up_alone(self, part: ExtractOutput, now: datetime) -> None:
         try:
             # At the same moment: what the others and it had done by then counts as done by this.
             done = await self._calls.consolidate_turns((part,), now, repeated=True)
@@ -581,11 +573,13 @@ class ConsolidationPass:
         else:
             await self._taken_up((part,), done)
 
-    async def _leave_out(self, part: ReadTurns, failure: Failure) -> None:
+    async def _leave_out(self, part: ExtractOutput, failure: Failure) -> None:
         batch = EpisodeBatch(session_id=None, episode_ids=part.episode_ids)
         await self._left_out(batch, failure)
 
-    async def _taken_up(self, parts: tuple[ReadTurns, ...], done: ConsolidateTurnsOutput) -> None:
+    async def _taken_up(
+        self, parts: tuple[ExtractOutput, ...], done: ConsolidateTurnsOutput
+    ) -> None:
         effect = done.effect
         self._count(
             ConsolidationReport(

@@ -37,7 +37,6 @@ from engram.contracts.consolidation import (
     PendingDigests,
     PlanInput,
     PlanOutput,
-    ReadTurns,
     ReconcileInput,
     SelectDueInput,
     SelectDueOutput,
@@ -416,7 +415,7 @@ class ActivityCalls:
         )
 
     async def consolidate_turns(
-        self, parts: tuple[ReadTurns, ...], now: datetime, *, repeated: bool = False
+        self, parts: tuple[ExtractOutput, ...], now: datetime, *, repeated: bool = False
     ) -> ConsolidateTurnsOutput:
         """Make what turns state known, and mark the turns."""
         info = workflow.info()

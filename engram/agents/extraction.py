@@ -9,15 +9,13 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 
 from engram.agents.models import (
-    MODEL_SETTINGS,
-    OUTPUT_RETRIES,
     answers_for_nothing,
-    metered,
+    make_agent,
     model_use,
     provider_errors,
 )
@@ -299,16 +297,14 @@ class ExtractionAgent:
     def __init__(self, model: Model, aside: ProcessAside | None = None) -> None:
         self._model = model
         self._aside = aside
-        self._agent: Agent[_Asked, ExtractionAnswer] = Agent(
-            metered(model),
-            name="engram-extraction",
-            deps_type=_Asked,
-            output_type=ExtractionAnswer,
-            instructions=_EXTRACTION_INSTRUCTIONS,
-            retries={"output": OUTPUT_RETRIES},
-            model_settings=MODEL_SETTINGS,
+        self._agent = make_agent(
+            model,
+            "engram-extraction",
+            _EXTRACTION_INSTRUCTIONS,
+            deps=_Asked,
+            output=ExtractionAnswer,
+            check=_true_references_only,
         )
-        self._agent.output_validator(_true_references_only)
 
     @property
     def is_free(self) -> bool:

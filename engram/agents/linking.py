@@ -8,14 +8,12 @@ from datetime import datetime
 from typing import Final
 
 import structlog
-from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 
 from engram.agents.models import (
-    MODEL_SETTINGS,
-    OUTPUT_RETRIES,
     answers_for_nothing,
-    metered,
+    make_agent,
     model_use,
     provider_errors,
 )
@@ -258,16 +256,14 @@ class LinkingAgent:
     def __init__(self, model: Model, selectivity_step: float = 0.1) -> None:
         self._model = model
         self._step = selectivity_step
-        self._agent: Agent[dict[str, str], LinkingAnswer] = Agent(
-            metered(model),
-            name="engram-linking",
-            deps_type=dict[str, str],
-            output_type=LinkingAnswer,
-            instructions=_LINKING_INSTRUCTIONS,
-            retries={"output": OUTPUT_RETRIES},
-            model_settings=MODEL_SETTINGS,
+        self._agent = make_agent(
+            model,
+            "engram-linking",
+            _LINKING_INSTRUCTIONS,
+            deps=dict[str, str],
+            output=LinkingAnswer,
+            check=_resolvable_references_only,
         )
-        self._agent.output_validator(_resolvable_references_only)
 
     @property
     def is_free(self) -> bool:

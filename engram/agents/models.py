@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final, TypeVar
 
 import structlog
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import (
     AgentRunError,
     ContentFilterError,
@@ -35,12 +37,15 @@ from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, Model
 # --- language models by name, and what their failures mean to Engram
 
 RULES = "rules"
-OUTPUT_RETRIES = 2
-"""How often a model may mend one answer before the whole request is tried anew."""
+# How often a model may mend one answer before the whole request is tried anew.
+_OUTPUT_RETRIES: Final = 2
 
 # Waiting and trying again is Temporal's; a client that retries on its own would
 # hide rate limits from it and outlive the activity's timeout.
-MODEL_SETTINGS = ModelSettings(max_retries=0)
+_MODEL_SETTINGS: Final = ModelSettings(max_retries=0)
+
+DepsT = TypeVar("DepsT")
+OutputT = TypeVar("OutputT")
 
 # A provider that names a longer delay than this is asked again after it all the same:
 # nobody waits for an answer that long.
@@ -180,6 +185,39 @@ def answers_for_nothing(model: Model) -> bool:
     """Whether asking it again costs nothing, and gives the same answer."""
     # Not a subclass, which may ask somebody.
     return type(model) is RulesModel
+
+
+def make_agent(
+    model: Model,
+    name: str,
+    instructions: str,
+    *,
+    deps: type[DepsT],
+    output: type[OutputT],
+    check: Callable[[RunContext[DepsT], OutputT], Awaitable[OutputT]] | None = None,
+) -> Agent[DepsT, OutputT]:
+    """An agent as each of Engram's is: counted, and tried again by nobody but Temporal.
+
+    Args:
+        model: Is asked.
+        name: For traces.
+        instructions: What it is to do.
+        deps: What its check is given.
+        output: What it answers with.
+        check: Sends an answer back to be mended.
+    """
+    agent: Agent[DepsT, OutputT] = Agent(
+        metered(model),
+        name=name,
+        deps_type=deps,
+        output_type=output,
+        instructions=instructions,
+        retries={"output": _OUTPUT_RETRIES},
+        model_settings=_MODEL_SETTINGS,
+    )
+    if check is not None:
+        agent.output_validator(check)
+    return agent
 
 
 def metered(model: Model) -> Model:

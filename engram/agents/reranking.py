@@ -9,16 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
-from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 
-from engram.agents.models import (
-    MODEL_SETTINGS,
-    OUTPUT_RETRIES,
-    make_model,
-    metered,
-    provider_errors,
-)
+from engram.agents.models import make_agent, make_model, provider_errors
 from engram.errors import EmbeddedPartMissing, InvalidSettings
 from engram.ports import Reranker
 
@@ -75,16 +69,14 @@ class ModelReranker:
     """Implements :class:`engram.ports.Reranker` over any Pydantic AI model."""
 
     def __init__(self, model: Model) -> None:
-        self._agent: Agent[int, Relevance] = Agent(
-            metered(model),
-            deps_type=int,
-            output_type=Relevance,
-            instructions=RERANKING_INSTRUCTIONS,
-            retries={"output": OUTPUT_RETRIES},
-            model_settings=MODEL_SETTINGS,
-            name="reranking",
+        self._agent = make_agent(
+            model,
+            "reranking",
+            RERANKING_INSTRUCTIONS,
+            deps=int,
+            output=Relevance,
+            check=_one_for_each,
         )
-        self._agent.output_validator(_one_for_each)
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """See :class:`engram.ports.Reranker`."""

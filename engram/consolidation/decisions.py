@@ -1,4 +1,8 @@
-"""What a newer memory means for an older one, and when a dispute between two ends."""
+"""What a newer memory means for an older one, and when a dispute between two ends.
+
+For pairs that a linking model, or a rule, names. Values of one slot replace each other without
+being named: ``engram/consolidation/timeline.py`` decides that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Reconciliation of new statements with what is known: a pure function to a plan."""
+"""Reconciliation of new statements with what is known: a pure function to a plan.
+
+Each statement confirms a memory, joins what is told of its slot, or becomes a memory of its own
+(``_PlanBuilder.take``). What replaces what is decided in ``engram/consolidation/timeline.py``, from
+all that was told of a slot; here it becomes actions, each with its reason. What a linking model
+says of two memories is judged in ``engram/consolidation/decisions.py``.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +56,6 @@ from engram.domain.slots import (
     slot_of,
     timeline_key,
 )
-
-__all__ = ["Circumstances", "reconcile"]
 
 # --- why a plan does what it does: as a code for counting, and in words for people
 

@@ -21,10 +21,10 @@ from engram.consolidation.reconcile import reconcile
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidateTurnsOutput,
+    ExtractOutput,
     ModelUse,
     PlanEffect,
     PlanOutput,
-    ReadTurns,
 )
 from engram.domain.memories import (
     AnyMemory,
@@ -81,7 +81,7 @@ class TurnConsolidator:
         return done
 
     async def _take_up(
-        self, request: ConsolidateTurnsInput, part: ReadTurns, *, repeated: bool
+        self, request: ConsolidateTurnsInput, part: ExtractOutput, *, repeated: bool
     ) -> ConsolidateTurnsOutput:
         scope, made = request.scope, ConsolidateTurnsOutput()
         if (part.statements or part.verbatim) and part.use is not None:

@@ -1,4 +1,10 @@
-"""The timeline of one slot, and the memories that tell its stretches."""
+"""What replaces what: the timeline of one slot, and the memories that tell its stretches.
+
+:func:`stretches` decides it, from everything that was told of the slot: each value holds until
+something else is told to hold (``_gives_way``), or stands beside a rival where nothing orders the
+two. :func:`history` says which memory tells which stretch, with what it replaced, what replaced it
+and from when to when it was true. Which values share a timeline, ``engram/domain/slots.py`` says.
+"""
 
 from __future__ import annotations
 
@@ -291,6 +297,7 @@ def _is_before(held: Slot, change: Slot) -> bool:
 
 
 def _gives_way(earlier: Slot, new: TimelineEntry, breath: _Breath) -> bool:
+    """Whether a value stops holding because this is told of a later moment."""
     later = new.slot
     if ends_something(later):
         # An ending ends what it names, and repeats of an ending end nothing.

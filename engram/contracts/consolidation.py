@@ -474,10 +474,11 @@ class ExtractInput(TimedMessage):
 
 
 class ExtractOutput(Message):
-    """What the model made of a batch; kept readable in the Temporal UI.
+    """What a batch of turns states, as a model says it; kept readable in the Temporal UI.
 
     Attributes:
-        use: What this answer came from.
+        episode_ids: The turns, where it is taken up.
+        use: What this answer came from; None where nothing was asked.
         spent: What all attempts at it took, failed ones included.
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
@@ -488,7 +489,8 @@ class ExtractOutput(Message):
         further: What the first of the further batches state; the others were not read.
     """
 
-    reasoning: str
+    reasoning: str = ""
+    episode_ids: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
     use: ModelUse | None = None
     spent: tuple[ModelSpent, ...] = ()
@@ -501,30 +503,25 @@ class ExtractOutput(Message):
     unguided: bool = False
     further: tuple[ExtractOutput, ...] = ()
 
-
-class ReadTurns(Message):
-    """A batch of turns, and what they state.
-
-    Attributes:
-        verbatim: Episodes with words that are kept as they are.
-        use: The model answer that says so; None where nothing was asked.
-    """
-
-    episode_ids: tuple[str, ...]
-    statements: tuple[Statement, ...] = ()
-    verbatim: tuple[str, ...] = ()
-    use: ModelUse | None = None
+    def of(self, episode_ids: tuple[str, ...]) -> ExtractOutput:
+        """The answer as it is taken up: with its turns, without what only its pass counts."""
+        return ExtractOutput(
+            episode_ids=episode_ids,
+            statements=self.statements,
+            verbatim=self.verbatim,
+            use=self.use,
+        )
 
 
 class ConsolidateTurnsInput(TimedMessage):
     """Input of the activity that takes up what turns state.
 
     Attributes:
-        parts: Batches in the order in which they are due; each is taken up by itself.
+        parts: What batches state, in the order in which they are due; each is taken up by itself.
         repeated: Whether an earlier call may have taken up some of them at the same moment.
     """
 
-    parts: tuple[ReadTurns, ...]
+    parts: tuple[ExtractOutput, ...]
     repeated: bool = False
     workflow_id: str
     run_id: str

@@ -39,6 +39,7 @@ from engram.storage.updates import every_page
 # gives the same boxes as cutting the whole session at once.
 
 _WORDS_THAT_RECUR = 2
+_MOST_TOPIC_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def in_order(turn: Said) -> tuple[datetime, int, str]:
     return turn.at, turn.sequence, turn.id
 
 
-def topic_words(turns: Sequence[Said], most: int = 8) -> tuple[str, ...]:
+def topic_words(turns: Sequence[Said]) -> tuple[str, ...]:
     """The words that tell what the turns are about: those of most turns first."""
     spread: Counter[str] = Counter()
     for turn in turns:
@@ -130,7 +131,7 @@ def topic_words(turns: Sequence[Said], most: int = 8) -> tuple[str, ...]:
     seen: dict[str, str] = {}
     for word in ranked:
         seen.setdefault(next(iter(terms_of(word)), word), word)
-    return tuple(seen.values())[:most]
+    return tuple(seen.values())[:_MOST_TOPIC_WORDS]
 
 
 def recurs(terms: Set[str], earlier: Set[str], policy: DigestPolicy) -> float:

@@ -171,7 +171,6 @@ PHONE: Final = re.compile(r"(?<![\w.])\+?\d[\d\s().-]{6,}\d(?!\w)")
 
 _NOUN_AFTER = re.compile(r"\A\s+([a-z][\w-]*)")
 _NOUN_BEFORE = re.compile(r"\b([a-z][\w-]*)(?:\s+of)?\s+\Z")
-_COMMA_PLACE = re.compile(r",\s\Z")
 _LOWER_NAME = re.compile(r"\s*([a-z][a-z'’-]+)\s+(?:is|was|has|said|says|wants|will|and|called)\b")
 _ENDS = re.compile(r"[.!?]\s")
 _SAID_TO_BE_SHARED = re.compile(

@@ -34,7 +34,7 @@ class TermMembers:
     members: tuple[SemanticMemory, ...]
 
 
-def telling_terms(memories: Sequence[SemanticMemory], most: int = TERMS_LOOKED_AT) -> list[str]:
+def telling_terms(memories: Sequence[SemanticMemory]) -> list[str]:
     """The terms that set memories apart from each other, the most telling first.
 
     By the weight of BM25: the sum over the memories of saturated term frequency
@@ -49,7 +49,7 @@ def telling_terms(memories: Sequence[SemanticMemory], most: int = TERMS_LOOKED_A
         * sum(2.2 * terms[term] / (terms[term] + 1.2) for terms in counted)
         for term, df in spread.items()
     }
-    return sorted(weights, key=lambda term: (-weights[term], term))[:most]
+    return sorted(weights, key=lambda term: (-weights[term], term))[:TERMS_LOOKED_AT]
 
 
 def topic(

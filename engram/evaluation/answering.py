@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Final
 
 from pydantic import BaseModel, Field
-from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
-from engram.agents.models import (
-    MODEL_SETTINGS,
-    OUTPUT_RETRIES,
-    metered,
-    provider_errors,
-)
+from engram.agents.models import make_agent, provider_errors
 from engram.contracts.messages import ModelSpent, metering
 from engram.errors import InvalidInput
 from engram.evaluation.measuring import Progress
@@ -74,20 +69,8 @@ class Examiner:
 
     def __init__(self, answering: Model, judging: Model, *, tokens: int) -> None:
         self._tokens = tokens
-        self._answering: Agent[None, str] = Agent(
-            metered(answering),
-            instructions=ANSWERING,
-            model_settings=MODEL_SETTINGS,
-            name="answering",
-        )
-        self._judging: Agent[None, AnswerVerdict] = Agent(
-            metered(judging),
-            output_type=AnswerVerdict,
-            instructions=JUDGING,
-            retries={"output": OUTPUT_RETRIES},
-            model_settings=MODEL_SETTINGS,
-            name="judging",
-        )
+        self._answering = make_agent(answering, "answering", ANSWERING, deps=NoneType, output=str)
+        self._judging = make_agent(judging, "judging", JUDGING, deps=NoneType, output=AnswerVerdict)
 
     async def examine(
         self,

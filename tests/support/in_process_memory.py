@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from pydantic_ai.models import Model
@@ -19,17 +19,17 @@ from engram.activities.consolidation import (
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import RulesModel
+from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import (
+    ConsolidateTurnsInput,
     ConsolidationPolicy,
     ExtractInput,
     LinkInput,
-    MarkConsolidatedInput,
+    PlanEffect,
     PlanInput,
-    ReconcileInput,
     SelectDueInput,
 )
 from engram.contracts.session import EncodeCall, StoreTurnsInput
-from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
@@ -40,6 +40,8 @@ from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from tests.support.stores import turn_store, worker_settings
 
+Q = TypeVar("Q")
+A = TypeVar("A")
 START = datetime(2025, 1, 1, 9, tzinfo=UTC)
 
 
@@ -77,6 +79,7 @@ class InProcessMemory:
             ExtractionAgent(model),
             LinkingAgent(model, lives.promotion.selectivity_step),
             lives.edges,
+            writer=PlanWriter(repository, embedder, lambda: uuid4().hex, lives.edges),
         )
         self.policy = ConsolidationPolicy.fixed_by(self.settings)
         self._numbers = count()
@@ -127,39 +130,29 @@ class InProcessMemory:
         assert outcome.error is None
         return tuple(turn.episode_id for turn in outcome.turns)
 
-    async def consolidate(self, scope: Scope, now: datetime) -> None:
-        """What a pass does, step by step, and a linking pass at its end."""
-        due = await _run(
-            self.storing.select_due, SelectDueInput(scope=scope, now=now, policy=self.policy)
-        )
-        linkable: dict[str, None] = {}
-        for batch in due.batches:
-            ids = batch.episode_ids
-            plan = await self.conclude(scope, ids, now)
-            linkable |= {m.id: None for m in plan.new_memories() if not m.superseded_by}
-            await _run(
-                self.storing.mark_consolidated,
-                MarkConsolidatedInput(scope=scope, now=now, episode_ids=ids),
-            )
-        if linkable:
-            await self._link(tuple(linkable), {"scope": scope, "now": now})
+    def selecting(self, scope: Scope, now: datetime) -> SelectDueInput:
+        """Asks for all that is due."""
+        return SelectDueInput(scope=scope, now=now, policy=self.policy)
 
-    async def conclude(
-        self, scope: Scope, ids: tuple[str, ...], now: datetime
-    ) -> ConsolidationPlan:
-        """What a pass does with one batch of turns: read, reconcile, write, retire."""
+    async def consolidate(self, scope: Scope, now: datetime) -> None:
+        """What a pass does, batch by batch, and a linking pass at its end."""
+        due = await run(self.storing.select_due, self.selecting(scope, now))
+        linkable, fresh = dict[str, None](), dict[str, None]()
+        for batch in due.batches:
+            done = await self.conclude(scope, batch.episode_ids, now)
+            new = dict.fromkeys(e for e in done.stored if e not in done.unlinkable)
+            fresh |= new
+            linkable |= new | dict.fromkeys(done.confirmed)
+        if linkable:
+            await self._link(tuple(linkable), tuple(fresh), {"scope": scope, "now": now})
+
+    async def conclude(self, scope: Scope, ids: tuple[str, ...], now: datetime) -> PlanEffect:
+        """What a pass does with one batch of turns: read, take up."""
         common: dict[str, Any] = {"scope": scope, "now": now}
-        read = await _run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
-        if not read.statements:
-            return ConsolidationPlan()
-        question = ReconcileInput(
-            statements=read.statements, use=read.use, workflow_id="w", run_id="r", **common
-        )
-        plan: ConsolidationPlan = await _run(self.storing.reconcile, question)
-        await _run(self.storing.write_plan, PlanInput(plan=plan, **common))
-        if plan.retirements():
-            await _run(self.storing.retire, PlanInput(plan=plan, **common))
-        return plan
+        read = await run(self.thinking.extract, ExtractInput(episode_ids=ids, **common))
+        step = ConsolidateTurnsInput(parts=(read.of(ids),), workflow_id="w", run_id="r", **common)
+        done = await run(self.storing.consolidate_turns, step)
+        return done.effect
 
     async def recall(
         self, scope: Scope, question: str, now: datetime, **more: Any
@@ -168,21 +161,26 @@ class InProcessMemory:
         request = RecallRequest.of(question, settings=self.settings, **more)
         return await self.recaller.recall(scope, request, now)
 
-    async def _link(self, ids: tuple[str, ...], common: dict[str, Any]) -> None:
+    async def _link(
+        self, ids: tuple[str, ...], fresh: tuple[str, ...], common: dict[str, Any]
+    ) -> None:
         question = LinkInput(
             memory_ids=ids,
-            fresh_ids=ids,
+            at_once=len(ids),
+            fresh_ids=fresh,
             candidates_per_memory=self.policy.candidates_per_memory,
             operation=f"linking-{next(self._numbers)}",
             **common,
         )
-        found = await _run(self.thinking.link, question)
-        await _run(self.storing.write_plan, PlanInput(plan=found.plan, **common))
-        if found.plan.retirements():
-            await _run(self.storing.retire, PlanInput(plan=found.plan, **common))
+        found = await run(self.thinking.link, question)
+        # What rules find is written with it.
+        if found.applied is None:
+            await run(self.storing.apply_plan, PlanInput(plan=found.plan, **common))
 
 
-async def _run(activity: Any, question: Any) -> Any:
+async def run(activity: Callable[[Q], Awaitable[A]], question: Q) -> A:
+    """What an activity answers, outside of a worker."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
-    return await environment.run(activity, question)
+    answer: A = await environment.run(activity, question)
+    return answer

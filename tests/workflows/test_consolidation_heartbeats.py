@@ -22,11 +22,11 @@ from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidationPolicy,
     ExtractInput,
+    ExtractOutput,
     LinkInput,
     MarkConsolidatedInput,
     ModelUse,
     PlanInput,
-    ReadTurns,
     ReconcileInput,
     SelectDueInput,
 )
@@ -79,7 +79,7 @@ def _inputs() -> dict[str, Any]:
     statement = Statement(content="The user likes tea.", confidence=0.9, episode_ids=("e1",))
     use = ModelUse(model="m", instructions_version="1")
     run: dict[str, Any] = {"workflow_id": "w", "run_id": "r"}
-    part = ReadTurns(episode_ids=("e1",), statements=(statement,), use=use)
+    part = ExtractOutput(episode_ids=("e1",), statements=(statement,), use=use)
     return {
         "select_due": SelectDueInput(**common, policy=policy),
         "reconcile": ReconcileInput(**common, **run, statements=(statement,), use=use),

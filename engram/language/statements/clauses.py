@@ -118,11 +118,6 @@ def _masked(text: str) -> Collapsed:
     return collapsed(without_quotations(_LINK.sub(_blank, _CODE.sub(_blank, own))))
 
 
-def own_words(sentence: str) -> bool:
-    """Whether nothing in the sentence is quoted."""
-    return QUOTED not in sentence
-
-
 def states(sentence: str) -> bool:
     """Whether it says how things are, not how they might be or what to do with memories."""
     lowered = sentence.casefold()

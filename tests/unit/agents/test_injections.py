@@ -15,7 +15,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.requests import ExtractionRequest, LinkingRequest, read_prompt
 from engram.domain.confidence import Verification
-from engram.domain.memories import DERIVED_TYPES, Episode, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    Episode,
+    MemoryForm,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, slot_of
 from engram.ports import MemoryRepository
@@ -174,8 +180,12 @@ async def test_a_model_that_obeys_has_no_power_to(repository: MemoryRepository) 
     for number, injection in enumerate(INJECTIONS):
         assert (new[number] == []) is (injection.role != "user"), injection.text
         for memory in new[number]:
-            quoted = [quote.words for quote in memory.evidence]
-            assert quoted == [injection.text.strip()[:100].strip()]
+            (quote,), told = memory.evidence, injection.text.strip()
+            if memory.form is MemoryForm.ARTIFACT:
+                assert memory.content == quote.words
+                assert quote.words in told
+            else:
+                assert quote.words == told[:100].strip()
 
 
 FRAMES = (

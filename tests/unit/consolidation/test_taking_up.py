@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
-from engram.contracts.consolidation import (
-    ConsolidateTurnsInput,
-    ExtractInput,
-    MarkConsolidatedInput,
-    ReadTurns,
-    SelectDueInput,
-)
+from engram.contracts.consolidation import ConsolidateTurnsInput, ExtractInput
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.ports import MemoryRepository
 from tests.support.edge_stores import borrowed_store
-from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.in_process_memory import InProcessMemory, run, when
 
 TOLD = (
     *("I live in Paris.", "I use Trello.", "I like tea.", "I moved to London.", "I like milk."),
@@ -32,12 +24,6 @@ OF_THE_RUN = {"created_at", "derived_at", "write_id", "revision", "provenance", 
 NOW = when(len(TOLD))
 
 
-async def _run(activity: Any, question: Any) -> Any:
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, start_to_close_timeout=timedelta(minutes=5))
-    return await environment.run(activity, question)
-
-
 async def _concluded(memory: InProcessMemory, scope: Scope) -> dict[str, Any]:
     page = await memory.repository.scroll(scope, MemoryType.SEMANTIC, limit=500)
     return {m.id: m.model_dump(mode="json", exclude=OF_THE_RUN) for m in page.memories}
@@ -46,12 +32,9 @@ async def _concluded(memory: InProcessMemory, scope: Scope) -> dict[str, Any]:
 async def _one_by_one(repository: MemoryRepository, scope: Scope) -> dict[str, Any]:
     memory = InProcessMemory(repository)
     await memory.hear(scope, TOLD)
-    common: dict[str, Any] = {"scope": scope, "now": NOW}
-    due = await _run(memory.storing.select_due, SelectDueInput(policy=memory.policy, **common))
+    due = await run(memory.storing.select_due, memory.selecting(scope, NOW))
     for batch in due.batches:
         await memory.conclude(scope, batch.episode_ids, NOW)
-        marks = MarkConsolidatedInput(episode_ids=batch.episode_ids, **common)
-        await _run(memory.storing.mark_consolidated, marks)
     return await _concluded(memory, scope)
 
 
@@ -60,21 +43,16 @@ async def _at_once(repository: MemoryRepository, scope: Scope, batches: int) -> 
     memory = InProcessMemory(repository)
     await memory.hear(scope, TOLD)
     common: dict[str, Any] = {"scope": scope, "now": NOW}
-    due = await _run(memory.storing.select_due, SelectDueInput(policy=memory.policy, **common))
+    due = await run(memory.storing.select_due, memory.selecting(scope, NOW))
     for start in range(0, len(due.batches), batches):
         first, *further = due.batches[start : start + batches]
         asked = ExtractInput(episode_ids=first.episode_ids, further=tuple(further), **common)
-        read = await _run(memory.thinking.extract, asked)
+        read = await run(memory.thinking.extract, asked)
         answers = (read, *read.further)
         assert len(answers) == 1 + len(further)
         step = ConsolidateTurnsInput(
             parts=tuple(
-                ReadTurns(
-                    episode_ids=batch.episode_ids,
-                    statements=answer.statements,
-                    verbatim=answer.verbatim,
-                    use=answer.use,
-                )
+                answer.of(batch.episode_ids)
                 for batch, answer in zip((first, *further), answers, strict=True)
             ),
             workflow_id="w",
@@ -83,8 +61,8 @@ async def _at_once(repository: MemoryRepository, scope: Scope, batches: int) -> 
             # By its moment, a step knows what it stored itself.
             now=NOW + timedelta(seconds=start),
         )
-        done = await _run(memory.storing.consolidate_turns, step)
-        again = await _run(
+        done = await run(memory.storing.consolidate_turns, step)
+        again = await run(
             memory.storing.consolidate_turns, step.model_copy(update={"repeated": True})
         )
         assert again.marked == done.marked
