@@ -28,6 +28,7 @@ from engram.contracts.removal import (
     StoreRound,
     WorkflowRound,
 )
+from engram.domain.kept import let_go
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
 from engram.ports import KeyStore, MemoryRepository
@@ -122,6 +123,7 @@ class ErasureActivitiesImpl(ErasureActivities):
                 await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
             if self._trail is not None and not left:
                 await asyncio.to_thread(self._trail.forget_user, asked.scope)
+        let_go()
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=left
         )
@@ -201,6 +203,7 @@ class ForgettingActivitiesImpl(ForgettingActivities):
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
             await self._reviews_changed(asked.scope, asked.plan.disputes)
+        let_go()
         return Message()
 
     @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)

@@ -74,9 +74,13 @@ async def test_an_erasure_that_overtakes_a_reading_leaves_nothing_of_it(
     """Facts of an encode and conclusions of a pass are refused, not stored and taken back."""
     memory = InProcessMemory(repository)
     overtaken(monkeypatch, repository, kind, lambda: erased(repository))
-    with pytest.raises(UserErased):
+
+    async def read() -> None:
         await memory.hear(ADA, TOLD)
         await memory.consolidate(ADA, when(9))
+
+    with pytest.raises(UserErased):
+        await read()
     assert await left(repository) == {}
 
 
@@ -102,8 +106,8 @@ async def test_an_erasure_that_overtakes_memories_of_elsewhere_leaves_none(
     """They were handed over before it."""
     importer = Importer(repository, make_embedder("wordllama"), lambda: uuid4().hex, 1000)
     overtaken(monkeypatch, repository, MemoryType.EPISODIC, lambda: erased(repository))
+    told = ImportedMemory(content=TOLD[0], timestamp=when(0))
     with pytest.raises(UserErased):
-        told = ImportedMemory(content=TOLD[0], timestamp=when(0))
         await importer.store(ADA, [told], when(1))
     assert await left(repository) == {}
 
