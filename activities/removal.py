@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
@@ -27,6 +28,7 @@ from engram.contracts.removal import (
     StoreRound,
     WorkflowRound,
 )
+from engram.domain.kept import let_go
 from engram.domain.memories import STORED_TYPES
 from engram.domain.scope import Scope
 from engram.ports import KeyStore, MemoryRepository
@@ -67,13 +69,11 @@ class ErasureActivitiesImpl(ErasureActivities):
     @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
     async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
         """Raise the user's epoch, once an erasure, and count before anything is deleted."""
-        erasure = activity.info().workflow_run_id or activity.info().activity_id
         async with heartbeating():
             if self._keys is not None:
                 # First: whoever comes from now on has a key of their own.
                 await self._keys.retire(names.key_owner(_store(), asked.scope.tenant))
-            key = f"{self._new_secret()}{self._new_secret()}"
-            epoch = await self._repository.raise_epoch(asked.scope, erasure, key=key)
+            epoch = await self._raise_epoch(asked.scope, _erasure())
             counts = {
                 str(kind): await self._repository.count(asked.scope, kind) for kind in STORED_TYPES
             }
@@ -108,18 +108,37 @@ class ErasureActivitiesImpl(ErasureActivities):
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
         """Delete from every collection, then count what is left."""
         async with heartbeating():
-            deleted = await self._repository.erase(asked.scope)
-            left = [await self._repository.count(asked.scope, kind) for kind in STORED_TYPES]
+            deleted = Counter(await self._repository.erase(asked.scope))
+            left = await self._left(asked.scope)
+            if not left:
+                # Behind the fence, turns could be read until the last of them was gone. What was
+                # drawn from them and is still on its way is refused from here on, or goes here.
+                await self._raise_epoch(asked.scope, f"{_erasure()} deleted")
+                deleted += Counter(await self._repository.erase(asked.scope))
+                left = await self._left(asked.scope)
             await self._repository.flush()
-            if self._keys is not None and not any(left):
+            if self._keys is not None and not left:
                 # Last: until nothing is left, a history says what there was. What Temporal
                 # keeps of the user is noise from here on.
                 await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
-            if self._trail is not None and not any(left):
+            if self._trail is not None and not left:
                 await asyncio.to_thread(self._trail.forget_user, asked.scope)
+        let_go()
         return StoreRound(
-            deleted={str(kind): count for kind, count in deleted.items() if count}, left=sum(left)
+            deleted={str(kind): count for kind, count in deleted.items() if count}, left=left
         )
+
+    async def _raise_epoch(self, scope: Scope, operation: str) -> int:
+        key = f"{self._new_secret()}{self._new_secret()}"
+        return await self._repository.raise_epoch(scope, operation, key=key)
+
+    async def _left(self, scope: Scope) -> int:
+        return sum([await self._repository.count(scope, kind) for kind in STORED_TYPES])
+
+
+def _erasure() -> str:
+    info = activity.info()
+    return info.workflow_run_id or info.activity_id
 
 
 def _store() -> str:
@@ -184,6 +203,7 @@ class ForgettingActivitiesImpl(ForgettingActivities):
             await self._let_session_forget(asked.scope, asked.plan)
             await self._forgetter.apply(asked.scope, asked.plan)
             await self._reviews_changed(asked.scope, asked.plan.disputes)
+        let_go()
         return Message()
 
     @activity.defn(name=names.LOOK_AGAIN_ACTIVITY)

@@ -444,6 +444,23 @@ class MemoryRepository(Protocol):
         """
         ...
 
+    async def reword(
+        self, scope: Scope, memory_type: MemoryType, words: Mapping[str, SparseVector]
+    ) -> None:
+        """Let memories be found by other words from now on; all else of them stays.
+
+        Never inserts: what is not there, or goes meanwhile, is left out.
+
+        Args:
+            scope: Whose; nothing of anybody else is touched.
+            memory_type: Which collection.
+            words: The sparse vector of each id.
+
+        Raises:
+            StorageUnavailable: the store cannot be reached; asking again is safe.
+        """
+        ...
+
     async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
         """Search without reading the memories: for many candidates.
 

@@ -85,11 +85,14 @@ class PlanWriter:
 
         Raises:
             StorageUnavailable: something written was not there when it was read back.
+            UserErased: the user was erased meanwhile; nothing of the new stays written.
         """
         _log_actions(plan)
+        # Before the sources are looked for: erased after that, nothing is left of what they said.
+        epoch = await self.repository.epoch(scope)
         sources, of_summaries = _sources(plan)
         there = await existing(self.repository, scope, sources | of_summaries, _EPISODIC)
-        stored = await self._store(scope, _resting_on(there, plan.new_memories()))
+        stored = await self._store(scope, _resting_on(there, plan.new_memories()), epoch)
         progress("stored")
         amendments = {update.memory_id: update for update in plan.amendments()}
         episodes = await self._episodes(scope, amendments.values())
@@ -154,7 +157,9 @@ class PlanWriter:
             updated=tuple(sorted(updated.changed)), missing=tuple(sorted(updated.missing))
         )
 
-    async def _store(self, scope: Scope, memories: tuple[SemanticMemory, ...]) -> tuple[str, ...]:
+    async def _store(
+        self, scope: Scope, memories: tuple[SemanticMemory, ...], epoch: int
+    ) -> tuple[str, ...]:
         if not memories:
             return ()
         ids = [memory.id for memory in memories]
@@ -164,7 +169,9 @@ class PlanWriter:
             vectors = await self.embedder.embed_documents([m.indexed_text for m in missing])
             written = [m.model_copy(update={"write_id": self.new_write_id()}) for m in missing]
             pairs = zip(written, vectors, strict=True)
-            forgotten = await self.repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
+            forgotten = await self.repository.insert(
+                scope, [NewMemory(m, v) for m, v in pairs], epoch=epoch
+            )
             if forgotten:
                 _log.info("new memories rest on what was forgotten", memories=len(forgotten))
             ids = [memory_id for memory_id in ids if memory_id not in forgotten]

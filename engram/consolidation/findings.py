@@ -65,6 +65,11 @@ class Writing(Protocol):
         """By which run of it."""
         ...
 
+    @property
+    def epoch(self) -> int | None:
+        """The user's when the work began; see :meth:`engram.ports.MemoryRepository.epoch`."""
+        ...
+
 
 @dataclass
 class _Finding:
@@ -168,6 +173,7 @@ class FindingsStore:
         await self._repository.insert(
             request.scope,
             [NewMemory(memory, vector) for memory, vector in zip(memories, vectors, strict=True)],
+            epoch=request.epoch,
         )
 
     def _new(self, same: Sequence[_Finding]) -> Fact | NegationFact:

@@ -27,6 +27,8 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
+from engram.domain.turns import SaidAt
+from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
 from engram.lifecycle.decisions import disputed
@@ -39,6 +41,7 @@ from engram.storage.updates import (
     no_memory,
     one_memory,
     update_memories,
+    words_let_go,
 )
 
 # --- what is left of memories when others are forgotten: a pure function each way
@@ -251,6 +254,7 @@ class Forgetter:
                 "episodes": doomed.episodes,
                 "amended": tuple(sorted(amended.keys() - doomed.memories.keys())),
                 "session_id": target.session_id if of_a_turn else None,
+                "said_at": SaidAt.of(target) if isinstance(target, Episode) else None,
                 "buried": tuple(sorted({memory_id, *(m.id for m in derived)})),
                 # What goes with a turn is not drawn from it again, because the turn is not.
                 "drawn": {} if of_a_turn else {m.id: m.source_episode_ids for m in derived},
@@ -289,6 +293,7 @@ class Forgetter:
             scope: Whose.
             plan: What was forgotten, all of it.
         """
+        await self._let_words_go(scope, plan)
         there = await self.repository.get(scope, plan.ids, fresh=True)
         doomed = _Doomed()
         # One that could not be read is not among the episodes of its plan.
@@ -345,6 +350,7 @@ class Forgetter:
             types=DERIVED_TYPES,
         )
         await self._lead_to_summaries(scope, touched)
+        await self._let_words_go(scope, plan)
         for kind, orphaned in orphans.items():
             await self.repository.delete(scope, kind, orphaned)
         for kind, planned in plan.gone.items():
@@ -355,6 +361,11 @@ class Forgetter:
             if plan.memory_id in ids:
                 await self.repository.delete(scope, kind, (plan.memory_id,))
         await self.repository.flush()
+
+    async def _let_words_go(self, scope: Scope, plan: ForgetPlan) -> None:
+        """Have what was said next be found by its own words only."""
+        if plan.said_at is not None:
+            await words_let_go(self.repository, scope, (plan.said_at,), encode_document)
 
     async def _lead_to_summaries(self, scope: Scope, memory_ids: Iterable[str]) -> None:
         """Have what it sums up lead to a summary again that what replaced it goes from."""

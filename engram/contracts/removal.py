@@ -11,6 +11,7 @@ from pydantic import Field
 from engram.contracts.messages import Message, ScopedMessage, TimedMessage
 from engram.domain.memories import MemoryType
 from engram.domain.rules import DigestPolicy
+from engram.domain.turns import SaidAt
 
 # --- what passes between clients, the erasing workflow and its activities
 
@@ -201,6 +202,7 @@ class ForgetPlan(Message):
         boxed: Turns whose boxes are made again.
         ended: Sessions whose last box is among them: they get no further turn.
         session_id: The conversation of a forgotten turn.
+        said_at: Where it stood there: the turn after it was found by its words, too.
         buried: What is not to be written again once it is deleted.
         drawn: By the id of a conclusion among them: turns that say other things as well,
             from which it is not to be drawn again.
@@ -218,6 +220,7 @@ class ForgetPlan(Message):
     boxed: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     session_id: str | None = None
+    said_at: SaidAt | None = None
     buried: tuple[str, ...] = ()
     drawn: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     again: bool = False

@@ -239,12 +239,15 @@ class BoxReader:
 
     async def last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
         """The latest box of a session that is stored."""
-        where: Filter = (
-            Equals("form", MemoryForm.BOX.value),
-            Equals("detail.keys", f"session:{session_id}"),
-        )
+        where = _of_session(session_id)
         found = await latest_semantic(self.repository, scope, where, limit=1)
         return found[0] if found else None
+
+    async def all_boxes(self, scope: Scope, session_id: str) -> list[SemanticMemory]:
+        """Every box of a session that is stored."""
+        where = _of_session(session_id)
+        pages = every_page(self.repository, scope, MemoryType.SEMANTIC, where=where)
+        return [m async for page in pages for m in page if isinstance(m, SemanticMemory)]
 
     async def tail(
         self, scope: Scope, session_id: str, last: BoxDetail | None
@@ -332,7 +335,8 @@ class BoxWriter:
             tail, more = await self._reader.tail(composer.scope, session_id, last)
             late = await self._late(composer.scope, episode_ids, last, tail)
             # Whoever sealed these may have died before linking them.
-            linked += await self._link(composer, [*([before] if before else []), *late.boxes])
+            sealed_before = await self._sealed_before(composer, session_id, before)
+            linked += await self._link(composer, [*sealed_before, *late.boxes])
             why = SealReason.ENDED if ended and not more else None
             # Reads every word of them: not while others wait.
             cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
@@ -347,6 +351,16 @@ class BoxWriter:
             # reading it again would find the same turns.
             if not more or all(run.sealed is None for run in cut):
                 return Sealed(tuple(stored), linked)
+
+    async def _sealed_before(
+        self, composer: Composer, session_id: str, last: SemanticMemory | None
+    ) -> list[SemanticMemory]:
+        """The last box of the session, with all others that this very call stored before."""
+        if last is None or last.created_at != composer.now:
+            return [] if last is None else [last]
+        # An attempt at it died: its moment is the workflow's, and no other call's.
+        boxes = await self._reader.all_boxes(composer.scope, session_id)
+        return [box for box in boxes if box.created_at == composer.now]
 
     async def _late(
         self,
@@ -508,6 +522,13 @@ def _members(derived: Sequence[DerivedMemory], turns: Set[str]) -> list[DerivedM
 def _box(memory: SemanticMemory | None) -> BoxDetail | None:
     detail = memory.detail if memory is not None else None
     return detail if isinstance(detail, BoxDetail) else None
+
+
+def _of_session(session_id: str) -> Filter:
+    return (
+        Equals("form", MemoryForm.BOX.value),
+        Equals("detail.keys", f"session:{session_id}"),
+    )
 
 
 def _turns_of(boxes: Iterable[SemanticMemory]) -> frozenset[str]:

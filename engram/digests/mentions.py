@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -23,6 +22,7 @@ from engram.digests.names import (
     parts_of,
 )
 from engram.domain.digests import EntityKind, Equation, Mention
+from engram.domain.kept import kept
 from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import USER, held_predicate
 from engram.domain.turns import is_first_party
@@ -376,7 +376,7 @@ def memory_clues(memory: SemanticMemory) -> MentionEvidence:
 
 
 # A rebuild asks for the same memories with each entity that they could name.
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _clues(
     memory_id: str, content: str, entities: tuple[str, ...], slot: Slot | None
 ) -> MentionEvidence:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import dropwhile
 from typing import Final
 
 from engram.domain.digests import EntityKind
 from engram.domain.identity import normalise
+from engram.domain.kept import kept
 
 # --- word lists about names: titles, roles, class nouns. Data, so that rules stay rules
 
@@ -252,7 +252,7 @@ def _is_seniority(text: str, token: re.Match[str]) -> bool:
 
 
 # Who is who is asked of each name many times over.
-@lru_cache(maxsize=8192)
+@kept(8192)
 def name_key(name: str) -> str:
     """The form under which two spellings are one name: in lower case, without accents."""
     words = " ".join(word.rstrip(".") for word in normalise(name).split())
@@ -270,7 +270,7 @@ def without_title(name: str) -> str:
     return " ".join(words)
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def parts_of(name: str) -> NameParts:
     """The parts of a person's name."""
     words = name_key(name).split()

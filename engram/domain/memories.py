@@ -410,7 +410,7 @@ class Unread(StoredValue):
 
 
 class Episode(Memory):
-    """A turn, verbatim. Its content and vectors are never written again.
+    """A turn, verbatim. Its content is never written again.
 
     Attributes:
         unread: What could not be read of it; None where everything was.

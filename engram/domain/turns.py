@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Literal, Protocol, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Episode
 from engram.domain.sanitize import has_control_characters, one_line
@@ -346,12 +346,38 @@ def _plain_size(value: Any) -> int:
 # --- what is context of what
 
 # A note of this morning is no context of one of tonight, whoever keeps both in one session.
-_JUST_BEFORE = timedelta(hours=1)
+JUST_BEFORE = timedelta(hours=1)
+"""How long a turn is context of the one after it."""
 
 
 def is_just_before(earlier: datetime, later: datetime) -> bool:
     """Whether a turn of then is context of the turn after it in its session: within an hour."""
-    return later - earlier <= _JUST_BEFORE
+    return later - earlier <= JUST_BEFORE
+
+
+class SaidAt(BaseModel):
+    """Where in its session a turn stands.
+
+    Attributes:
+        session_id: The session.
+        sequence: Its number there, 0 or more.
+        timestamp: When it was said.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    session_id: str
+    sequence: int
+    timestamp: AwareDatetime
+
+    @classmethod
+    def of(cls, episode: Episode) -> SaidAt:
+        """That of a stored turn."""
+        return cls(
+            session_id=episode.session_id or "",
+            sequence=episode.sequence,
+            timestamp=episode.timestamp,
+        )
 
 
 # --- a block of recalled memories: marked when it goes out, recognised when it returns

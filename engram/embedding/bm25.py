@@ -7,12 +7,12 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from hashlib import blake2b
 
 import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
 
 from engram.domain.identity import stream_safe
+from engram.domain.kept import kept
 from engram.ports import SparseVector
 
 # --- which terms a text is found by: words of any script, and whole tokens such as "c++"
@@ -184,7 +184,7 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
 
 # Longer "words" are blobs and addresses that hardly come twice.
 _LONGEST_CACHED = 64
-_cached_terms = lru_cache(maxsize=65_536)(_terms_of_word)
+_cached_terms = kept(65_536)(_terms_of_word)
 
 
 def _pairs(part: str) -> list[str]:
@@ -264,7 +264,7 @@ def encode_query(text: str) -> SparseVector:
     return _vector(weights.items())
 
 
-@lru_cache(maxsize=65_536)
+@kept(65_536)
 def term_id(term: str) -> int:
     """The stable 32-bit id of a term, the same in every process and on every machine."""
     digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=4).digest()

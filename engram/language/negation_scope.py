@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
+from engram.domain.kept import kept
 from engram.domain.memories import AnyMemory, Episode, Fact, FactCategory, NegationFact, Slot
 from engram.language.text import (
     WORDS_AND_SIGNS,
@@ -76,7 +76,7 @@ _AFTER_OBJECT = frozenset(
 )
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def pattern_terms(pattern: str) -> tuple[str, ...]:
     """The content stems of a negated pattern, each once: the verb's, then the object's.
 
@@ -114,7 +114,7 @@ def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
     return frozenset(_content_stems(words)) - {"user"}
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _terms_in(text: str) -> frozenset[str]:
     return frozenset(_content_stems(_words(text)))
 
@@ -304,7 +304,7 @@ def _is_denial(text: str) -> bool:
     return any(word in _NEGATING for word in _words(text))
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _statements(text: str) -> tuple[tuple[str, ...], ...]:
     """Sentences that state something: neither asked nor supposed nor told as bygone."""
     return tuple(_stating(text))
@@ -334,7 +334,7 @@ def _first_part_denies(words: Sequence[str]) -> bool:
     return False
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _equivalents(verb: str) -> frozenset[str]:
     found = {verb}
     for group in _MEANS_THE_SAME:
@@ -358,12 +358,12 @@ def _content_stems(words: Sequence[str]) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def _stem(word: str) -> str:
     return stem(word.removesuffix("'s"))
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def _verb(word: str) -> str:
     """Verbs compare by the stem of their lemma."""
     return "be" if word in _FORMS_OF_BE else stem(verb_lemma(word))

@@ -7,10 +7,11 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]  # an extension module without stubs
+
+from engram.domain.kept import kept
 
 # --- signs: typographic ones become plain ones, one for one, so that offsets hold
 
@@ -341,7 +342,7 @@ _stemmer = Stemmer.Stemmer("english")
 _stemming = threading.Lock()
 
 
-@lru_cache(maxsize=8192)
+@kept(8192)
 def stem(word: str) -> str:
     """The stem of one lower-case word; irregular verbs through their lemma ("ate" as "eat")."""
     base = _LEMMAS.get(word, word)

@@ -49,7 +49,7 @@ from engram.ports import (
     NewMemory,
     Stamp,
 )
-from engram.storage.updates import NewWriteId, update_memories
+from engram.storage.updates import NewWriteId, existing, update_memories
 
 # --- habits hold as long as the knowledge they came from does
 
@@ -143,6 +143,7 @@ class HabitMaker:
 
         Raises:
             StorageUnavailable: a habit was not there when it was read back.
+            UserErased: the user was erased meanwhile; no habit stays written.
         """
 
         def promotion(memory: AnyMemory) -> Promotion | None:
@@ -156,7 +157,12 @@ class HabitMaker:
         if not made:
             return {}
         stamp = review_stamp(rules)
-        forgotten = await self._store(scope, [one.habit for one in made.values()], stamp)
+        # Before looking whether it is still there: erased after that, no habit of it is stored.
+        epoch = await self.repository.epoch(scope)
+        there = await existing(self.repository, scope, made, _SEMANTIC)
+        made = {key: one for key, one in made.items() if key in there}
+        habits = [one.habit for one in made.values()]
+        forgotten = await self._store(scope, habits, stamp, epoch)
         made = {key: one for key, one in made.items() if one.habit.id not in forgotten}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
@@ -179,7 +185,7 @@ class HabitMaker:
         return {key: made[key].habit.id for key in made if key in written.changed}
 
     async def _store(
-        self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp
+        self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp, epoch: int
     ) -> frozenset[str]:
         """Store those that are not there; the ids of those that rest on what was forgotten."""
         ids = [habit.id for habit in habits]
@@ -191,7 +197,10 @@ class HabitMaker:
         written = [h.model_copy(update={"write_id": self.new_write_id()}) for h in missing]
         pairs = zip(written, vectors, strict=True)
         forgotten = await self.repository.insert(
-            scope, [NewMemory(habit, vector) for habit, vector in pairs], stamp=stamp
+            scope,
+            [NewMemory(habit, vector) for habit, vector in pairs],
+            stamp=stamp,
+            epoch=epoch,
         )
         there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
         lost = [key for key in ids if key not in there and key not in forgotten]

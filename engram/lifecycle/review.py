@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,13 +18,15 @@ from engram.contracts.lifecycle import (
     WalkInput,
     summed,
 )
-from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
+from engram.domain.turns import SaidAt
+from engram.embedding.bm25 import encode_document
 from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.table import Aspect
 from engram.ports import MaintenanceRepository
-from engram.storage.updates import NewWriteId, update_memories
+from engram.storage.updates import NewWriteId, update_memories, words_let_go
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000
@@ -123,7 +125,7 @@ class Reviewer:
         """
         scope, now = request.scope, request.now
         book = rulebook(request.rules, scope.namespace)
-        steps, erasable = Steps(), dict[str, int]()
+        steps, erasable = Steps(), dict[str, AnyMemory]()
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             # Somebody else may have been faster: then nothing is due any more.
@@ -134,7 +136,7 @@ class Reviewer:
                 return None
             steps.note(memory, settled.transitions)
             if settled.memory is None:
-                erasable[memory.id] = memory.revision
+                erasable[memory.id] = memory
             return settled.memory
 
         if request.dry_run or not memories:
@@ -201,10 +203,13 @@ class Reviewer:
         )
 
     async def _erase(
-        self, scope: Scope, memory_type: MemoryType, revisions: dict[str, int]
+        self, scope: Scope, memory_type: MemoryType, ended: Mapping[str, AnyMemory]
     ) -> frozenset[str]:
-        if not revisions:
+        if not ended:
             return frozenset()
+        turns = [SaidAt.of(one) for one in ended.values() if isinstance(one, Episode)]
+        await words_let_go(self.repository, scope, turns, encode_document)
+        revisions = {memory_id: memory.revision for memory_id, memory in ended.items()}
         await self.repository.delete_unchanged(scope, memory_type, revisions)
         left = await self.repository.get(scope, revisions, (memory_type,), fresh=True)
         return frozenset(revisions) - left.keys()

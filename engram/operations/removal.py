@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from engram.contracts.removal import SERVERS_MAY_KEEP, CompactReceipt, ErasureReceipt, ForgetReceipt
 from engram.domain.access import Access
+from engram.domain.kept import let_go
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.operations.registry import AboutMemory, Operation, Question, handles
@@ -84,13 +85,16 @@ class ForgettingHandlers:
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
         """Erase everything of a user; ends when the store counts zero."""
         del asked
+        erasing = partial(self._gateway.erase, scope)
         if self._scrubber is None:
-            return await self._gateway.erase(scope)
-        return await self._scrubber.erase(
-            self._gateway.erasure_id(scope),
-            partial(self._gateway.erase, scope),
-            partial(self._gateway.erased, scope),
-        )
+            receipt = await erasing()
+        else:
+            receipt = await self._scrubber.erase(
+                self._gateway.erasure_id(scope), erasing, partial(self._gateway.erased, scope)
+            )
+        # Also here: whoever deletes may be another process.
+        let_go()
+        return receipt
 
     @handles(ERASED)
     async def erased(self, scope: Scope, asked: AboutErasure) -> ErasureReceipt | None:
@@ -115,7 +119,9 @@ class ForgettingHandlers:
         # The id names a workflow, which must not take a name that is none of ours.
         if not is_memory_id(asked.memory_id):
             raise no_memory(asked.memory_id)
-        return await self._gateway.forget(scope, asked.memory_id)
+        receipt = await self._gateway.forget(scope, asked.memory_id)
+        let_go()
+        return receipt
 
     @handles(COMPACT)
     async def compact(self, scope: Scope, asked: Compact) -> CompactReceipt:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.kept import kept
 from engram.domain.memories import (
     AnyMemory,
     Category,
@@ -166,7 +166,7 @@ def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
     return not subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _words_of(name: str) -> tuple[str, ...]:
     return tuple(BARE_WORDS.findall(name.casefold()))
 
@@ -230,7 +230,7 @@ def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
     return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def bare_stems(text: str) -> frozenset[str]:
     """The stems of the words of ``text`` that carry meaning."""
     words = BARE_WORDS.findall(text.casefold())

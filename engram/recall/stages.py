@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import structlog
@@ -14,6 +15,7 @@ import structlog
 from engram.consolidation.amendments import LATEST_KEPT, folded_count
 from engram.domain.confidence import Verification
 from engram.domain.identity import normalise, stream_safe
+from engram.domain.kept import kept, lets_go
 from engram.domain.memories import (
     DIGEST_FORMS,
     AnyMemory,
@@ -426,6 +428,7 @@ EACH = 16
 # Negations that are kept in memory. What one denies never changes, and whether it is
 # in force, and since when, is asked of the store each time.
 _NEGATIONS_KEPT = 4096
+_SECONDS_KEPT = 300.0
 _TEXTS_KEPT = 2048
 # Users whose negations are all at hand; of these together, no more than above.
 _USERS_KEPT = 256
@@ -446,11 +449,18 @@ class Negations:
         self, repository: MemoryRepository, encode: EncodeWords, covers: Covers, factor: float
     ) -> None:
         self._repository = repository
-        self._encode = lru_cache(maxsize=_TEXTS_KEPT)(encode)
+        self._encode = kept(_TEXTS_KEPT)(encode)
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
         self._users: dict[Scope, _Held] = {}
+        self._held = 0
+        lets_go(self)
+
+    def cache_clear(self) -> None:
+        """Let go of all denials at hand: see :func:`engram.domain.kept.let_go`."""
+        self._known.clear()
+        self._users.clear()
         self._held = 0
 
     async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -529,9 +539,9 @@ class Negations:
             if len(ids) >= TOGETHER:
                 for text in texts:
                     ids |= await self._look_up(question, [text], EACH, standing)
-        await self._read(question, {key for key in ids if key not in self._known})
-        known = [self._known[key] for key in sorted(ids) if key in self._known]
-        return _Denials(known, self._covers, self._encode)
+        known = {key: self._known[key] for key in ids if key in self._known}
+        known |= await self._read(question, ids - known.keys())
+        return _Denials([known[key] for key in sorted(known)], self._covers, self._encode)
 
     async def _look_up(
         self, question: PreparedQuery, texts: Sequence[str], limit: int, where: Filter
@@ -562,6 +572,9 @@ class Negations:
         found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
         if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()
+        if found and not self._known:
+            # Whoever erases elsewhere does not reach this process.
+            asyncio.get_running_loop().call_later(_SECONDS_KEPT, self._known.clear)
         self._known |= found
         return found
 
@@ -648,7 +661,7 @@ class _Denials:
         )
 
 
-@lru_cache(maxsize=_NEGATIONS_KEPT)
+@kept(_NEGATIONS_KEPT)
 def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
     """The words of what is denied, and the one to look it up by: long words are rare ones."""
     terms = frozenset(pattern_terms(pattern)[1:])

@@ -26,6 +26,7 @@ from engram.ports import (
     Page,
     Replacement,
     SearchRequest,
+    SparseVector,
     Stamp,
 )
 from engram.storage.filters import EngineFilter, Translator
@@ -236,6 +237,12 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """Put payloads in place of those that match, in order; never insert."""
 
     @abstractmethod
+    async def _reword(
+        self, memory_type: MemoryType, where: EngineFilter, words: Mapping[str, SparseVector]
+    ) -> None:
+        """Replace the sparse vectors of those that match; never insert."""
+
+    @abstractmethod
     async def _by_id(
         self,
         memory_type: MemoryType,
@@ -395,6 +402,20 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             )
             await give_way()
         return frozenset(won)
+
+    async def reword(
+        self, scope: Scope, memory_type: MemoryType, words: Mapping[str, SparseVector]
+    ) -> None:
+        """See :meth:`engram.ports.MemoryRepository.reword`."""
+        self._check_open()
+        ids = list(words)
+        for start in range(0, len(ids), self.batch):
+            part = ids[start : start + self.batch]
+            there = await self._fetch(scope, memory_type, part, fresh=True)
+            left = {payload["id"]: words[payload["id"]] for payload in there}
+            if left:
+                where = self._filters.within(scope, memory_type, (HasId(tuple(left)),))
+                await self._reword(memory_type, where, left)
 
     async def rank(self, scope: Scope, request: SearchRequest) -> list[Match]:
         """See :meth:`engram.ports.MemoryRepository.rank`."""

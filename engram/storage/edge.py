@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.ports import Stamp, StoreInfo, unstamped
+from engram.ports import SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
@@ -21,6 +21,7 @@ from engram.storage.edge_engine import (
     engine_errors,
     nearest,
     new_point,
+    sparse,
 )
 from engram.storage.edge_files import (
     ROOM_TO_DELETE,
@@ -34,7 +35,7 @@ from engram.storage.edge_files import (
     sync_files,
 )
 from engram.storage.filters import Translator
-from engram.storage.payload import SCHEMA_VERSION, TENANT
+from engram.storage.payload import SCHEMA_VERSION, SPARSE, TENANT
 from engram.storage.points import (
     NewPoint,
     Overwrite,
@@ -406,6 +407,21 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             return None
         names = before.keys() | after.keys()
         return {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+
+    async def _reword(
+        self, memory_type: MemoryType, where: engine.Filter, words: Mapping[str, SparseVector]
+    ) -> None:
+        with engine_errors("preparing other words"):
+            prepared = [
+                engine.PointVectors(memory_id, {SPARSE: sparse(vector)})
+                for memory_id, vector in words.items()
+            ]
+            # The engine refuses all of them for one that is not there; the condition spares it.
+            operation = engine.UpdateOperation.update_vectors(prepared, where)
+        writes = self._writes[memory_type]
+        async with writes.lock:
+            writes.note(words)
+            self._update(memory_type, operation, words, "replacing words")
 
     async def _by_id(
         self,

@@ -13,7 +13,7 @@ from engram.storage.filters import Range
 from engram.storage.payload import DENSE, SPARSE
 from engram.storage.points import NewPoint, RankQuery
 
-__all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point"]
+__all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point", "sparse"]
 
 try:
     import qdrant_edge as engine
@@ -114,18 +114,21 @@ def new_point(new: NewPoint) -> engine.Point:
     """A new memory as the engine takes it."""
     if new.vectors is None:
         return engine.Point(new.memory_id, {}, new.payload)
-    sparse = new.vectors.sparse
     vector: dict[str, engine.NamedVector] = {
         DENSE: list(new.vectors.dense),
-        SPARSE: engine.SparseVector(list(sparse.indices), list(sparse.values)),
+        SPARSE: sparse(new.vectors.sparse),
     }
     return engine.Point(new.memory_id, vector, new.payload)
+
+
+def sparse(vector: SparseVector) -> engine.SparseVector:
+    """The words by which a memory is found, as the engine takes them."""
+    return engine.SparseVector(list(vector.indices), list(vector.values))
 
 
 def nearest(query: RankQuery) -> engine.Query:
     """What is nearest to the vector of a question."""
     vector = query.vector
     if isinstance(vector, SparseVector):
-        sparse = engine.SparseVector(list(vector.indices), list(vector.values))
-        return engine.Query.Nearest(sparse, SPARSE)
+        return engine.Query.Nearest(sparse(vector), SPARSE)
     return engine.Query.Nearest(list(vector), DENSE)

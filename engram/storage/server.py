@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -521,6 +521,29 @@ class ServerRepository(EngineRepository[models.Filter]):
                 await self._client.batch_update_points(
                     self._names[memory_type], part, wait=True, ordering=_STRONG
                 )
+
+    async def _reword(
+        self, memory_type: MemoryType, where: models.Filter, words: Mapping[str, SparseVector]
+    ) -> None:
+        points = [
+            models.PointVectors(id=memory_id, vector={SPARSE: _sparse(vector)})
+            for memory_id, vector in words.items()
+        ]
+        with server_errors("replacing words"):
+            try:
+                await self._client.update_vectors(
+                    self._names[memory_type],
+                    points,
+                    wait=True,
+                    ordering=_STRONG,
+                    update_filter=where,
+                )
+            except UnexpectedResponse as error:
+                # It rewords all that it finds, and refuses for what went meanwhile.
+                if error.status_code != _NOT_FOUND:
+                    raise
+                if len(await self._read(memory_type, list(words))) == len(words):
+                    raise
 
     async def _by_id(
         self,

@@ -198,13 +198,14 @@ class Importer:
             self._check(item, now)
         items = [item.model_copy(update=self.guard.masked(scope.namespace, item)) for item in items]
         turns: dict[str, tuple[Episode, ImportedMemory]] = {}
+        epoch = await self.repository.epoch(scope)
         for item in items:
             episode = _episode(scope, item, now, self.guard.marks(scope.namespace, item))
             turns.setdefault(episode.id, (episode, item))
         there = await self.repository.get(scope, turns, [MemoryType.EPISODIC], fresh=True)
         new = [turn for key, turn in turns.items() if key not in there]
         forgotten = await self._insert(
-            scope, [_with_past(episode, item, now) for episode, item in new]
+            scope, [_with_past(episode, item, now) for episode, item in new], epoch
         )
         concluding = {key: turn for key, turn in turns.items() if turn[1].conclusion}
         stored = await self._conclude(scope, concluding, now)
@@ -214,14 +215,17 @@ class Importer:
             known=len(there) + max(len(concluding) - stored - len(forgotten & {*concluding}), 0),
         )
 
-    async def _insert(self, scope: Scope, episodes: Sequence[Episode]) -> frozenset[str]:
+    async def _insert(
+        self, scope: Scope, episodes: Sequence[Episode], epoch: int
+    ) -> frozenset[str]:
         """Store turns; those of them that were forgotten are not, and are returned."""
         if not episodes:
             return frozenset()
         vectors = await self.embedder.embed_documents([e.indexed_text for e in episodes])
         written = [e.model_copy(update={"write_id": self.new_write_id()}) for e in episodes]
         pairs = zip(written, vectors, strict=True)
-        return await self.repository.insert(scope, [NewMemory(e, vector) for e, vector in pairs])
+        new = [NewMemory(e, vector) for e, vector in pairs]
+        return await self.repository.insert(scope, new, epoch=epoch)
 
     async def _conclude(
         self, scope: Scope, turns: Mapping[str, tuple[Episode, ImportedMemory]], now: datetime

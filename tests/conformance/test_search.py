@@ -7,7 +7,7 @@ import math
 import pytest
 
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.ports import Equals, MemoryRepository, SearchRequest
+from engram.ports import Equals, MemoryRepository, SearchRequest, SparseVector
 from tests.support.engines import ADA, BOB, episode, new, one_of_each, semantic, vectors
 
 EPISODIC = MemoryType.EPISODIC
@@ -116,3 +116,23 @@ async def test_ties_at_the_cut_are_decided_by_id(repository: MemoryRepository) -
     for _ in range(3):
         found = await repository.search(ADA, SearchRequest(vectors(), (EPISODIC,), 10))
         assert [hit.memory.id for hit in found] == lowest
+
+
+async def test_a_memory_is_found_by_other_words_once_it_has_them(
+    repository: MemoryRepository,
+) -> None:
+    """The other side stays; what is not there, or is somebody else's, is left out."""
+    turn, theirs, gone = episode(ADA, "a"), episode(BOB, "b"), episode(ADA, "c")
+    await repository.insert(ADA, [new(turn, vectors((1.0, 0, 0, 0), {1: 1.0}))])
+    await repository.insert(BOB, [new(theirs, vectors((1.0, 0, 0, 0), {1: 1.0}))])
+    other = SparseVector((2,), (1.0,))
+    await repository.reword(ADA, EPISODIC, {one.id: other for one in (turn, theirs, gone)})
+    request = SearchRequest(vectors((1.0, 0, 0, 0), {1: 1.0}), (EPISODIC,), 10)
+    (hers,) = await repository.search(ADA, request)
+    assert (hers.memory.id, hers.sparse) == (turn.id, None)
+    assert hers.dense == pytest.approx(1.0)
+    (his,) = await repository.search(BOB, request)
+    assert his.sparse is not None
+    again = SearchRequest(vectors((1.0, 0, 0, 0), {2: 1.0}), (EPISODIC,), 10)
+    assert [one.sparse is not None for one in await repository.search(ADA, again)] == [True]
+    assert await repository.count(ADA, EPISODIC) == 1

@@ -125,6 +125,7 @@ class InProcessMemory:
                 first_sequence=first,
                 workflow_id="w",
                 run_id="r",
+                epoch=await self.repository.epoch(scope),
             )
         )
         assert outcome.error is None

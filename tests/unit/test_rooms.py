@@ -71,6 +71,17 @@ def test_functions_and_modules_can_be_read_at_once() -> None:
     assert too_long == []
 
 
+def test_what_users_say_is_kept_only_where_it_can_be_let_go_of() -> None:
+    """In the rooms that read and score their words, answers are kept by one function."""
+    rooms = {"language", "digests", "embedding", "recall", "consolidation"}
+    others = {
+        place_of(path)
+        for path in MODULES
+        if place_of(path).split("/")[1] in rooms and "lru_cache" in path.read_text("utf-8")
+    }
+    assert others == set()
+
+
 def test_what_only_one_other_imports_is_a_chapter() -> None:
     """A short module that serves one other alone stands in that one, or here with its reason."""
     modules = {place_of(path)[:-3].replace("/", "."): path for path in MODULES}

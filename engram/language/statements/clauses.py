@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 
+from engram.domain.kept import kept
 from engram.language.text import (
     QUOTED,
     SPOKEN_WORDS,
@@ -69,7 +70,7 @@ class Sentence:
     start: int
 
 
-@lru_cache(maxsize=_TURNS_KEPT)
+@kept(_TURNS_KEPT)
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Sentences that state something: no questions, quotations, conditions or role play."""
     return tuple(_sentences(text))
@@ -109,7 +110,7 @@ def verbatim(text: str, sentence: Sentence) -> str:
     return text[own.original(sentence.start) : end].strip()
 
 
-@lru_cache(maxsize=_TURNS_KEPT)
+@kept(_TURNS_KEPT)
 def _masked(text: str) -> Collapsed:
     own = plain(text, dashes=False)
     frame = _FRAME.search(own)

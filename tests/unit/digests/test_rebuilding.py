@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engram.consolidation.apply import PlanWriter
 from engram.digests import stage
 from engram.digests.mentions import MentionEvidence, memory_clues
 from engram.digests.versions import Composer
@@ -270,6 +271,31 @@ async def test_a_crash_between_any_two_writes_repeats_harmlessly() -> None:
     for fails_at in range(1, writes + 1):
         after, _ = await _disturbed(fails_at)
         assert after == undisturbed, f"failing at write {fails_at}"
+
+
+async def test_a_box_is_linked_whose_sealer_died_in_between(
+    kept: DigestedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several that were sealed at once, also the one with none of the turns that are new."""
+    fact = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
+    await kept.keep(*TURNS[:2], fact)
+    await kept.digest(*TURNS[:2])
+    await kept.keep(*TURNS[2:])
+
+    async def dies(*_: Any) -> None:
+        raise StorageUnavailable("The store is away.")
+
+    new, composer = [turn.id for turn in TURNS[2:]], Composer(ADA, minute(20_000), "w", "r")
+    with monkeypatch.context() as patched:
+        patched.setattr(PlanWriter, "write", dies)
+        with pytest.raises(StorageUnavailable):
+            await kept.digests.sessions(composer, new, (), POLICY)
+    await kept.digests.sessions(composer, new, (), POLICY)
+    garden, *others = await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))
+    assert [one.sealed is None for one in others] == [False, False, True]
+    found = await kept.store.get(ADA, [fact.id, garden.memory_id])
+    assert found[fact.id].related_ids == (garden.memory_id,)
+    assert found[garden.memory_id].related_ids == (fact.id,)
 
 
 async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemory) -> None:

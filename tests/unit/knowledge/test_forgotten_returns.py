@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -16,10 +17,16 @@ from engram.contracts.importing import (
     ImportKind,
     StoreBatchInput,
 )
-from engram.domain.memories import STORED_TYPES, AnyMemory
+from engram.contracts.lifecycle import WalkInput
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
+from engram.domain.rules import ExpiryRules, LifecycleRules
+from engram.embedding.bm25 import encode_query
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
+from engram.lifecycle.review import Reviewer
+from engram.ports import SearchRequest, TextVectors
 from engram.storage.edge import EdgeRepository
+from engram.storage.updates import update_memories
 from engram.transfer.batches import pack
 from engram.transfer.preparing import HerePreparer
 from engram.transfer.store import MemoryRestorer, TurnImporter
@@ -158,3 +165,94 @@ async def test_a_backup_of_before_restores_nothing_that_was_forgotten(story: Sto
     assert tally.forgotten == len(story.before.keys() - there.keys())
     assert tally.stored == 0
     assert await story.words() == []
+
+
+TALK = ("What do you sing?", "Zenobia's aria.", "A fine choice.", "So they say.")
+
+
+class Talk:
+    """Four turns at once, of which the second has a word that the third is found by as well.
+
+    Args:
+        repository: Where they are kept.
+    """
+
+    def __init__(self, repository: EdgeRepository) -> None:
+        self.repository = repository
+        self.memory = InProcessMemory(repository)
+        self.scope = self.memory.somebody()
+        self.forgetter = Forgetter(repository, new_write_id)
+        self.ids: tuple[str, ...] = ()
+
+    async def begin(self) -> None:
+        """Say it."""
+        self.ids = await self.say(*TALK)
+        assert await self.found("aria") == {*self.ids[1:3]}
+
+    async def say(self, *words: str, first: int = 0) -> tuple[str, ...]:
+        """Say something in the session, all of it within the minute."""
+        return await self.memory.hear(self.scope, words, first, at=when(0), session="s1")
+
+    async def found(self, words: str) -> set[str]:
+        """The turns that are found by a word."""
+        dense = (0.0,) * await make_embedder("wordllama").dimensions()
+        asked = TextVectors(dense, encode_query(words))
+        request = SearchRequest(asked, (MemoryType.EPISODIC,), 10)
+        matches = await self.repository.rank(self.scope, request)
+        return {one.memory_id for one in matches if one.sparse is not None}
+
+
+async def test_no_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
+    repository: EdgeRepository,
+) -> None:
+    """What followed it is found by its own words, and by those of what is left before it."""
+    talk = Talk(repository)
+    await talk.begin()
+    before = await talk.found("fine choice")
+    await talk.forgetter.apply(talk.scope, await talk.forgetter.plan(talk.scope, talk.ids[1]))
+    assert await talk.found("Zenobia aria") == set()
+    assert await talk.found("fine choice") == before == {*talk.ids[2:]}
+
+
+async def test_a_turn_that_is_stored_while_the_one_before_it_is_forgotten_keeps_none_of_its_words(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read the other in the last moment in which that was there."""
+    talk = Talk(repository)
+    await talk.begin()
+    delete = repository.delete
+
+    async def late(*asked: Any) -> None:
+        monkeypatch.undo()
+        (said,) = await talk.say("Oh no.", first=4)
+        assert said in await talk.found("say")
+        await delete(*asked)
+
+    plan = await talk.forgetter.plan(talk.scope, talk.ids[3])
+    monkeypatch.setattr(repository, "delete", late)
+    await talk.forgetter.apply(talk.scope, plan)
+    assert await talk.found("say") != set()
+    await talk.forgetter.look_again(talk.scope, plan)
+    assert await talk.found("say") == set()
+
+
+async def test_no_turn_is_found_by_the_words_of_one_that_was_erased_at_its_end(
+    repository: EdgeRepository,
+) -> None:
+    """What its time took leaves its words as little as what was forgotten."""
+    talk = Talk(repository)
+    await talk.begin()
+    await update_memories(
+        repository,
+        talk.scope,
+        [talk.ids[1]],
+        lambda memory: memory.model_copy(update={"expires_at": when(1)}),
+        new_write_id=new_write_id,
+    )
+    rules = LifecycleRules(expiry=ExpiryRules(erase_after_days=1))
+    for days in (10, 20, 30):
+        await Reviewer(repository, new_write_id).review(
+            WalkInput(scope=talk.scope, now=when(1) + timedelta(days=days), rules=rules, batch=50)
+        )
+    assert (await repository.get(talk.scope, talk.ids)).keys() == {*talk.ids} - {talk.ids[1]}
+    assert await talk.found("aria") == set()

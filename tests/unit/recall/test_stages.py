@@ -1,10 +1,15 @@
 """Single stages of recall: what a question asks for, cues, periods, links, folding, context."""
 
+import gc
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
+from engram.activities.removal import ErasureActivitiesImpl
+from engram.contracts.removal import ErasureInput
 from engram.domain.memories import (
     LifecycleState,
     Link,
@@ -12,6 +17,7 @@ from engram.domain.memories import (
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    NegationFact,
 )
 from engram.domain.rules import EdgeRules, RankingFactors
 from engram.domain.scope import Scope
@@ -453,3 +459,46 @@ async def test_a_turn_that_is_too_long_for_a_line_stands_there_by_its_summary(
     lines = block_of(await memories.ask("tea"), tokens=1000).splitlines()
     assert any(line.startswith("- [summary] Ann talked about tea for an hour.") for line in lines)
     assert any(line.startswith("- Tea is fine.") for line in lines)
+
+
+async def test_no_denial_of_an_erased_user_stays_in_memory(memories: Memories) -> None:
+    """Neither where it was at hand nor where it was looked up, nor any word of what was read."""
+
+    def denials() -> list[NegationFact]:
+        gc.collect()
+        return [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, NegationFact) and one.negates_pattern == "drink zibibbo"
+        ]
+
+    await memories.keep(
+        episode("I drink zibibbo.", 1),
+        negation("The user does not drink zibibbo", "drink zibibbo", 2),
+    )
+    for _ in range(3):
+        (hit,) = await memories.ask("Who drinks zibibbo?", memory_types="episodic")
+        assert hit.negated_by
+    assert denials()
+    client, repository = cast("Client", None), memories.repository
+    erasing = ErasureActivitiesImpl(client, repository, lambda: "a secret")
+    await ActivityEnvironment().run(erasing.erase_memories, ErasureInput(scope=ADA))
+    assert denials() == []
+    assert not stages._object_terms.cache_info().currsize  # noqa: SLF001 - one of those with words
+
+
+async def test_denials_that_are_dropped_while_others_are_read_still_count(
+    memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for two only, so that reading the third drops what was known."""
+    monkeypatch.setattr(stages, "_NEGATIONS_KEPT", 2)
+    repository = memories.repository
+    first = [negation(f"The user does not drink coffee ({n})", "drink coffee", 2) for n in "ab"]
+    await memories.keep(episode("I drink coffee and tea.", 1), *first)
+    (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
+    assert hit.negated_by == tuple(sorted(one.id for one in first))
+    third = negation("The user does not drink coffee (c)", "drink coffee", 2)
+    await memories.keep(third)
+    monkeypatch.setattr(repository, "arrivals", lambda *_: None)
+    (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
+    assert hit.negated_by == tuple(sorted(one.id for one in (*first, third)))

@@ -1,0 +1,132 @@
+"""What is drawn from turns that are erased meanwhile is never stored, whatever dies next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
+
+from engram.activities.removal import ErasureActivitiesImpl
+from engram.contracts.removal import ErasureInput
+from engram.domain.memories import STORED_TYPES, MemoryType, SemanticMemory
+from engram.domain.rules import LifecycleRules
+from engram.domain.scope import Scope
+from engram.embedding.embedder import make_embedder
+from engram.errors import UserErased
+from engram.lifecycle.promotion_pass import HabitMaker
+from engram.storage.edge import EdgeRepository
+from engram.transfer.memories import ImportedMemory, Importer
+from tests.support.edge_stores import borrowed_store
+from tests.support.in_process_memory import InProcessMemory, when
+
+ADA = Scope.of("default", "ada")
+TOLD = ("I live in Lisbon. My e-mail is ada@example.org.", "I never eat fish.")
+
+
+@pytest.fixture
+async def repository() -> AsyncIterator[EdgeRepository]:
+    """An empty store on the real engine."""
+    async with borrowed_store() as store:
+        yield store
+
+
+async def left(repository: EdgeRepository) -> dict[MemoryType, int]:
+    """How much of the user is stored, by type; nothing of what is not."""
+    counts = {kind: await repository.count(ADA, kind) for kind in STORED_TYPES}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+async def erased(repository: EdgeRepository) -> None:
+    """What an erasure does with the store, all of it."""
+    await repository.raise_epoch(ADA, "one", key=uuid4().hex)
+    await repository.erase(ADA)
+
+
+def overtaken(
+    monkeypatch: pytest.MonkeyPatch,
+    repository: EdgeRepository,
+    kind: MemoryType,
+    erasing: Callable[[], Awaitable[None]],
+) -> None:
+    """Have everything erased just before a memory is stored, and whoever stores it die then."""
+    insert = repository.insert
+
+    async def late(scope: Scope, memories: Any, **more: Any) -> frozenset[str]:
+        given = list(memories)
+        if all(one.memory.type is not kind for one in given):
+            return await insert(scope, given, **more)
+        await erasing()
+        await insert(scope, given, **more)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(repository, "insert", late)
+
+
+@pytest.mark.parametrize("kind", [MemoryType.FACTUAL, MemoryType.SEMANTIC])
+async def test_an_erasure_that_overtakes_a_reading_leaves_nothing_of_it(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch, kind: MemoryType
+) -> None:
+    """Facts of an encode and conclusions of a pass are refused, not stored and taken back."""
+    memory = InProcessMemory(repository)
+    overtaken(monkeypatch, repository, kind, lambda: erased(repository))
+
+    async def read() -> None:
+        await memory.hear(ADA, TOLD)
+        await memory.consolidate(ADA, when(9))
+
+    with pytest.raises(UserErased):
+        await read()
+    assert await left(repository) == {}
+
+
+async def test_an_erasure_that_overtakes_a_promotion_leaves_no_habit(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Knowledge was read, and is gone when the habit made of it is stored."""
+    memory = InProcessMemory(repository)
+    await memory.hear(ADA, TOLD)
+    await memory.consolidate(ADA, when(9))
+    page = await repository.scroll(ADA, MemoryType.SEMANTIC)
+    known = [one for one in page.memories if isinstance(one, SemanticMemory)]
+    maker = HabitMaker(repository, make_embedder("wordllama"), lambda: uuid4().hex)
+    overtaken(monkeypatch, repository, MemoryType.PROCEDURAL, lambda: erased(repository))
+    with pytest.raises(UserErased):
+        await maker.make(ADA, known, LifecycleRules(), when(10), forced=True)
+    assert await left(repository) == {}
+
+
+async def test_an_erasure_that_overtakes_memories_of_elsewhere_leaves_none(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were handed over before it."""
+    importer = Importer(repository, make_embedder("wordllama"), lambda: uuid4().hex, 1000)
+    overtaken(monkeypatch, repository, MemoryType.EPISODIC, lambda: erased(repository))
+    told = ImportedMemory(content=TOLD[0], timestamp=when(0))
+    with pytest.raises(UserErased):
+        await importer.store(ADA, [told], when(1))
+    assert await left(repository) == {}
+
+
+async def test_what_is_read_behind_the_fence_and_before_it_is_deleted_is_never_stored(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that begins once the fence stands reads turns that are still there."""
+    memory = InProcessMemory(repository)
+    erasing = ErasureActivitiesImpl(cast("Client", None), repository, lambda: uuid4().hex)
+    asked = ErasureInput(scope=ADA)
+    await memory.hear(ADA, TOLD)
+    await ActivityEnvironment().run(erasing.raise_fence, asked)
+
+    async def deleted() -> None:
+        done = await ActivityEnvironment().run(erasing.erase_memories, asked)
+        assert done.left == 0
+
+    overtaken(monkeypatch, repository, MemoryType.SEMANTIC, deleted)
+    with pytest.raises(UserErased):
+        await memory.consolidate(ADA, when(9))
+    assert await left(repository) == {}
