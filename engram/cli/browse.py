@@ -63,6 +63,8 @@ def list_memories(
     Example: engram list -u ada -t semantic --status active
 
     Example: engram list -u ada --json
+
+    Example: engram list -u ada --run-id 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11
     """
     options.answer(
         lambda memory: memory.list(
