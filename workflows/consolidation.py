@@ -32,6 +32,7 @@ from engram.workflows.support import (
     as_update_failure,
     check_start,
     is_outage,
+    listing_of_this_run,
     mark_outlived,
 )
 
@@ -282,7 +283,7 @@ class ConsolidationWorkflow:
             f"So far: {totals.passes} passes, {totals.episodes} episodes, {totals.stored} stored, "
             f"{totals.corroborated} confirmed, {totals.superseded} superseded, "
             f"{totals.links} links.\n\n"
-            "What it wrote: results of `engram.consolidate_turns` have the ids, `engram show` each."
+            f"{listing_of_this_run(self._state.scope)}"
         )
 
 

@@ -28,6 +28,7 @@ from engram.errors import ImportOutOfStep, RunEnded
 from engram.workflows.support import (
     check_start,
     history_is_full,
+    listing_of_this_run,
     refusal,
     request_consolidation,
     store,
@@ -208,7 +209,7 @@ class ImportWorkflow:
         workflow.set_current_details(
             f"**{state.position}** entries of the source are stored: {state.tally.stored} new, "
             f"{state.tally.known} known, {state.tally.conflicts} in conflict; "
-            f"run {state.runs} of this import."
+            f"run {state.runs} of this import.\n\n{listing_of_this_run(state.scope)}"
         )
 
 

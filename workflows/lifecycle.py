@@ -41,6 +41,7 @@ from engram.workflows.support import (
     check_start,
     execute,
     failure_of,
+    listing_of_this_run,
     request_consolidation,
     walk_input,
 )
@@ -190,7 +191,7 @@ class PromotionWorkflow:
         mode = "A dry run: nothing is written. " if self._state.dry_run else ""
         workflow.set_current_details(
             f"{mode}**{report.reviewed} memories looked at**, {len(report.promoted)} became "
-            f"habits, {report.changed} steps.\n{steps}"
+            f"habits, {report.changed} steps.\n{steps}\n\n{listing_of_this_run(self._state.scope)}"
         )
 
 

@@ -29,6 +29,7 @@ from engram.errors import InvalidScope
 from engram.workflows.support import (
     check_start,
     history_is_full,
+    listing_of_this_run,
     refusal,
     request_consolidation,
     store,
@@ -277,7 +278,7 @@ class SessionWorkflow:
             f"**{state.turns_accepted}** turns accepted, "
             f"**{state.buffer.waiting}** wait for extraction, "
             f"run {state.runs} of this session.\n\n"
-            f"What it wrote: `engram list -u {state.scope.user_id} --session {state.session_id}`. "
+            f"{listing_of_this_run(state.scope)} "
             f"What became of it: workflow `{self._beside(state.scope)}`."
         )
 

@@ -586,6 +586,16 @@ class ActivityCalls:
         )
 
 
+# --- what people read in the Temporal UI
+
+
+def listing_of_this_run(scope: Scope) -> str:
+    """How to list what this run wrote; part of what its details say."""
+    return (
+        f"What this run wrote: `engram list -u {scope.user_id} --run-id {workflow.info().run_id}`."
+    )
+
+
 # --- what both kinds of lifecycle pass share
 
 

@@ -16,6 +16,7 @@ from engram.cli.running import (
     MemoryId,
     MemoryOptions,
     MemoryTypes,
+    OneRun,
     OneSession,
     Roles,
     Tags,
@@ -50,6 +51,7 @@ def list_memories(
     session: OneSession = None,
     tag: Tags = None,
     without_tag: WithoutTags = None,
+    run_id: OneRun = None,
     include_test: IncludeTest = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most.")] = 50,
     cursor: Annotated[
@@ -61,6 +63,8 @@ def list_memories(
     Example: engram list -u ada -t semantic --status active
 
     Example: engram list -u ada --json
+
+    Example: engram list -u ada --run-id 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11
     """
     options.answer(
         lambda memory: memory.list(
@@ -74,6 +78,7 @@ def list_memories(
             session_id=session,
             tags=tag,
             without_tags=without_tag,
+            run_id=run_id,
         ),
         _print_page,
     )
@@ -95,6 +100,7 @@ def count(
     without_tag: WithoutTags = None,
     form: Forms = None,
     role: Roles = None,
+    run_id: OneRun = None,
 ) -> None:
     """How many memories there are of a kind.
 
@@ -111,6 +117,7 @@ def count(
             without_tags=without_tag,
             forms=form,
             roles=role,
+            run_id=run_id,
         )
     )
     options.show({"count": found}, lambda answer: output.console.print(answer["count"]))

@@ -128,6 +128,12 @@ WithoutTags = Annotated[
 OneSession = Annotated[
     str | None, typer.Option("--session", "-s", help="Only this conversation.", metavar="ID")
 ]
+OneRun = Annotated[
+    str | None,
+    typer.Option(
+        "--run-id", help="Only what this run of a workflow wrote first.", metavar="RUN-ID"
+    ),
+]
 Metadata = Annotated[
     list[str] | None,
     typer.Option(

@@ -59,9 +59,20 @@ def up(data_dir: DataDir = None) -> None:
     run(lambda: serve_embedded(settings))
 
 
+AddressFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the address into this file, which is yours alone and goes at the end, "
+        "and do not print it.",
+        metavar="FILE",
+    ),
+]
+
+
 @commands.command()
 def ui(
     options: StoreOptions,
+    address_file: AddressFile = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Print the address; open no browser.")
     ] = False,
@@ -71,24 +82,28 @@ def ui(
     For reading. Whoever else reaches Temporal or its UI sees noise, as before.
 
     Example: engram ui
+
+    Example: engram ui --no-open --address-file ~/ui.address
     """
     from engram.cli.serving import serve_ui  # noqa: PLC0415 - only what is used loads
 
-    run(lambda: serve_ui(options, browse=not no_open))
+    run(lambda: serve_ui(options, browse=not no_open, address_file=address_file))
 
 
 @commands.command()
-def codec(options: StoreOptions) -> None:
+def codec(options: StoreOptions, address_file: AddressFile = None) -> None:
     """Encode and decode for programs that start Engram's workflows themselves, until Ctrl-C.
 
     The address that it prints is a Temporal codec endpoint. Whoever knows it reads and writes: hand
     it on by a variable or a file, not as an argument of a program.
 
     Example: engram codec
+
+    Example: engram codec --address-file ~/codec.address
     """
     from engram.cli.serving import serve_codec  # noqa: PLC0415 - only what is used loads
 
-    run(lambda: serve_codec(options))
+    run(lambda: serve_codec(options, address_file=address_file))
 
 
 @commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

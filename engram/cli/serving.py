@@ -14,6 +14,7 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
+    suppress,
 )
 from datetime import timedelta
 from pathlib import Path
@@ -35,7 +36,14 @@ from engram.errors import (
     needs_extra,
 )
 from engram.settings import Settings
-from engram.system import full_collections_put_off, new_id, new_secret, private, system_clock
+from engram.system import (
+    full_collections_put_off,
+    new_id,
+    new_secret,
+    private,
+    private_draft,
+    system_clock,
+)
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -212,14 +220,16 @@ async def serve_worker(settings: Settings) -> None:
 # --- `engram ui`: Temporal's UI, decoded for one browser
 
 
-async def serve_ui(options: StoreOptions, *, browse: bool) -> None:
+async def serve_ui(options: StoreOptions, *, browse: bool, address_file: Path | None) -> None:
     """Serve it until SIGTERM or Ctrl-C.
 
     Args:
         options: Where Temporal is, and with it the keys.
         browse: Whether to open the browser.
+        address_file: Has the address in place of what is printed.
 
     Raises:
+        InvalidInput: the file cannot be written.
         InvalidSettings: nothing is encrypted there.
         TemporalUnavailable: the server does not answer.
         EmbeddedPartMissing: the program that has the pages is not installed.
@@ -230,12 +240,46 @@ async def serve_ui(options: StoreOptions, *, browse: bool) -> None:
         client, settings = await stack.enter_async_context(temporal(options))
         door = await stack.enter_async_context(decoded_ui(client, settings))
         console.print("Temporal's UI, decoded for the first browser that opens this address:")
-        console.print(door.first_url, soft_wrap=True)
+        told = stack.enter_context(address_told(door.first_url, address_file))
+        console.print(told, soft_wrap=True)
         console.print("Ctrl-C stops.")
         if browse:
             # In a thread: some browsers are programs for the terminal, and stay.
             await asyncio.to_thread(stack.enter_context, browser_opened(door.first_url))
         await stop.wait()
+
+
+@contextmanager
+def address_told(address: str, file: Path | None) -> Iterator[str]:
+    """Who is to know an address that lets in whoever knows it; what is printed of it.
+
+    Args:
+        address: That address.
+        file: Has it while the block runs, whole from the beginning and for its owner alone;
+            what was there is replaced. None: the address is printed.
+
+    Raises:
+        InvalidInput: the file cannot be written.
+    """
+    if file is None:
+        yield address
+        return
+    line = f"{address}\n"
+    try:
+        with private_draft(file) as draft:
+            draft.write(line)
+    except OSError as error:
+        raise InvalidInput(
+            f"The address cannot be written to {file} ({error.strerror}).",
+            allowed="a file in a folder that you can write to",
+        ) from error
+    try:
+        yield f"in the file {file}"
+    finally:
+        # Another one that was started with the same file goes on.
+        with suppress(FileNotFoundError):
+            if file.read_text("utf-8") == line:
+                file.unlink()
 
 
 @asynccontextmanager
@@ -309,10 +353,15 @@ async def serving_codec(client: Client) -> AsyncIterator[CodecDoor | None]:
             yield door
 
 
-async def serve_codec(options: StoreOptions) -> None:
-    """Serve a codec until SIGTERM or Ctrl-C, and print its address.
+async def serve_codec(options: StoreOptions, *, address_file: Path | None) -> None:
+    """Serve a codec until SIGTERM or Ctrl-C, and tell its address.
+
+    Args:
+        options: Where Temporal is, and with it the keys.
+        address_file: Has the address in place of what is printed.
 
     Raises:
+        InvalidInput: the file cannot be written.
         InvalidSettings: nothing is encrypted there.
     """
     from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
@@ -328,9 +377,10 @@ async def serve_codec(options: StoreOptions) -> None:
             reading_codec(client.data_converter)
             return
         console.print(f"Temporal: {client.service_client.config.target_host}, {client.namespace}")
-        console.print(f"Codec: {door.url('')}WORKFLOW-ID", soft_wrap=True)
-        console.print("WORKFLOW-ID is the workflow's, as part of an address. Ctrl-C stops.")
-        await stop.wait()
+        with address_told(f"{door.url('')}WORKFLOW-ID", address_file) as told:
+            console.print(f"Codec: {told}", soft_wrap=True)
+            console.print("WORKFLOW-ID is the workflow's, as part of an address. Ctrl-C stops.")
+            await stop.wait()
 
 
 async def run_temporal(options: StoreOptions, arguments: Sequence[str]) -> int:

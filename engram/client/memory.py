@@ -336,6 +336,7 @@ class MemoryStore(
         session_id: str | None = None,
         tags: Sequence[str] | None = None,
         without_tags: Sequence[str] | None = None,
+        run_id: str | None = None,
     ) -> MemoryPage:
         """A page of memories: type by type, oldest known first.
 
@@ -351,13 +352,15 @@ class MemoryStore(
             session_id: Only memories of this session.
             tags: Only memories that carry at least one of these.
             without_tags: Leave out memories that carry any of these.
+            run_id: Only what this run of a workflow wrote first, as ``provenance.run_id`` and
+                the Temporal UI name it.
 
         Returns:
             The page, with a cursor if there is more.
 
         Raises:
-            InvalidQuery: an unknown type, status, form or role, a limit out of range, or a
-                cursor of another listing.
+            InvalidQuery: an unknown type, status, form or role, a limit out of range, a
+                cursor of another listing, or a run's id that is none.
             InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
@@ -372,6 +375,7 @@ class MemoryStore(
                 session_id=session_id,
                 tag=None if tags is None else tuple(tags),
                 without_tag=None if without_tags is None else tuple(without_tags),
+                run_id=run_id,
             )
         return await self._call(operations.memories.LIST_MEMORIES, asked)
 

@@ -110,6 +110,7 @@ class KnowledgeMethods(StoreMethods):
         without_tags: Sequence[str] | None = None,
         forms: Iterable[MemoryForm | str] | MemoryForm | str | None = None,
         roles: Iterable[str] | str | None = None,
+        run_id: str | None = None,
     ) -> int:
         """How many memories there are for which all of this holds; reads none of them.
 
@@ -122,12 +123,14 @@ class KnowledgeMethods(StoreMethods):
             without_tags: Leave out memories that carry any of these.
             forms: Of semantic memories, only these forms; all if None.
             roles: Of turns, only those of these roles; all if None.
+            run_id: Only what this run of a workflow wrote first; see :meth:`list`.
 
         Returns:
             0 or more.
 
         Raises:
-            InvalidQuery: an unknown type, status, form or role, or tags that are none.
+            InvalidQuery: an unknown type, status, form or role, or tags or a run's id that are
+                none.
             InvalidScope: the session id has a form that is refused.
         """
         with typed_refusals():
@@ -140,6 +143,7 @@ class KnowledgeMethods(StoreMethods):
                 without_tags=None if without_tags is None else tuple(without_tags),
                 forms=names_of(forms),
                 roles=names_of(roles),
+                run_id=run_id,
             )
         return await self._call(operations.memories.COUNT, asked)
 

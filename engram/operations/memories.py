@@ -27,6 +27,7 @@ from engram.lifecycle.due import of_population
 from engram.operations.registry import AboutMemory, Answered, Http, Operation, Question, handles
 from engram.ports import Clock, Equals, Filter, MemoryRepository, Missing
 from engram.recall.request import FormNames, RoleNames, Session, Tags, narrowed
+from engram.storage.payload import is_memory_id
 from engram.storage.updates import NewWriteId, episodes_by_id, one_memory, update_memories
 
 if TYPE_CHECKING:
@@ -47,6 +48,21 @@ def _page_size(limit: int) -> int:
     if not 1 <= limit <= MAX_LISTED:
         raise InvalidQuery("The page size is out of range.", allowed=f"1 to {MAX_LISTED}")
     return limit
+
+
+def _run(run_id: str | None) -> str | None:
+    # An id that is none would list nothing, as a run does that wrote nothing.
+    if run_id is not None and not is_memory_id(run_id):
+        raise InvalidQuery(
+            "What is given for a run is no run's id.",
+            allowed="a lower-case UUID, as the Temporal UI and a memory's provenance have it",
+            hint="A workflow's id names all of its runs; `engram show` names the one that wrote "
+            "a memory.",
+        )
+    return run_id
+
+
+RunId = Annotated[str | None, AfterValidator(_run)]
 
 
 class ListMemories(Question):
@@ -76,6 +92,7 @@ class ListMemories(Question):
     without_tag: Tags = Field(
         default=None, description="Only memories without these tags; may be repeated."
     )
+    run_id: RunId = Field(default=None, description="Only what this run of a workflow wrote first.")
 
 
 class CountMemories(Question):
@@ -90,6 +107,7 @@ class CountMemories(Question):
         without_tags: Only memories that carry none of these.
         forms: Of semantic memories, only these forms.
         roles: Of turns, only those of these roles.
+        run_id: Only what this run of a workflow wrote first.
     """
 
     memory_types: tuple[MemoryType, ...] | None = Field(default=None, max_length=_MOST_TYPES)
@@ -100,6 +118,7 @@ class CountMemories(Question):
     without_tags: Tags = None
     forms: FormNames = None
     roles: RoleNames = None
+    run_id: RunId = None
 
 
 class MemoryPage(Answered):
@@ -131,7 +150,7 @@ LIST_MEMORIES: Final = Operation(
     access=Access.READ,
     http=Http(
         "GET",
-        "memories{?memory_type,status,limit,cursor,include_test,form,role,session_id,tag,without_tag}",
+        "memories{?memory_type,status,limit,cursor,include_test,form,role,session_id,tag,without_tag,run_id}",
         summary="List memories",
         tag="memory",
     ),
@@ -195,6 +214,7 @@ class MemoryHandlers:
                 without_tags=asked.without_tag,
                 roles=asked.role,
                 forms=asked.form,
+                run_id=asked.run_id,
             )
             page = await self._repository.scroll(
                 scope,
@@ -264,6 +284,7 @@ class MemoryHandlers:
                         without_tags=asked.without_tags,
                         roles=asked.roles,
                         forms=asked.forms,
+                        run_id=asked.run_id,
                     ),
                 ),
             )

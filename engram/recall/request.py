@@ -475,6 +475,7 @@ def narrowed(
     without_tags: tuple[str, ...] | None = None,
     roles: tuple[str, ...] | None = None,
     forms: tuple[str, ...] | None = None,
+    run_id: str | None = None,
 ) -> list[Condition]:
     """What answers, listings and counts alike can be narrowed to; None leaves everything.
 
@@ -491,6 +492,8 @@ def narrowed(
         conditions.append(AnyOf("role", roles))
     if forms and memory_type is MemoryType.SEMANTIC:
         conditions.append(AnyOf("form", forms))
+    if run_id is not None:
+        conditions.append(Equals("run_id", run_id))
     return conditions
 
 

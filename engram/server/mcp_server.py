@@ -183,6 +183,14 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
         more = "\n(more is kept; search with the recall tool)" if page.cursor else ""
         return (mcp_tools.listed(page.memories) or mcp_tools.NOTHING) + more
 
+    @server.resource("engram://runs/{run_id}", mime_type="text/plain")
+    @resource
+    async def written(run_id: str) -> str:
+        """What one run of a workflow wrote first, one memory a line, with date and id."""
+        page = await access.ask(lambda memory: memory.list(run_id=run_id, limit=_LISTED))
+        more = "\n(it wrote more)" if page.cursor else ""
+        return (mcp_tools.listed(page.memories) or mcp_tools.NOTHING) + more
+
     @server.resource("engram://memories/{memory_id}", mime_type="application/json")
     @resource
     async def memory(memory_id: str) -> str:

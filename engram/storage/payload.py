@@ -61,6 +61,8 @@ _COMMON: Final[Mapping[str, FieldKind]] = {
     "known_at": FieldKind.DATETIME,
     "superseded_known_at": FieldKind.DATETIME,
     "session_id": FieldKind.KEYWORD,
+    # Provenance is kept as one text; this is its part by which what a run wrote is found.
+    "run_id": FieldKind.KEYWORD,
     "tags": FieldKind.KEYWORD,
     # Metadata is kept as one text; this is its plain part, a key with its value at a time.
     "metadata_pairs": FieldKind.KEYWORD,
@@ -205,6 +207,7 @@ def identity_record(*, embedder: str, dimensions: int) -> dict[str, object]:
 _RELATED: Final = "related_ids"
 _METADATA: Final = "metadata"
 _PAIRS: Final = "metadata_pairs"
+_RUN: Final = "run_id"
 # Kept as one text each: no query is about them, and an engine takes some microseconds for every
 # name and value in them, whenever the memory is read or written.
 _LINKS: Final = "links"
@@ -270,6 +273,8 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
         data[_METADATA] = _metadata_text(memory)
         if pairs := plain_pairs(memory.metadata):
             data[_PAIRS] = list(pairs)
+    if memory.provenance.run_id is not None:
+        data[_RUN] = memory.provenance.run_id
     if isinstance(memory, DerivedMemory) and memory.links:
         data[_RELATED] = list(memory.related_ids)
     if memory.vitals is not None:
@@ -290,6 +295,7 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     data.pop(TENANT, None)
     data.pop(_RELATED, None)
     data.pop(_PAIRS, None)
+    data.pop(_RUN, None)
     try:
         if _METADATA in data:
             data[_METADATA] = json.loads(data[_METADATA])

@@ -2,8 +2,8 @@
 // workflow of its own, and over HTTP. Everything that passes Temporal is encrypted.
 //
 //	ENGRAM_NEXUS_ENDPOINT=engram ENGRAM_TEMPORAL_PORT=7233 engram up
-//	engram codec                      # beside it; prints an address, which is as good as the keys:
-//	export ENGRAM_CODEC=http://...    # that address, as it is
+//	engram codec --address-file ~/codec.address   # beside it; the address is as good as the keys
+//	export ENGRAM_CODEC=$(cat ~/codec.address)
 //	export ENGRAM_API_KEY=$(engram keys create go --access write)
 //	go run . ada "I live in Porto." "Where do I live?"
 //

@@ -16,7 +16,13 @@ from datetime import timedelta
 
 import pytest
 
-from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType, next_revision
+from engram.domain.memories import (
+    STORED_TYPES,
+    AnyMemory,
+    MemoryType,
+    Provenance,
+    next_revision,
+)
 from engram.domain.scope import Scope
 from engram.errors import (
     InvalidInput,
@@ -362,6 +368,24 @@ async def test_every_listed_field_is_indexed(store: Store) -> None:
         # The stand-in has no indexes at all: its answers show semantics, not speed.
         assert await store.indexes(memory_type) == (set() if store.engine == "local" else expected)
     await repository.close()
+
+
+async def test_what_a_run_wrote_is_found_by_the_run(repository: MemoryRepository) -> None:
+    """Of every type, by its id alone; a change by another run leaves it where it was."""
+    run, other = memory_id("one run"), memory_id("another")
+    by_run = Provenance(workflow_id="session/default/ada/s1", run_id=run, model="m")
+    mine = [one.model_copy(update={"provenance": by_run}) for one in one_of_each(ADA)]
+    by_other = by_run.model_copy(update={"run_id": other})
+    later = episode(ADA, "later", provenance=by_other)
+    await repository.insert(ADA, map(new, [*mine, later, episode(ADA, "of no run")]))
+    await repository.insert(BOB, [new(episode(BOB, "bob's", provenance=by_run))])
+    changed = next_revision(mine[0], mine[0].model_copy(update={"tags": ("x",)}), write_id="w")
+    assert await repository.replace(ADA, [Replacement(changed, 0)])
+    for memory in (changed, *mine[1:]):
+        page = await repository.scroll(ADA, memory.type, where=(Equals("run_id", run),))
+        assert page.memories == (memory,)
+    assert await repository.count(ADA, EPISODIC, (Equals("run_id", other),)) == 1
+    assert await repository.count(ADA, EPISODIC, (Missing("run_id"),)) == 1
 
 
 async def test_a_memory_that_was_read_before_is_replaced_as_a_whole(store: Store) -> None:

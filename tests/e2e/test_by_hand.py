@@ -112,6 +112,19 @@ def test_a_plain_start_is_refused(up: Up) -> None:
     assert "not to be stored" not in json.dumps(up.json("list", "-u", "ada"))
 
 
+def test_a_run_says_in_the_ui_how_to_list_what_it_wrote(up: Up) -> None:
+    """The command in its current details, as it stands there, lists its turns and no others."""
+    up.json("encode", "I keep bees.", "-u", "ida", "-s", "s1")
+    up.json("encode", "I keep goats.", "-u", "ida", "-s", "s2")
+    asked = "engram temporal -- workflow metadata --workflow-id session/default/ida/s1"
+    details = shell(up, asked).stdout
+    told = re.search(r"engram list -u ida --run-id [0-9a-f-]{36}", details)
+    assert told is not None, details
+    listed = shell(up, told.group() + " --json")
+    assert listed.returncode == 0, listed.stderr
+    assert [one["content"] for one in json.loads(listed.stdout)["memories"]] == ["I keep bees."]
+
+
 def test_the_codec_lets_in_who_knows_its_address(up: Up) -> None:
     """`engram codec` encodes for one workflow, decodes, and answers no page and no guess."""
     with running_codec(up) as address:

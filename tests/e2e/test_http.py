@@ -134,6 +134,21 @@ def test_the_walk_through_runs(up: Up) -> None:
     assert "Revoked laptop" in said
 
 
+async def test_a_run_leads_to_what_it_wrote(up: Up) -> None:
+    """From a receipt and a report to the memories of their runs, and of no other."""
+    key = up.key("runs", "--access", "admin")
+    async with engram.connect(up.url, user_id="heidi", api_key=key) as memory:
+        receipt = await memory.encode("I live in Porto. Mail heidi@example.org.", session_id="s1")
+        assert receipt.run is not None
+        report = await memory.consolidate()
+        said = await memory.list(run_id=receipt.run.run_id)
+        assert {one.id for one in said.memories} == {*receipt.episode_ids, *receipt.fact_ids}
+        concluded = await memory.list(run_id=report.run_id)
+        assert "Porto" in " ".join(one.content for one in concluded.memories)
+        assert {one.provenance.run_id for one in concluded.memories} == {report.run_id}
+        assert await memory.count(run_id=report.run_id) == len(concluded.memories)
+
+
 async def test_a_real_memory_over_http(up: Up) -> None:
     """What the embedded engine does, over HTTP: encode, consolidate, recall, history, forget."""
     key = up.key("everything", "--access", "admin")

@@ -168,7 +168,12 @@ class FakeEngine:
         self.listed.append((asked.memory_type, asked.status, asked.cursor))
         begin = int(asked.cursor or 0)
         kept = self.kept.get(scope, {}).values()
-        found = [memory for memory in kept if asked.include_test or not memory.is_test]
+        found = [
+            memory
+            for memory in kept
+            if (asked.include_test or not memory.is_test)
+            and asked.run_id in {None, memory.provenance.run_id}
+        ]
         more = begin + asked.limit < len(found)
         return MemoryPage(
             memories=tuple(found[begin : begin + asked.limit]),

@@ -80,9 +80,11 @@ def running_up(parent: Path, **settings: str) -> Iterator[Up]:
 
 @contextmanager
 def running_codec(up: Up) -> Iterator[str]:
-    """`engram codec` beside it, stopped afterwards; the address that it prints."""
+    """`engram codec` beside it, stopped afterwards; the address that it hands on by a file."""
+    file = up.log.with_name("codec.address")
+    arguments = ("codec", "-d", str(up.folder), "--address-file", str(file))
     process = subprocess.Popen(
-        [sys.executable, "-m", "engram.cli", "codec", "-d", str(up.folder)],
+        [sys.executable, "-m", "engram.cli", *arguments],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -90,7 +92,9 @@ def running_codec(up: Up) -> Iterator[str]:
     try:
         with process.stdout as told:
             line = next(line for line in told if line.startswith("Codec: "))
-        yield line.removeprefix("Codec: ").strip()
+        assert "http" not in line
+        yield file.read_text().strip()
     finally:
         process.terminate()
         process.wait(30)
+    assert not file.exists()

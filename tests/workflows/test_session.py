@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import (
     Client,
     Interceptor,
@@ -298,3 +299,8 @@ async def test_the_ui_shows_who_and_what(temporal_client: Client) -> None:
             names.STAGE_ATTRIBUTE: "session",
         }
         assert await description.static_summary() == f"session s1 of {session.scope.tenant}"
+        told = await session.handle.query(
+            "__temporal_workflow_metadata", result_type=WorkflowMetadata
+        )
+        listed = f"engram list -u {session.scope.user_id} --run-id {description.run_id}"
+        assert listed in told.current_details

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from engram.cli.serving import browser_opened
+from engram.cli.serving import address_told, browser_opened
+from engram.errors import InvalidInput
 from engram.server.run import loopback_listeners
 from engram.server.ui import UiDoor
 from engram.system import new_secret
@@ -29,6 +30,30 @@ def test_the_browser_is_called_without_the_address(monkeypatch: pytest.MonkeyPat
         assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
     assert not page.exists()
     assert door.first_url.rsplit("/", 1)[1] not in repr(door)
+
+
+def test_an_address_is_handed_on_by_a_file_of_its_user_s(tmp_path: Path) -> None:
+    """Nobody else can read the file, what is printed does not tell, and the end removes it."""
+    file = tmp_path / "codec.address"
+    file.write_text("of one that was killed")
+    file.chmod(0o644)
+    with address_told("http://127.0.0.1:1/secret", file) as told:
+        assert file.read_text() == "http://127.0.0.1:1/secret\n"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "secret" not in told
+        with address_told("http://127.0.0.1:2/other", file):
+            pass
+        assert not file.exists()
+        file.write_text("of another")
+    assert file.read_text() == "of another"
+    with address_told("http://127.0.0.1:1/secret", None) as told:
+        assert told == "http://127.0.0.1:1/secret"
+    with (
+        pytest.raises(InvalidInput, match="cannot be written") as refused,
+        address_told("http://127.0.0.1:1/secret", tmp_path / "none" / "file"),
+    ):
+        pass
+    assert "secret" not in str(refused.value)
 
 
 def test_nobody_else_answers_at_the_name_of_the_page() -> None:

@@ -339,6 +339,23 @@ async def test_resources(engine: FakeEngine) -> None:
             await client.read_resource("engram://memories/none")
 
 
+async def test_a_run_leads_to_what_it_wrote(engine: FakeEngine) -> None:
+    """Its resource lists its memories and no others; a workflow's id is no run's."""
+    run = "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"
+    async with client_of(engine) as client:
+        await called(client, "remember", text="I live in Porto.")
+        kept = engine.kept[Scope.of("default", "ada")]
+        (episode,) = kept.values()
+        written = Provenance(workflow_id="session/default/ada/s1", run_id=run)
+        kept["m1"] = episode.model_copy(update={"id": "m1", "provenance": written})
+        (listed,) = (await client.read_resource(f"engram://runs/{run}")).contents
+        assert isinstance(listed, TextResourceContents)
+        assert "[episodic m1]" in listed.text
+        assert episode.id not in listed.text
+        with pytest.raises(MCPError, match="no run's id"):
+            await client.read_resource("engram://runs/none")
+
+
 async def test_an_owner_that_went_away_is_replaced(engine: FakeEngine) -> None:
     """The next calls open the memory once more, together, and are answered."""
     opened: list[str] = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from engram.client.memory import MemoryStore
-from engram.domain.memories import MemoryStatus, MemoryType
+from engram.domain.memories import MemoryStatus, MemoryType, Provenance
 from engram.errors import InvalidQuery, InvalidScope
-from engram.operations.memories import COUNT, CountMemories
+from engram.operations.memories import COUNT, LIST_MEMORIES, CountMemories, ListMemories
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
@@ -60,6 +61,8 @@ async def test_counts_what_all_of_it_holds_for(
         ({"forms": ["poem"]}, InvalidQuery),
         ({"roles": []}, InvalidQuery),
         ({"session_id": "a/b"}, InvalidScope),
+        ({"run_id": "session/default/ada/s1"}, InvalidQuery),
+        ({"run_id": ""}, InvalidQuery),
     ],
     ids=lambda wrong: next(iter(wrong), "") if isinstance(wrong, dict) else wrong.__name__,
 )
@@ -69,6 +72,32 @@ async def test_what_cannot_be_counted_is_refused(wrong: dict[str, Any], kind: ty
     with pytest.raises(kind) as caught:
         await memory.count(**wrong)
     assert type(caught.value) is kind
+
+
+async def test_what_a_run_wrote_is_listed_and_counted(handled: HandledStore) -> None:
+    """From a run to its memories, over all types, page by page; no other run's are among them."""
+    runs = [str(uuid4()) for _ in range(2)]
+    told = [Provenance(workflow_id="session/default/ada/s1", run_id=run) for run in runs]
+    written = turn(ADA, "I like tea", ago(2)).model_copy(update={"provenance": told[0]})
+    concluded = [
+        knowledge(ADA, f"The user likes {what}", ago(1)).model_copy(update={"provenance": origin})
+        for what, origin in (("tea", told[0]), ("milk", told[1]))
+    ]
+    await handled.keep(written, *concluded)
+    first = await handled.ask(LIST_MEMORIES, ListMemories(run_id=runs[0], limit=1))
+    rest = await handled.ask(
+        LIST_MEMORIES, ListMemories(run_id=runs[0], limit=1, cursor=first.cursor)
+    )
+    ids = [memory.id for page in (first, rest) for memory in page.memories]
+    assert ids == [written.id, concluded[0].id]
+    assert (
+        rest.cursor is None
+        or not (
+            await handled.ask(LIST_MEMORIES, ListMemories(run_id=runs[0], cursor=rest.cursor))
+        ).memories
+    )
+    assert await handled.ask(COUNT, CountMemories(run_id=runs[1])) == 1
+    assert await handled.ask(COUNT, CountMemories(run_id=str(uuid4()))) == 0
 
 
 # Sources are parsed once, in one process.
