@@ -34,6 +34,7 @@ _DOING_SOMETHING = re.compile(
     r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
     r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
 )
+_ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 _WORDS_AT_MOST = 8
 _MEMBER_WORDS = 3
 
@@ -97,7 +98,8 @@ def activities(rest: str) -> list[Thing]:
     for part in parts[1:]:
         if _NEW_CLAUSE.match(part):
             break
-        if _DOING_SOMETHING.match(part):
+        # "Come and see the play" is one thing to do.
+        if _DOING_SOMETHING.match(part) and not _ON_THE_WAY.fullmatch(groups[-1].strip()):
             groups.append(part)
         else:
             groups[-1] = f"{groups[-1]} and {part}"
