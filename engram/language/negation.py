@@ -326,6 +326,9 @@ _CUE = re.compile(
     r"sold|cancell?ed|cancell?ing|switched|switching|migrated|moved|got rid|getting rid|"
     r"used to|ended up|cant|wont)\b"
 )
+_TAKEN_UP = re.compile(
+    r"\b(?:switched|changed|moved|migrated|converted|went)(?: back| over)? to (?P<what>[^,.;!?]{1,60})"
+)
 _JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
 _NEGATION_RULES: dict[str, tuple[NegationRule, ...]] = {
     "not": (negated_verb, contrasts.contrast),
@@ -370,7 +373,19 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
         for denial in _denials(sentence, user_name):
             negation = _negation(sentence, denial, text)
             found.setdefault((negation.negates_pattern, negation.subject), negation)
-    return tuple(found.values())
+    return tuple(one for one in found.values() if not _is_taken_up_again(one, clean.casefold()))
+
+
+def _is_taken_up_again(denial: FoundNegation, low: str) -> bool:
+    """Whether what is denied is what the user goes on to: "I don't use X, I switched to X"."""
+    verb, _, what = denial.negates_pattern.partition(" ")
+    if verb != "use" or not what:
+        return False
+    said = low.find(what)
+    return any(
+        taken.start() > said and re.match(rf"{re.escape(what)}(?!\w)", taken.group("what"))
+        for taken in _TAKEN_UP.finditer(low)
+    )
 
 
 def _denials(sentence: WordedSentence, user_name: str | None) -> Iterator[Denial]:

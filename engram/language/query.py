@@ -49,6 +49,15 @@ _ASKS_ADVICE = re.compile(
 )
 
 
+# What somebody else advised is a fact: "which book did Anna recommend?".
+_ASKS_WHAT_WAS_ADVISED = re.compile(
+    r"\b(?:did|has|have|had)(?: [\w'-]+){1,5}? (?:recommend|suggest|advi[sc]e)(?:ed|d)?\b"
+    r"|\b(?!(?:is|are|be|being|been|was|were|i|we|would|your|a|any|most|highly|the|get)\b)[\w'-]+"
+    r" (?:recommended|suggested|advised)\b(?! (?:for|way|by)\b)",
+    re.IGNORECASE,
+)
+
+
 class AskedFor(StrEnum):
     """A kind of thing that can be asked for."""
 
@@ -89,7 +98,9 @@ def analyse(query: str, now: datetime) -> Analysis:
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
-        advice=not answered and _ASKS_ADVICE.search(query) is not None,
+        advice=not answered
+        and _ASKS_ADVICE.search(query) is not None
+        and _ASKS_WHAT_WAS_ADVISED.search(query) is None,
     )
 
 

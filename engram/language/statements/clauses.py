@@ -178,13 +178,15 @@ _CLAUSE_BREAK = re.compile(
 )
 _FIRST_PERSON = re.compile(
     r"(?:i|ive|im|we|my|our|call\s+me|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
-    r"\s+(?:just\s+)?calls?\s+me|home(?:\s+(?:is|has|isn't)|'s))\b",
+    r"\s+(?:just\s+|all\s+)?(?:calls?|knows?)\s+me|home(?:\s+for\s+(?:me|us|now))?(?:\s+(?:is|has|isn't)|'s))\b",
     re.I,
 )
 _GOES_ON = re.compile(
     r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|back\s+(?:in|on|at))\b",
     re.I,
 )
+# "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.
+_TOGETHER = re.compile(r"(?:me\s+and\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])", re.I)
 _NOW = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
     r"|\Aback\b",
@@ -221,9 +223,11 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST_BREAKS))]
     for number, start in enumerate(starts):
         rest = text[start:]
-        opening = None if _adverbial().match(rest) else _opening().match(rest)
+        together = _TOGETHER.match(rest)
+        opening = None if together or _adverbial().match(rest) else _opening().match(rest)
         clause = rest[opening.end() :] if opening else rest
         at = sentence.start + len(text) - len(clause)
+        clause = f"We {rest[together.end() :]}" if together else clause
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
             clause, first=number == 0 or before.rstrip().endswith(":"), after=(rest, spoken)
@@ -316,7 +320,7 @@ def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|last|this|these|next|about|around|over|"
-        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|when\s+i\s+was)"
+        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b|i\b|we\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,
     )

@@ -34,6 +34,8 @@ _DOING_SOMETHING = re.compile(
     r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
     r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
 )
+_AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
+_ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 _WORDS_AT_MOST = 8
 _MEMBER_WORDS = 3
 
@@ -97,7 +99,8 @@ def activities(rest: str) -> list[Thing]:
     for part in parts[1:]:
         if _NEW_CLAUSE.match(part):
             break
-        if _DOING_SOMETHING.match(part):
+        # "Come and see the play" is one thing to do.
+        if _DOING_SOMETHING.match(part) and not _ON_THE_WAY.fullmatch(groups[-1].strip()):
             groups.append(part)
         else:
             groups[-1] = f"{groups[-1]} and {part}"
@@ -187,7 +190,14 @@ def _until_cut(rest: str, *, dates: bool = False) -> str:
 
 
 def _without_circumstances(text: str) -> str:
-    return _cut_at(_YEAR_OR_DATE.sub("", f" {text}").strip(), _cut_word())
+    bare = _YEAR_OR_DATE.sub("", f" {text}").strip()
+    # "Retrain as a midwife": as what one does it is a part of it.
+    as_what = _AS_WHAT.search(bare)
+    if as_what is None:
+        return _cut_at(bare, _cut_word())
+    before, after = bare[: as_what.end()], bare[as_what.end() :]
+    head = _cut_at(before[: as_what.start()], _cut_word())
+    return head if head != before[: as_what.start()] else before + _cut_at(after, _cut_word())
 
 
 def _cut_at(text: str, pattern: re.Pattern[str]) -> str:
@@ -364,7 +374,7 @@ def plan(spoken: MatchContext) -> list[Thing]:
         return []
     if re.match(r"\s*(?:the|a|an|my|our|your|this|that|his|her|their)\b", spoken.rest):
         return []
-    return activities(spoken.rest.strip())
+    return [_in_base_form(one) for one in activities(spoken.rest.strip())]
 
 
 def promise(spoken: MatchContext) -> list[Thing]:

@@ -37,6 +37,11 @@ _HEADED = re.compile(r"\{([A-Z|]+)\}\s*")
 _BEGINS_WITH_ANYTHING = re.compile(r"(?:\(\?[:!=])*(?:\(\?!|\\w|\[)")
 # The object inside a wording; brackets within it are not nested deeper than a class.
 _INSIDE = re.compile(r"\(\?P<it>[^()]*\)")
+# "My flat's in Ghent", "my employer these days is Fenwick".
+_IS = re.compile(r"(?<=[\w)]) is\b(?!n't)")
+_IS_IN_ANY_FORM = (
+    "(?: these days| nowadays| currently| at the moment| for now| at present)?(?: is|'s)"
+)
 _OPTIONAL_LETTER = re.compile(r"([a-z])\?")
 
 
@@ -204,8 +209,13 @@ def _heads_and_tails(says: str) -> Iterator[tuple[str, str]]:
     if headed is None:
         yield _NO_HEAD, says
         return
+    tail = says[headed.end() :]
     for head in headed.group(1).split("|"):
-        yield head, says[headed.end() :]
+        if "(?P<it>" in tail:
+            # Looked for in the whole sentence, where another's may be spoken of as well.
+            yield _NO_HEAD, rf"\b{_HEADS[head]}\s+{tail}"
+        else:
+            yield head, _IS.sub(_IS_IN_ANY_FORM, tail) if head == "MY" else tail
 
 
 _ANY = "*"

@@ -22,6 +22,12 @@ _LONGEST_STATE: Final = 100
 _ABBREVIATION: Final = re.compile(r"[A-Z]{2}")
 # Of the words of a promise that somebody who speaks of its end says again.
 _LEAST_SHARED: Final = 0.5
+# "The case was settled": says of nobody that they were what was promised.
+_NO_DEED: Final = frozenset({"be"})
+_PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
+# Who does what was promised in place of the speaker, by whether the promise names them.
+_STRANGER: Final = "stranger"
+_NAMED: Final = "named"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +55,13 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
     for sentence in sentences(text):
         said = _stems(sentence.text)
         meant = _meant(sentence.text, promises)
-        if meant is not None:
-            yield Ended(*meant, sentence)
+        if meant:
+            yield from (Ended(number, how, sentence) for number, how in meant)
             continue
         for number, promise in enumerate(promises):
             did = _did(sentence.text, promise)
+            if did and _did_else(sentence.text, promise, did):
+                continue
             how = _how(sentence.text, promise, did=did)
             if how is not None and _is_about(promise, said, did=did is not None):
                 yield Ended(number, how, sentence)
@@ -68,21 +76,32 @@ def kept(text: str) -> Iterator[tuple[str, Sentence]]:
             yield f"{verb_lemma(verb)} {found.group('it').strip()}", sentence
 
 
-def _meant(text: str, promises: Sequence[str]) -> tuple[int, Resolution] | None:
-    """The end of a promise that is not named: "Sent it", "Done", "Tom will do it instead"."""
+def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
+    """The end of promises that are not named: "Sent it", "All done", "Tom will do it instead"."""
     only = len(promises) == 1
     if only and expression("commitments", "dropped_that").search(text):
-        return 0, Resolution.EXPIRED
+        return [(0, Resolution.EXPIRED)]
+    if _is_put_off(text) or expression("commitments", "open").search(text):
+        return []
+    if expression("commitments", "dropped").search(text):
+        return []
+    if expression("commitments", "done_all" if len(promises) > 1 else "done_that").search(text):
+        return [(number, Resolution.FULFILLED) for number in range(len(promises))]
     found = expression("commitments", "that").match(text)
-    if found is None or expression("commitments", "open").search(text):
-        return None
+    if found is None:
+        return []
     verb = found.group("verb").lower()
     if expression("commitments", "finished").fullmatch(verb):
-        return (0, Resolution.FULFILLED) if only else None
+        return [(0, Resolution.FULFILLED)] if only else []
     if not is_past(verb):
-        return None
+        return []
     doing = [n for n, one in enumerate(promises) if verb_lemma(verb) in _doings(_verb(one))]
-    return (doing[0], Resolution.FULFILLED) if len(doing) == 1 else None
+    return [(doing[0], Resolution.FULFILLED)] if len(doing) == 1 else []
+
+
+def _is_put_off(text: str) -> bool:
+    """Whether it is to be done at another time: whatever else is said, it is still promised."""
+    return expression("commitments", "put_off").search(text) is not None
 
 
 def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
@@ -93,16 +112,18 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
         promise: What was promised.
         did: The word in it that says it was done, if one does.
     """
+    if _is_put_off(text):
+        return None
     off = expression("commitments", "dropped").search(text)
-    before = expression("commitments", "others").match(text) if did else None
-    # "Photos sent to Chloe": what was promised comes first, and nobody else.
-    other = before and not _stems(before.group()) & _stems(promise)
-    if did and before and other and text[before.end() :].lower().startswith(did):
-        return Resolution.EXPIRED
     # Who promised to cancel, and cancelled, has kept the promise.
-    if off and not (did and did in off.group().lower().split()):
+    called_off = off and not (did and did in off.group().lower().split())
+    if called_off or _is_done_by(_STRANGER, text, promise, did) or _is_taken_over(text, promise):
         return Resolution.EXPIRED
-    if expression("commitments", "open").search(text):
+    if _is_done_by(_NAMED, text, promise, did):
+        # "Amina covered mine": whom it was promised to did something like it.
+        did = None
+    # "Sent the slides, I'll present them tomorrow": what is still to come is something else.
+    if expression("commitments", "open").search(_part_with(did, text) if did else text):
         return None
     done = did or expression("commitments", "done").search(text) or _came_about(text, promise)
     if done:
@@ -111,29 +132,99 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     return Resolution.EXPIRED if off else None
 
 
+def _part_with(word: str, text: str) -> str:
+    parts = _PARTS.split(text)
+    return next((one for one in parts if word in SPOKEN_WORDS.findall(one.lower())), text)
+
+
+def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
+    """Whether a sentence begins with somebody else, named in the promise or not, who did it."""
+    before = expression("commitments", "others").match(text) if did else None
+    if before is None or not text[before.end() :].lower().startswith(did or ""):
+        return False
+    shared = _stems(before.group()) & _stems(promise)
+    if not shared:
+        # "Photos sent to Chloe": what was promised comes first, and nobody else.
+        return who == _STRANGER
+    return who == _NAMED and shared <= _named(promise)
+
+
+def _is_taken_over(text: str, promise: str) -> bool:
+    """Whether somebody else does it, or was asked to: "Pia is singing the solo"."""
+    if expression("commitments", "together").search(text):
+        return False
+    doings = _doings(_verb(promise))
+    return any(
+        verb_lemma(found.group("verb").lower()) in doings
+        and not is_past(found.group("verb").lower())
+        and not _stems(found.group("who")) & _stems(promise)
+        for said in ("taken_over", "asked_to")
+        for found in expression("commitments", said).finditer(text)
+    )
+
+
 def _came_about(text: str, promise: str) -> bool:
     """Whether it is told by how things are now: "The recycling is out", "Had a call with Gran"."""
     wanted, verb = _stems(promise), _verb(promise)
     shown = _outcomes(verb)
-    for said in ("state", "turned_out") if shown else ():
+    for said in ("state", "turned_out", "gone") if shown else ():
         for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
             if now.group("how").lower() in shown and _stems(text[: now.start()]) & wanted:
                 return True
     for deed in expression("commitments", "light").finditer(text):
         nouns = deed.group("nouns").lower().split()
-        if any(_same_root(noun, doing) for noun in nouns for doing in _doings(verb)):
+        if any(_is_deed(noun, verb) for noun in nouns):
             return True
+    if _is_named_done(text, verb) or _has_learnt(text, promise):
+        return True
     given = expression("commitments", "giving").fullmatch(verb)
     others = expression("commitments", "others").match(text) if given else None
     return bool(others and expression("commitments", "received").match(text, others.end()))
 
 
-@cache
+def _is_deed(noun: str, verb: str) -> bool:
+    """Whether having it, or making it, is doing what was promised."""
+    if any(_same_root(noun, doing) for doing in _doings(verb)):
+        return True
+    return noun in _deeds(verb)
+
+
+def _is_named_done(text: str, verb: str) -> bool:
+    """Whether the doing is spoken of by a noun, as over: "the shift swap went through"."""
+    return any(
+        _same_root(noun, doing)
+        for over in expression("commitments", "went_through").finditer(text[:_LONGEST_STATE])
+        for noun in over.group("nouns").lower().replace("-", " ").split()
+        for doing in _doings(verb)
+    )
+
+
+def _has_learnt(text: str, promise: str) -> bool:
+    """Whether who was to be taught can do it now: "Ben can solder now"."""
+    if expression("commitments", "teaching").fullmatch(_verb(promise)) is None:
+        return False
+    wanted = _stems(promise)
+    return any(
+        stem(found.group("verb").lower()) in wanted
+        for found in expression("commitments", "learnt").finditer(text)
+    )
+
+
 def _outcomes(verb: str) -> frozenset[str]:
     """How things are that show that it was done: after "hand" they are "in"."""
-    lines = (line.partition(":") for line in word_lines("commitments", "outcomes"))
-    shown = [how.split() for how, _, verbs in lines if verb in verbs.split()]
-    return frozenset(word for words in shown for word in words)
+    return _said_for(verb, "outcomes")
+
+
+def _deeds(verb: str) -> frozenset[str]:
+    """What one has or makes in doing it, by another word: after "call" a "chat"."""
+    return _said_for(verb, "deeds")
+
+
+@cache
+def _said_for(verb: str, table: str) -> frozenset[str]:
+    lines = (line.partition(":") for line in word_lines("commitments", table))
+    said = [words.split() for words, _, verbs in lines if verb in verbs.split()]
+    return frozenset(word for words in said for word in words)
 
 
 def _same_root(noun: str, verb: str) -> bool:
@@ -149,12 +240,37 @@ def _did(text: str, promise: str) -> str | None:
     said = [word for word in words[:2] if word not in {"i", "we"}]
     if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
         return verb
-    doings = _doings(verb) | _had_done(promise)
-    return next((w for w in words if w != verb and is_past(w) and verb_lemma(w) in doings), None)
+    doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
+    own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
+    return next(
+        (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)), None
+    )
 
 
 def _verb(promise: str) -> str:
     return verb_lemma(promise.split(maxsplit=1)[0].lower())
+
+
+def _did_else(text: str, promise: str, did: str) -> bool:
+    """Whether the same was done with something else: "Sent Ana a card", where it was slides."""
+    if expression("commitments", "loose").fullmatch(_verb(promise)):
+        return False
+    at = re.search(rf"\b{re.escape(did)}\b", text, re.I)
+    what = _object(text[at.end() :]) if at else frozenset[str]()
+    wanted = _object(promise.partition(" ")[2])
+    things = frozenset(word for word in wanted if word not in _named(promise))
+    spoken = _stems(text)
+    return bool(what - _stems(promise)) and bool(things) and not things & spoken
+
+
+def _object(after: str) -> frozenset[str]:
+    """What stands right after a verb, up to a preposition; "about" and what follows it included."""
+    found = expression("commitments", "object").match(after)
+    return _stems(found.group()) if found else frozenset()
+
+
+def _named(promise: str) -> frozenset[str]:
+    return _stems(" ".join(word for word in promise.split() if word[:1].isupper()))
 
 
 def _had_done(promise: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -185,8 +185,22 @@ def everything(text: str) -> list[RuleStatement]:
     return [
         one
         for one in found.values()
-        if one.thing.name or (one.predicate, one.sentence.start) not in named
+        if (one.thing.name or (one.predicate, one.sentence.start) not in named)
+        and not _is_taken_up_again(one, found)
     ]
+
+
+def _is_taken_up_again(
+    ended: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
+) -> bool:
+    """Whether the same sentence says after it that it is so: nothing has ended then."""
+    again = found.get((ended.predicate, ended.thing.name.casefold(), True))
+    return (
+        not ended.holds
+        and again is not None
+        and again.sentence == ended.sentence
+        and again.at > ended.at
+    )
 
 
 def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[RuleStatement]:
