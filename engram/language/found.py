@@ -95,7 +95,7 @@ class FoundNegation:
         negates_pattern: Lemma of the verb, then the object's words case-folded
             and without leading article or preposition: "use mongo", "live lyon",
             "be allergic to penicillin". Words are not stemmed here;
-            ``negation_cover.pattern_terms`` does that, in one place.
+            ``negation_scope.pattern_terms`` does that, in one place.
         subject: "user" for the speaker (I, we), else the noun phrase, case-folded.
         content: A readable sentence: "The user does not use Mongo."
         evidence: The words of the turn, verbatim.

@@ -1,4 +1,4 @@
-"""The query vocabulary, checked against the schema and said in an engine's own words."""
+"""The query vocabulary, checked against the schema and said in an engine's own words, tenant included."""
 
 from __future__ import annotations
 
