@@ -305,7 +305,12 @@ def _told(turn: TurnView, before: Sequence[TurnView] = ()) -> Iterator[StatedKno
     plain = declared(turn.content)
     told = {one.sentence.start for one in plain}
     plain += [one for one in changed(turn.content) if one.sentence.start not in told]
-    others += [one for one in plain if one.sentence.start not in mine | introduced]
+    others += [
+        one
+        for one in plain
+        if one.sentence.start not in introduced
+        and (one.sentence.start not in mine or _before_all(one, stated))
+    ]
     mended = any(one.corrects for one in stated)
     noted = notes(turn.content, [one.at for one in stated])
     yield from _declared(turn, others, noted)
@@ -337,10 +342,20 @@ def _with_corrections(
     mending = list(corrected(turn.content, told, words))
     if before and before[-1].role == "assistant":
         mending += denied(turn.content, claims(before[-1].content))
+    # "It's Maxx with two x's" is the dog's name where that was being spoken of.
+    elsewhere = {one.value.casefold() for one in mending if isinstance(one, Declared)}
+    stated = [one for one in stated if one.thing.name.casefold() not in elsewhere]
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own = [one for one in mending if isinstance(one, RuleStatement)]
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
+
+
+def _before_all(one: Declared, stated: Sequence[RuleStatement]) -> bool:
+    """Whether what the speaker says of themselves follows it: "My wife works at X and I'm ..."."""
+    end = one.sentence.start + one.sentence.text.find(one.value) + len(one.value)
+    own = [each.at for each in stated if each.sentence.start == one.sentence.start]
+    return one.subject != SPEAKER and all(at >= end for at in own)
 
 
 def _declared(

@@ -73,6 +73,8 @@ def claim_of(
     whose, which, what = "my", "", noun
     if said is not None:
         whose, which, what = said.group("whose", "which", "what")
+    elif (got := _rule("got_new", noun).search(before)) is not None:
+        which, what = got.group("which", "what")
     elif not (_rule("reach", noun).search(before) and _rule("instead", noun).match(after)):
         return None
     named = which.split()

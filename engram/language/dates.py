@@ -259,6 +259,14 @@ def _moment(when: When, said_at: datetime) -> datetime:
     return said_at - (here - first)
 
 
+# "They moved it to January 20" was done; the day that it names is still to come.
+_ARRANGED = re.compile(
+    r"\b(?:(?:moved|rescheduled|postponed|pushed|delayed|shifted|put off|brought forward|extended|"
+    r"booked|reserved|scheduled|arranged|registered|signed up|planned|invited)\b[^.;!?]{0,60}"
+    r"\b(?:to|until|till|for)|meant(?: to say)?(?: the)?)\s\Z"
+)
+
+
 class DateReader:
     """Reads the matches of one turn.
 
@@ -301,6 +309,8 @@ class DateReader:
 
     def tense(self, match: re.Match[str]) -> Tense:
         """Which way the words around a match look."""
+        if self.asked is None and _ARRANGED.search(self.before(match, 80)):
+            return Tense.FUTURE
         if self.asked is None:
             return tense_at(self.low, *match.span())
         told = self.asked.tense

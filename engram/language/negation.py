@@ -51,6 +51,9 @@ _FROM_ENDED = frozenset("switched migrated moved switching migrating".split())
 _GERUNDS = frozenset("cancelling canceling ditching dropping selling leaving abandoning".split())
 _ENDED_UP = frozenset("ended wound".split())
 _OWNERS = frozenset("my our the his her their".split())
+_AT_WORK = frozenset(
+    "job career startup start-up company role position offer boss colleagues employer".split()
+)
 _CUTS = frozenset("for to in on at with after over by into onto out off last this as".split())
 _HAVING = frozenset(
     "have has got own owns eat eats drink drinks use uses "
@@ -160,7 +163,7 @@ def _what_ended(sentence: WordedSentence, index: int, word: str) -> tuple[str, S
         lemma = "have"
         fits = _is_service(sentence, span)
     elif word in {"left", "leaving", "deleted"}:
-        fits = _is_tool(sentence, span, known=True)
+        fits = _is_tool(sentence, span, known=True) and not _is_job(sentence)
     else:
         fits = word in {"ditched", "ditching"} or _is_tool(sentence, span)
     return _told(sentence, lemma, span) if fits else None
@@ -195,6 +198,11 @@ def _is_tool(sentence: WordedSentence, span: Span, *, known: bool = False) -> bo
     if sentence.low(inner.begin) in vocabulary("tools"):
         return True
     return not known and inner.begin < inner.end and sentence.capital(inner.begin)
+
+
+def _is_job(sentence: WordedSentence) -> bool:
+    """Whether "I left Google" names an employer: "... and joined a start-up"."""
+    return not _AT_WORK.isdisjoint(word.low for word in sentence.words)
 
 
 def _is_service(sentence: WordedSentence, span: Span) -> bool:
@@ -352,6 +360,7 @@ _QUESTION_WORDS = frozenset(
 )
 _NEW_CLAUSE_WORDS = frozenset("and but so because".split())
 _TAIL = 4
+_TOLD = frozenset("me us him her them".split())
 
 
 def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNegation, ...]:
@@ -472,7 +481,13 @@ def _attributed(sentence: WordedSentence, denial: Denial) -> bool:
     if not sentence.is_boundary(at) or at >= len(sentence.words):
         return False
     tail = [sentence.low(at + offset) for offset in range(1, _TAIL)]
-    return any(word in vocabulary("reporting") for word in tail) and not {"i", "i'm"} & set(tail)
+    if {"i", "i'm"} & set(tail):
+        return False
+    said = next((n for n, word in enumerate(tail, at + 1) if word in vocabulary("reporting")), None)
+    # "I stopped drinking coffee, the doctor told me to" gives a reason.
+    return said is not None and not (
+        sentence.low(said + 1) in _TOLD and sentence.low(said + 2) in {"to", "not"}
+    )
 
 
 def _negation(sentence: WordedSentence, denial: Denial, text: str) -> FoundNegation:

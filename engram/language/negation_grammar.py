@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from engram.domain.slots import USER
+from engram.language.calendar import small_number
 from engram.language.text import QUOTED, WORDS_AND_SIGNS, fold, split_sentences
 from engram.language.vocabulary import expression, load, words
 
@@ -91,6 +92,10 @@ _DEGREES = frozenset(
 )
 SHORTEST_GERUND = 5
 _MOST_WORDS = 8
+_SOME = frozenset(
+    "about around over almost nearly roughly just few couple of several some many".split()
+)
+_UNITS = frozenset("minute hour day week month year decade".split())
 
 
 class Span(NamedTuple):
@@ -130,6 +135,8 @@ def object_at(sentence: WordedSentence, begin: int) -> Span:
             break
         if starts_with_phrase(sentence, at, "time_starts") or _is_year(sentence, at):
             break
+        if _is_ago(sentence, at):
+            break
         if word == "and" and at > begin and starts_with_phrase(sentence, at - 1, "compounds"):
             at += 2
             continue
@@ -144,6 +151,13 @@ def _is_year(sentence: WordedSentence, at: int) -> bool:
     return (
         sentence.low(at) in {"in", "until", "till"} and len(year) == len("2019") and year.isdigit()
     )
+
+
+def _is_ago(sentence: WordedSentence, at: int) -> bool:
+    """Whether "three weeks ago" or "about a month ago" stands there."""
+    while sentence.low(at) in _SOME or small_number(sentence.low(at)) is not None:
+        at += 1
+    return sentence.low(at).removesuffix("s") in _UNITS and sentence.low(at + 1) == "ago"
 
 
 def ended_cleanly(sentence: WordedSentence, span: Span) -> bool:

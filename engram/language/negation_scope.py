@@ -66,12 +66,13 @@ _SPEAKERS = frozenset("i we i'm we're i've we've".split())
 _UNRESOLVED = frozenset("he she they it".split())
 _SKIPPED = frozenset(
     "also still really actually currently mostly usually often always now just do does did "
+    "started began "
     "have has "
     "'ve am is are be been being regularly frequently generally mainly both all".split()
 )
 _AFTER_OBJECT = frozenset(
-    "and or too every daily now again a the as instead when because since but while these "
-    "right any "
+    "and or too every daily weekly twice once per each now again a the as instead when because "
+    "since but while these right any "
     "so if very most more sometimes often always regularly".split()
 )
 

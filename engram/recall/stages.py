@@ -29,10 +29,12 @@ from engram.domain.memories import (
     MemoryType,
     NegationFact,
     SemanticMemory,
+    Slot,
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
+from engram.domain.slots import ends_something, held_predicate, is_functional
 from engram.errors import EngramError
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
 from engram.lifecycle.decisions import taken_back
@@ -185,7 +187,26 @@ def below_successors(found: Sequence[Ranked]) -> list[Ranked]:
     known = {one.memory.id: one for one in found}
     for memory_id in list(known):
         _lower(memory_id, known, set())
+    _endings_last(known)
     return by_score(list(known.values()))
+
+
+def _endings_last(known: dict[str, Ranked]) -> None:
+    """What is no longer so behind what is: "no longer works at Google", "works at Nimbus"."""
+    told = [(one, slot) for one in known.values() if (slot := _slot_of(one.memory)) is not None]
+    for old, over in told:
+        if not ends_something(over) or not is_functional(over):
+            continue
+        ended = (over.subject, held_predicate(over))
+        holding = [new.score for new, slot in told if (slot.subject, slot.predicate) == ended]
+        if holding and old.score > max(holding) * JUST_BELOW:
+            known[old.memory.id] = old.moved_to(max(holding) * JUST_BELOW, "replaced")
+
+
+def _slot_of(memory: AnyMemory) -> Slot | None:
+    if not isinstance(memory, SemanticMemory) or memory.status is not MemoryStatus.ACTIVE:
+        return None
+    return memory.slot
 
 
 def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
@@ -247,9 +268,10 @@ def _statement(memory: AnyMemory) -> frozenset[str]:
 
 # --- turns that say what was replaced since: they come after what replaced it
 #
-# A turn is outdated when every conclusion drawn from it was replaced. It stays an
-# answer, for what was said was said, but stands behind the conclusion that holds
-# now, which is brought up where the search did not.
+# A turn is outdated when every conclusion drawn from it was replaced, or the one that the
+# question asks for: "I'm Nora, I live in Ghent", when Nora has moved and is asked where she
+# lives. It stays an answer, for what was said was said, but stands behind the conclusion that
+# holds now, which is brought up where the search did not.
 
 # Conclusions of the turns in question; more than this many are not looked through.
 _MOST_CONCLUSIONS = 200
@@ -288,11 +310,16 @@ class Outdated:
         suspects = {turn for one in replaced for turn in one.source_episode_ids}
         turns = [turn for turn in turns if turn in suspects]
         drawn = await self._drawn_from(question, turns, replaced=False)
-        stale = _all_replaced(drawn, turns, question)
+        by_turn = _conclusions_of(turns, drawn, question)
+        stale = {turn: old for turn, told in by_turn.items() if (old := _stale(told, question))}
         if not stale:
             return list(found)
         standing = await self._successors(question, stale)
-        return _reordered(found, stale, standing, passes, self.factor)
+        partly = {turn for turn, old in stale.items() if len(old) < len(by_turn[turn])}
+        # What ended without a successor leaves the rest of such a turn as true as it was.
+        stale = {turn: old for turn, old in stale.items() if turn in standing or turn not in partly}
+        factors = {turn: 1.0 if turn in partly else self.factor for turn in stale}
+        return _reordered(found, stale, standing, passes, factors)
 
     async def _drawn_from(
         self, question: PreparedQuery, turns: Sequence[str], *, replaced: bool
@@ -345,8 +372,8 @@ def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
     return isinstance(one, Fact) and one.slot is not None
 
 
-def _all_replaced(
-    drawn: Sequence[_Conclusion], turns: Sequence[str], question: PreparedQuery
+def _conclusions_of(
+    turns: Sequence[str], drawn: Sequence[_Conclusion], question: PreparedQuery
 ) -> dict[str, list[_Conclusion]]:
     wanted = set(turns)
     by_turn: dict[str, list[_Conclusion]] = {}
@@ -355,9 +382,18 @@ def _all_replaced(
             continue
         for turn in wanted.intersection(one.source_episode_ids):
             by_turn.setdefault(turn, []).append(one)
-    return {
-        turn: old for turn, old in by_turn.items() if all(_replaced(one, question) for one in old)
-    }
+    return by_turn
+
+
+def _stale(told: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclusion]:
+    """Those of a turn's conclusions that were replaced; none if it is asked for one that holds."""
+    old = [one for one in told if _replaced(one, question)]
+    if not old or len(old) == len(told):
+        return old
+    asked = bare_stems(question.request.query)
+    shared = {one.id: len(asked & bare_stems(one.content)) for one in told}
+    most = max(shared[one.id] for one in told if one not in old)
+    return [one for one in old if shared[one.id] > most]
 
 
 def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:
@@ -383,20 +419,23 @@ def _reordered(
     stale: Mapping[str, Sequence[_Conclusion]],
     standing: Mapping[str, _Conclusion],
     passes: Callable[[AnyMemory], bool],
-    factor: float,
+    factors: Mapping[str, float],
 ) -> list[Ranked]:
     known = {one.memory.id: one for one in found}
     for one in found:
         if one.memory.id not in stale:
             continue
         refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
-        lowered = replace(one.times(factor, "outdated"), disputed=refuted)
+        lowered = replace(one.times(factors[one.memory.id], "outdated"), disputed=refuted)
         successor = standing.get(one.memory.id)
         if successor is not None and (successor.id in known or passes(successor)):
             # The turn answers, so what replaced it answers too, and first.
             ahead = known.get(successor.id, Ranked(successor, 0.0))
             if ahead.score * JUST_BELOW < lowered.score:
-                known[successor.id] = ahead.moved_to(max(ahead.score, one.score), "replaces")
+                ahead = ahead.moved_to(max(ahead.score, one.score), "replaces")
+                known[successor.id] = ahead
+                below = min(lowered.score, ahead.score * JUST_BELOW)
+                lowered = lowered.moved_to(below, "outdated")
         known[one.memory.id] = lowered
         if successor is not None:
             _behind_turns(known, one.memory.id, successor)
@@ -434,6 +473,19 @@ _TEXTS_KEPT = 2048
 _USERS_KEPT = 256
 
 
+def _last_told(negation: NegationFact, question: PreparedQuery) -> datetime:
+    """When it was said last; as of an earlier date only its first telling is sure to be known."""
+    if question.visibility.as_of is not None:
+        return negation.known_at
+    return max(negation.known_at, negation.confidence.last_confirmed)
+
+
+def _under(one: Ranked, bounds: Mapping[str, float]) -> Ranked:
+    """A negation behind what was learnt after it: "I use Mongo again"."""
+    bound = bounds.get(one.memory.id)
+    return one if bound is None or one.score <= bound else one.moved_to(bound, "outdated")
+
+
 class Negations:
     """Finds the negations in force, and what they do to candidates.
 
@@ -466,8 +518,8 @@ class Negations:
     async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
         """Candidates without the derived ones that are denied; denied episodes are marked.
 
-        A negation speaks against what was known before it. What was learnt after
-        it is the newer word, and stays.
+        A negation speaks against what was known before it was last told. What was learnt after
+        it is the newer word: it stays, and the negation comes behind it.
         """
         if all(one.memory.type is MemoryType.NEGATION for one in found):
             return list(found)
@@ -481,20 +533,24 @@ class Negations:
         fresh = await self._read(question, speaking) if speaking else {}
         in_force = _in_force_at(question.visibility)
         kept: list[Ranked] = []
+        bounds: dict[str, float] = {}
         for one in found:
+            denying = [k for k in possible[one.memory.id] if k in fresh]
+            said = {key: _last_told(fresh[key], question) for key in denying}
+            for key in denying:
+                if said[key] < one.memory.known_at:
+                    bounds[key] = max(bounds.get(key, 0.0), one.score * JUST_BELOW)
             against = tuple(
                 key
-                for key in possible[one.memory.id]
-                if key in fresh
-                and in_force.counts(fresh[key])
-                and fresh[key].known_at > one.memory.known_at
+                for key in denying
+                if in_force.counts(fresh[key]) and said[key] > one.memory.known_at
             )
             if not against:
                 kept.append(one)
             elif not one.is_derived:
                 lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
                 kept.append(replace(lowered, negated_by=against))
-        return kept
+        return by_score([_under(one, bounds) for one in kept]) if bounds else kept
 
     async def _of_user(self, question: PreparedQuery) -> _Denials | None:
         """All negations of a user, where they are few and have not become more since last asked.

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from engram.domain.slots import ValueKind, kind_of_value, role_slot
 from engram.language.statements.clauses import Sentence, opened, sentences
 from engram.language.statements.declared import (
+    SPEAKER,
     Declared,
     made,
     names_one,
@@ -54,7 +55,7 @@ _WITH_NOW = re.compile(
     r"(?:is now with|is with|is seeing|is now seeing) "
     r"(?P<whom>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3})(?P<now> now)?\Z"
 )
-_SOMEBODY = r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}|(?:[Mm]y|[Oo]ur) [a-z]{2,14})"
+_SOMEBODY = r"(?P<who>(?:[Mm]y|[Oo]ur) [a-z]{2,14}|[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3})"
 _ABOUT_THEM = r"(?: [\w'-]{1,24}){1,6}?[,;:](?: and| but| so)?"
 # What follows is said of who moved: "Ana has moved, she's in Porto now".
 _IS_ELSEWHERE = re.compile(
@@ -89,6 +90,7 @@ _TRADED = re.compile(
     r"(?P<who>[A-Z][\w.'-]{0,24}(?: [A-Z][\w.'-]{0,24}){0,3}) (?:has |just |recently ){0,2}"
     r"(?:traded|swapped|exchanged)(?: [\w'-]{1,24}){1,6}? for (?P<what>an? [A-Z].{1,40})\Z"
 )
+_SPEAKS = re.compile(r"(?:I|we)(?:'ve| have)?(?: just| finally| now| recently)?", re.I)
 _NAMED_SO = re.compile(
     r"(?P<whose>.{2,60}?) (?:has|have|got) a new (?P<role>[a-z][a-z -]{1,30})"
     r"(?:,|:| -| called| named|, it's|, its name is) (?P<value>.{1,60})\Z"
@@ -337,14 +339,17 @@ def _new_holder(sentence: Sentence, said: str) -> Declared | None:
     found = _NAMED_SO.match(said)
     if found is None:
         return None
-    whose = subject_of(found.group("whose").split(), "is")
+    spoken = found.group("whose")
+    speaks = _SPEAKS.fullmatch(spoken) is not None
+    whose = SPEAKER if speaks else subject_of(spoken.split(), "is")
     value, predicate = value_of(found.group("value")), role_slot(found.group("role"))
     if whose is None or value is None or predicate is None:
         return None
     role = found.group("role")
     if not names_one(role, value):
         return None
-    return made(sentence, whose, predicate, value, said=f"the {role} of {whose}")
+    named = f"my {role}" if speaks else f"the {role} of {whose}"
+    return made(sentence, whose, predicate, value, said=named)
 
 
 # --- the parts of such a sentence

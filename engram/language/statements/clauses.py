@@ -260,8 +260,11 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     if _FIRST_PERSON.match(clause):
         return clause
     # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
-    reacts = expression("statements", "reaction").match(clause)
-    for words, subject in _left_out() if first and not reacts else ():
+    said_of_self = not (
+        expression("statements", "reaction").match(clause)
+        or expression("statements", "forbids").match(clause)
+    )
+    for words, subject in _left_out() if first and said_of_self else ():
         if words.match(clause):
             return f"{subject} {clause}"
     return ""

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+from engram.domain.slots import kind_of_value
+from engram.language.statements import third_person
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
+from engram.language.statements.notes import people
 from engram.language.statements.objects import MatchContext, is_product
 from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import in_first_person
@@ -63,16 +66,46 @@ def corrected(
         if swap and not _names(swap.group("new"), swap.group("old")):
             old, new = swap.group("old").strip(), swap.group("new").strip()
             yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
-        elif told and (meant := expression(_TABLE, "meant").search(sentence.text)):
+        elif meant := expression(_TABLE, "meant").search(sentence.text):
             new = meant.group("new").strip()
+            last = _declared_last(before)
+            if last is not None:
+                yield from _meant_of(sentence, new, last)
             # "I meant Bosch. I work at Bosch." says itself of what.
-            if _bare(new) not in {_bare(one.thing.name) for one in everything(text)}:
+            elif told and _bare(new) not in {_bare(one.thing.name) for one in everything(text)}:
                 yield from _meant(sentence, new, told[-1])
 
 
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:
-    """What is said to hold, by its value; the latest of each."""
-    return {_bare(one.value): one for turn in before for one in declared(turn) if one.holds}
+    """What is said to hold of anybody and anything, by its value; the latest of each."""
+    return {
+        _bare(one.value): one
+        for turn in before
+        for one in (*_of_people(turn), *declared(turn))
+        if one.holds
+    }
+
+
+def _of_people(turn: str) -> Iterator[Declared]:
+    """What a turn says of whom it introduces: "My sister Clara lives in Rome"."""
+    for person in people(turn):
+        for fact in person.facts:
+            told = third_person.sentence(person.name, fact)
+            value = fact.thing.phrase
+            if value and told.endswith(f"{value}."):
+                yield Declared(
+                    person.name, fact.predicate, value, told, fact.sentence, holds=fact.holds
+                )
+
+
+def _declared_last(before: Sequence[str]) -> Declared | None:
+    """What the latest turn that states anything says, if it is one thing, not of its speaker."""
+    for turn in reversed(before):
+        if everything(turn):
+            return None
+        if said := declared(turn):
+            return said[0] if len(said) == 1 and said[0].holds else None
+    return None
 
 
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -140,7 +173,10 @@ def _swapped(
         return
     other = elsewhere().get(_bare(old))
     if other is not None:
-        yield _now(other, new, sentence)
+        value = _value_alone(new, other)
+        if not value:
+            return
+        yield _now(other, value, sentence)
         yield _no_longer(other, sentence)
         return
     tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, old)]
@@ -161,6 +197,24 @@ def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleSt
             at=sentence.start, sentence=sentence,
         )  # fmt: skip
         yield _not_so(last, sentence)
+
+
+def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared]:
+    """The same of anybody and anything: "My birthday is on the 4th of May", "I meant the 14th"."""
+    lead = re.match(r"(?:in|at|on|for|by) ", last.value)
+    value = new if lead is None or new.startswith(lead.group()) else f"{lead.group()}{new}"
+    alike = kind_of_value(value) is kind_of_value(last.value)
+    cased = _bare(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
+    if alike and cased and not _names(value, last.value):
+        yield _now(last, value, sentence)
+        yield _no_longer(last, sentence)
+
+
+def _value_alone(new: str, one: Declared) -> str:
+    """What "she lives in Milan" puts in place of Rome; empty where it says something else."""
+    if re.match(r"(?:i|we|he|she|it|they)\b", new, re.I) is None:
+        return new
+    return new.partition(f" {one.predicate} ")[2].strip()
 
 
 def _names(value: str, old: str) -> bool:

@@ -27,7 +27,9 @@ _LONGEST_ROLE = 4
 _LONGEST_LOWER_VALUE = 2
 # Words that can stand between a subject and the end of its predicate.
 _LONGEST_PREDICATE = 8
-_SIGNS = re.compile(rf"[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)")
+# What follows is another statement: "My wife works at Siemens and I'm a photographer".
+_GOES_ON = r"\s(?:and|but|so|while)\s(?=(?i:i|i'm|i've|my|we|we're|our|he|she|they|he's|she's)\s)"
+_SIGNS = re.compile(rf"{_GOES_ON}|[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)")
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
     r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock|"
@@ -421,7 +423,7 @@ def names_one(role: str, value: str) -> bool:
         return True
     if first in {"on", "at", "in"}:
         where = value.partition(" ")[-1]
-        return where[:1].isupper() or bool(_NUMBER.match(where))
+        return where[:1].isupper() or bool(_NUMBER.match(where.removeprefix("the ")))
     few = len(value.split()) <= _LONGEST_LOWER_VALUE
     named = role.rpartition(" ")[-1] in words(_DATA, "named_roles")
     return named and few and low not in words(_DATA, "opinions")

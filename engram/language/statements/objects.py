@@ -116,11 +116,11 @@ def place(rest: str, *, lower: bool = False) -> Thing | None:
         lower: Whether the speaker writes everything in lower case, names too.
     """
     text = _until_cut(rest, dates=True)
-    named = _CALLED.search(text)
-    if named:
-        return _made(_name(text[named.end() :]))
     if _starts_with_name(text):
         return _made(_name(text))
+    named = _called(text)
+    if named != text:
+        return _made(_name(named))
     after_the = re.match(r"the\s+(?=[A-Z])", text, re.I)
     if after_the:
         named_so = _made(_name(text[after_the.end() :]))
@@ -132,21 +132,23 @@ def place(rest: str, *, lower: bool = False) -> Thing | None:
 
 def name(rest: str) -> Thing | None:
     """A proper name; None if what follows is not written as one."""
-    text = _until_cut(rest, dates=True)
-    named = _CALLED.search(text)
-    text = text[named.end() :] if named else text
+    text = _called(_until_cut(rest, dates=True))
     return _made(_name(text)) if _starts_with_name(text) else None
 
 
 def organisation(rest: str) -> Thing | None:
     """An employer: a name, or "a bank"."""
-    text = _until_cut(rest, dates=True)
-    named = _CALLED.search(text)
-    text = text[named.end() :] if named else text
+    text = _called(_until_cut(rest, dates=True))
     bare = _bare(text)
     if _starts_with_name(bare):
         return _made(_name(bare))
     return thing(rest) if _has_determiner(text) else None
+
+
+def _called(text: str) -> str:
+    """What comes after "called", unless a name came first: "Google and a start-up called ..."."""
+    named = None if _starts_with_name(text) else _CALLED.search(text)
+    return text[named.end() :] if named else text
 
 
 def several(rest: str, one: Callable[[str], Thing | None]) -> list[Thing]:

@@ -164,10 +164,13 @@ def _condition(name: str) -> CompiledCondition:
     return CompiledCondition(condition.of, re.compile(condition.holds, re.I))
 
 
-def _denials(one: Predicate, templates: Templates) -> Iterator[str]:
-    yield from _forms(one, templates.denied)
+def _denials(one: Predicate, templates: Templates) -> Iterator[Wording]:
+    yield from (Wording(says=way) for way in _forms(one, templates.denied))
+    kinds = {way.says: way.kind for way in one.says if isinstance(way, Wording)}
     for way in _being(one):
-        yield from (template.replace("WAY", way) for template in templates.being_denied)
+        # "I'm not a morning person" denies no tool.
+        kind = kinds.get(f"{{AM}} {way}")
+        yield from (Wording(says=t.replace("WAY", way), kind=kind) for t in templates.being_denied)
 
 
 def _being(one: Predicate) -> list[str]:

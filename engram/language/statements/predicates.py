@@ -63,6 +63,12 @@ _LEAVING_WORK = re.compile(
     r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
     re.I,
 )
+# Whoever says one of these leaves an employer, also where its name is that of a tool: "Google".
+_LEAVING_A_JOB = re.compile(
+    r"\b(?:job|career|start-?\s?up|resign\w*|employ\w*|offer|position|role|boss|colleagues|"
+    r"redundan\w+|company|salary)\b",
+    re.I,
+)
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -125,8 +131,10 @@ def _organisation(spoken: MatchContext) -> list[Thing]:
 
 def _former_employer(spoken: MatchContext) -> list[Thing]:
     found = objects.name(spoken.rest.strip())
-    if found is None or is_product(found):
+    if found is None:
         return []
+    if is_product(found):
+        return [found] if _LEAVING_A_JOB.search(spoken.sentence) else []
     quitting = spoken.said.casefold().endswith("quit")
     at_work = set(found.name.casefold().split()) & vocabulary().company_words
     return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
@@ -309,7 +317,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted"):
+    for said in ("is", "inverted", "found"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             if thing is None:

@@ -69,6 +69,7 @@ def continued(
         ("now", False),
         ("since", False),
         ("listed", False),
+        ("then", False),
         ("but", False),
     ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
@@ -84,13 +85,19 @@ def continued(
             kind = kind_of_object(about.predicate)
             words = f"on {match.group('it')}" if kind == "birth" else match.group("it")
             things = find(kind, MatchContext("", words, sentence.text))
+            # When "and then to Seattle last year" began, the words before it do not say.
+            told = sentence if said != "then" else _from(sentence, match.start())
             more += [
-                RuleStatement(about.predicate, one, begins=not cue, at=at, sentence=sentence)
+                RuleStatement(about.predicate, one, begins=not cue, at=at, sentence=told)
                 for one in things[:1]
                 if one.name.casefold() != about.thing.name.casefold()
                 and not any(one.name == other.thing.name for other in found)
             ]
     return more
+
+
+def _from(sentence: Sentence, at: int) -> Sentence:
+    return Sentence(sentence.text[at:], sentence.start + at)
 
 
 def taken_back(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
@@ -235,9 +242,8 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
             if _meets(pattern, sentence.text, sentence, turn):
                 spoken = MatchContext(said.group(), said.group("it"), sentence.text)
                 for thing in find(pattern.kind, spoken):
-                    yield _stated(
-                        pattern, thing, at=sentence.start + said.start(), sentence=sentence
-                    )
+                    at = sentence.start + said.start()
+                    yield _stated(pattern, thing, said=said.group(), at=at, sentence=sentence)
 
 
 def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[RuleStatement]]:

@@ -42,6 +42,7 @@ _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
 )
 _FAVOURITE = "favourite "
+_PARTED = re.compile(r"\b(?:broke up|broken up|split|parted|called it quits)\b", re.I)
 
 
 def weight(stated: RuleStatement) -> tuple[Category, float]:
@@ -71,6 +72,9 @@ def sentence(who: str, stated: RuleStatement) -> str:
         what = f"{'an' if what[:1].lower() in 'aeiou' else 'a'} {what}"
     if predicate == "promised to":
         return f"{who} promised{_promised_to(stated.said)} to {what}."
+    if predicate == "is married to" and not stated.holds and _PARTED.search(stated.said):
+        # Who broke up need not have been married.
+        return f"{who} is no longer together with {what}."
     if predicate == "was born":
         return f"{who} was born {what}."
     return f"{who} {_worded_predicate(stated)} {what}."

@@ -1,0 +1,158 @@
+"""What people say every day, and the false memories that the rules once made of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules_model import extract
+from engram.language.dates import read
+from engram.language.found import Masked
+from engram.language.negation import find_negations
+
+SAID = datetime(2026, 1, 8, 10, tzinfo=UTC)
+
+
+def learnt(*said: str) -> list[str]:
+    """What the last of these turns of one talk is taken to say."""
+    *before, last = (
+        TurnView(
+            alias=f"e{number}",
+            role="user",
+            speaker=None,
+            said_at=SAID + timedelta(minutes=number),
+            content=words,
+        )
+        for number, words in enumerate(said, start=1)
+    )
+    asked = ExtractionRequest(turns=(last,), before=tuple(before))
+    return [one.content for one in extract(asked).statements]
+
+
+@pytest.mark.parametrize(
+    ("said", "learns", "never"),
+    [
+        (
+            "I left Google and joined a startup called Nimbus.",
+            ["The user no longer works at Google.", "The user works at Nimbus."],
+            ["The user no longer works at Nimbus.", "The user no longer uses Google."],
+        ),
+        ("I left Slack.", ["The user no longer uses Slack."], []),
+        (
+            "I've got a new number: 415-555-0199.",
+            ["The user's number is 415-555-0199."],
+            ["The number of I've is 415-555-0199."],
+        ),
+        ("Don't use emojis when you talk to me.", [], ["The user does not use emojis."]),
+        ("Don't use Mongo any more.", ["The user no longer uses Mongo."], []),
+        ("I'm not a morning person.", [], ["The user does not use morning person."]),
+        (
+            "My girlfriend Sara and I broke up.",
+            ["The user is no longer together with Sara."],
+            ["The user is no longer married to Sara."],
+        ),
+        ("Sara and I got divorced.", ["The user is no longer married to Sara."], []),
+        ("Actually, it's spelled Maxx, with two x's.", [], ["The user is called Maxx."]),
+        (
+            "I moved to Chicago in 2020 and then to Seattle last year.",
+            ["The user lives in Chicago.", "The user lives in Seattle."],
+            [],
+        ),
+        (
+            "I think green is my favourite colour now.",
+            ["The user's favourite colour is green."],
+            [],
+        ),
+        (
+            "I watched Heat yesterday, it's my new favourite film.",
+            ["The user's favourite film is Heat."],
+            [],
+        ),
+        ("I watched Heat yesterday, it's a bit long.", [], ["The user's favourite film is Heat."]),
+        (
+            "My wife works at Siemens and I'm a freelance photographer.",
+            ["The user's wife works at Siemens.", "The user works as a freelance photographer."],
+            [],
+        ),
+        ("My wife changed jobs, she's at Bosch now.", ["The user's wife works at Bosch."], []),
+        (
+            "I used to work for Deloitte, now I teach math at a high school.",
+            ["The user works at a high school."],
+            [],
+        ),
+        ("I teach kids at the weekend.", [], ["The user works at the weekend."]),
+    ],
+)
+def test_everyday_talk_is_taken_as_it_is_meant(
+    said: str, learns: list[str], never: list[str]
+) -> None:
+    """What it says is learnt, and what it does not say is not."""
+    found = learnt(said)
+    assert [one for one in learns if one not in found] == []
+    assert [one for one in never if one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "holds"),
+    [
+        (
+            ["My birthday is on the 4th of May."],
+            "Sorry, I meant the 14th of May.",
+            "The user's birthday is on the 14th of May.",
+        ),
+        (
+            ["My dog's name is Max."],
+            "Actually, it's spelled Maxx, with two x's.",
+            "The user's dog's name is Maxx.",
+        ),
+        (["My dog's name is Max."], "It's Maxx with two x's.", "The user's dog's name is Maxx."),
+        (
+            ["I work at KPMG.", "My dog's name is Max."],
+            "Sorry, I meant Rex.",
+            "The user's dog's name is Rex.",
+        ),
+        (
+            ["My sister Clara lives in Rome."],
+            "No, not Rome, she lives in Milan.",
+            "Clara lives in Milan.",
+        ),
+    ],
+)
+def test_a_correction_mends_what_was_said_last(before: list[str], said: str, holds: str) -> None:
+    """Of whomever it was said, and nothing else: not the user's employer, not the user's name."""
+    found = learnt(*before, said)
+    assert holds in found
+    for wrong in ("The user is called", "The user works at", "Clara lives in No", "lives in she"):
+        assert not [one for one in found if wrong in one]
+
+
+@pytest.mark.parametrize(
+    ("said", "denied"),
+    [
+        ("I quit smoking three weeks ago.", ["smoke"]),
+        ("I stopped smoking about a month ago.", ["smoke"]),
+        ("I stopped drinking coffee, the doctor told me to.", ["drink coffee"]),
+        ("I don't use Mongo, he told me.", []),
+        ("I left Google and joined a startup called Nimbus.", []),
+        ("I left Google.", ["use google"]),
+    ],
+)
+def test_what_ended_is_denied_without_when_and_why(said: str, denied: list[str]) -> None:
+    """No "does not smoke three weeks", no employer as a tool, and a reason is no quotation."""
+    assert [one.negates_pattern for one in find_negations(said)] == denied
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("The dentist moved my appointment to January 20.", "2026-01-20"),
+        ("I booked a table for March 3.", "2026-03-03"),
+        ("We moved the launch to May 5th.", "2026-05-05"),
+        ("I moved here on January 20.", "2025-01-20"),
+    ],
+)
+def test_what_was_arranged_is_still_to_come(said: str, day: str) -> None:
+    """The verb is past, the day is not."""
+    assert [one.when.value for one in read(Masked(said), SAID)] == [day]
