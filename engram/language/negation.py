@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from engram.domain.slots import USER
 from engram.language import negation_rules as contrasts
@@ -334,8 +335,11 @@ _CUE = re.compile(
     r"sold|cancell?ed|cancell?ing|switched|switching|migrated|moved|got rid|getting rid|"
     r"used to|ended up|cant|wont)\b"
 )
+# A turn that goes on to more things is a list.
+_MOST_TAKEN_UP = 20
 _TAKEN_UP = re.compile(
-    r"\b(?:switched|changed|moved|migrated|converted|went)(?: back| over)? to (?P<what>[^,.;!?]{1,60})"
+    r"\b(?:switched|changed|moved|migrated|converted|went)(?: back| over)? to "
+    r"(?P<what>[\w+#'-]+(?: [\w+#'-]+){0,3})"
 )
 _JEST = re.compile(r"\b(?:just kidding|only joking|just joking|jk|not really)\b")
 _NEGATION_RULES: dict[str, tuple[NegationRule, ...]] = {
@@ -382,19 +386,19 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
         for denial in _denials(sentence, user_name):
             negation = _negation(sentence, denial, text)
             found.setdefault((negation.negates_pattern, negation.subject), negation)
-    return tuple(one for one in found.values() if not _is_taken_up_again(one, clean.casefold()))
+    again = _taken_up_again(clean.casefold())
+    return tuple(one for one in found.values() if one.negates_pattern not in again)
 
 
-def _is_taken_up_again(denial: FoundNegation, low: str) -> bool:
-    """Whether what is denied is what the user goes on to: "I don't use X, I switched to X"."""
-    verb, _, what = denial.negates_pattern.partition(" ")
-    if verb != "use" or not what:
-        return False
-    said = low.find(what)
-    return any(
-        taken.start() > said and re.match(rf"{re.escape(what)}(?!\w)", taken.group("what"))
-        for taken in _TAKEN_UP.finditer(low)
-    )
+def _taken_up_again(low: str) -> set[str]:
+    """What the user goes on to after giving it up: "I don't use X any more, I switched to X"."""
+    return {
+        f"use {what}"
+        for taken in islice(_TAKEN_UP.finditer(low), _MOST_TAKEN_UP)
+        for words in [taken.group("what").split()]
+        for what in (" ".join(words[:count]) for count in range(1, len(words) + 1))
+        if low.find(what) < taken.start()
+    }
 
 
 def _denials(sentence: WordedSentence, user_name: str | None) -> Iterator[Denial]:

@@ -186,7 +186,9 @@ _GOES_ON = re.compile(
     re.I,
 )
 # "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.
-_TOGETHER = re.compile(r"(?:me\s+and\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])", re.I)
+_TOGETHER = re.compile(
+    r"(?:me\s+and\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])", re.I
+)
 _NOW = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
     r"|\Aback\b",

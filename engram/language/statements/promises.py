@@ -81,18 +81,20 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     only = len(promises) == 1
     if only and expression("commitments", "dropped_that").search(text):
         return [(0, Resolution.EXPIRED)]
-    if _is_put_off(text) or expression("commitments", "open").search(text):
-        return []
-    if expression("commitments", "dropped").search(text):
+    if _is_put_off(text) or any(
+        expression("commitments", said).search(text) for said in ("open", "dropped")
+    ):
         return []
     if expression("commitments", "done_all" if len(promises) > 1 else "done_that").search(text):
         return [(number, Resolution.FULFILLED) for number in range(len(promises))]
     found = expression("commitments", "that").match(text)
-    if found is None:
-        return []
-    verb = found.group("verb").lower()
+    return _meant_by(found.group("verb").lower(), promises) if found else []
+
+
+def _meant_by(verb: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
+    """Which promise a verb alone is about: "Sent it"."""
     if expression("commitments", "finished").fullmatch(verb):
-        return [(0, Resolution.FULFILLED)] if only else []
+        return [(0, Resolution.FULFILLED)] if len(promises) == 1 else []
     if not is_past(verb):
         return []
     doing = [n for n, one in enumerate(promises) if verb_lemma(verb) in _doings(_verb(one))]
@@ -243,7 +245,8 @@ def _did(text: str, promise: str) -> str | None:
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
     return next(
-        (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)), None
+        (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)),
+        None,
     )
 
 

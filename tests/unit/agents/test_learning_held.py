@@ -1,7 +1,9 @@
 """Stories and turns that nobody who wrote the rules has read: slots, notes, promises, commands.
 
 The aims are 95 of 100 stories right, nine of ten notes right, and four of five
-promises. The floors here are what the rules reach; docs/benchmarks.md has the figures.
+promises. Of what was added to the seen sets later the other half was kept as well, by
+its writer, who changed the rules after and did not look at what they missed. The floors here
+are what the rules reach; docs/benchmarks.md has the figures.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from tests.support.slot_labels import judged, stories, told
 STORIES_RIGHT = 0.8
 NOTES_PRECISION = 0.85
 NOTES_RECALL = 0.55
-PROMISES_RIGHT = 0.55
+PROMISES_RIGHT = 0.7
+KEPT_PROMISES_RIGHT = 0.8
+KEPT_STORIES_RIGHT = 0.75
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:
@@ -32,6 +36,15 @@ def test_held_turns_are_learnt_under_their_category() -> None:
     counts = categories("categories.held.jsonl")
     assert counts.precision() >= NOTES_PRECISION
     assert counts.recall() >= NOTES_RECALL
+
+
+def test_kept_halves_of_later_turns_are_mostly_understood() -> None:
+    """Promises and stories in wordings that the rules were not changed for, and nothing false."""
+    count, wrong = commitments("commitments.more.held.jsonl")
+    assert len(wrong) <= (1 - KEPT_PROMISES_RIGHT) * count, len(wrong)
+    items, mistaken = stories("slots.more.held.jsonl")
+    assert len(mistaken) <= (1 - KEPT_STORIES_RIGHT) * len(items), len(mistaken)
+    assert not sum(bool(judged(story, told(story["turns"])).false) for story in items)
 
 
 def test_held_promises_are_partly_understood() -> None:

@@ -284,3 +284,57 @@ def test_the_same_turn_gives_the_same_answer() -> None:
     text = "I live in Lisbon, I use Vim and I'm allergic to cats, dogs and pollen."
     assert contents(text) == contents(text)
     assert len(contents(text)) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Her bike got stolen.",
+        "My kids take Spanish lessons.",
+        "Anna's my home help.",
+        "Pizza it is, we moved on.",
+        "I've been in Rome since the weekend.",
+    ],
+)
+def test_what_others_have_and_do_is_not_the_user_s(text: str) -> None:
+    """A wording whose object stands inside it needs its speaker as well."""
+    assert statements(text) == []
+
+
+def test_a_day_on_which_studies_ended_is_no_subject() -> None:
+    """To graduate "in June" names no subject that was given up."""
+    assert not [one for one in statements("I graduated in June.") if one.predicate == "studies"]
+
+
+def test_what_is_taken_up_again_in_one_breath_has_not_ended() -> None:
+    """The same thing given up and switched to is in use; another one is given up."""
+    again = contents("I don't use Slack any more, I switched to Slack.")
+    assert not [one for one in again if "no longer" in one or "does not" in one]
+    assert "The user no longer uses Slack." in contents(
+        "I don't use Slack any more, I switched to Zulip."
+    )
+
+
+@pytest.mark.parametrize(
+    ("promised", "then", "outcomes"),
+    [
+        ("I'll cover Amina's shift", "Amina covered mine last month", []),
+        ("I said I'd send Ana the slides", "Sent Ana a birthday card", []),
+        ("I said I'd ring the insurer", "gave up on the insurer, will try on Monday", []),
+        ("I told the choir I'd sing the solo", "my voice went, so Pia is singing the solo", ["no"]),
+        ("I'll swap shifts with Devon", "that shift swap went through", ["kept"]),
+        ("I'll send Ana the slides", "Sent the slides, I'll present them tomorrow", ["kept"]),
+        ("I'll descale the kettle", "ok, finally got it done", ["kept"]),
+    ],
+)
+def test_who_did_what_decides_whether_a_promise_is_over(
+    promised: str, then: str, outcomes: list[str]
+) -> None:
+    """Done with something else, by whom it was promised to, or put off, it stays open."""
+    turns = tuple(
+        TurnView(alias=f"e{number}", role="user", speaker=None, said_at=SAID, content=text)
+        for number, text in enumerate((promised, then), start=1)
+    )
+    said = [one for one in extract(ExtractionRequest(turns=turns)).statements if one.ended]
+    words = {"fulfilled": "kept", "expired": "no"}
+    assert [words[one.ended.value] for one in said if one.ended] == outcomes

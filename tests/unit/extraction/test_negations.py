@@ -549,3 +549,9 @@ def test_evidence_keeps_the_original_letters() -> None:
 def test_same_denial_is_found_once() -> None:
     """Saying it twice is one negation."""
     assert len(find_negations("I don't use Mongo. No, I don't use Mongo!")) == 1
+
+
+def test_what_is_switched_to_after_all_is_not_denied() -> None:
+    """The very thing that was given up is in use again."""
+    assert find_negations("I don't use Slack any more, I switched to Slack.") == ()
+    assert find_negations("I don't use Slack any more, I switched to Zulip.") != ()

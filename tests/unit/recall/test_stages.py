@@ -118,6 +118,8 @@ def test_a_question_is_understood() -> None:
     [
         ("Where did I park?", True, False, False),
         ("Can you tell me where I parked?", True, False, False),
+        ("Which book did Anna recommend?", False, False, False),
+        ("What has my doctor suggested?", True, False, False),
         ("Which hotel did you suggest to me?", False, True, False),
         ("What was the name you gave me in our last chat?", False, True, False),
         ("What do you like?", False, True, False),
