@@ -146,6 +146,7 @@ async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
             page.wait_until(lambda _: "turns accepted" in framed(page), "current details")
             assert "session s1 of default/ada" in framed(page)
             assert CONSOLIDATION in framed(page)
+            assert f"engram list -u ada --run-id {run_id}" in framed(page)
             page.picture(pictures / "session.png")
             page.open(f"{origin}{WORKFLOWS}/{quote(CONSOLIDATION, safe='')}")
             page.wait_for("engram.consolidate_turns")
@@ -158,6 +159,7 @@ async def test_a_run_reads_like_a_story(tmp_path: Path) -> None:
         receipt = await memory.encode(said, session_id="s1")
         assert receipt.run is not None
         assert receipt.run.workflow_id == SESSION
+        run_id = receipt.run.run_id
         await memory.consolidate()
         (hit, *_) = await memory.recall("Where do I live?")
         assert hit.run is not None

@@ -113,7 +113,7 @@ async def test_schedules_can_be_switched_off(
 async def test_a_triggered_schedule_runs_a_pass_that_replays(
     temporal_client: Client, lives: LifecycleUser, schedules: Schedules
 ) -> None:
-    """Trigger and backfill start real passes; their histories replay against the code."""
+    """What a trigger starts says what it is, and its histories replay against the code."""
     old = datetime.now(UTC) - timedelta(days=100)
     await lives.keep(turn(lives.scope, "old", old))
     await schedules.ensure()
@@ -124,7 +124,12 @@ async def test_a_triggered_schedule_runs_a_pass_that_replays(
     await handle.result()
     (ran,) = (await schedules.describe(PassKind.DECAY)).recent
     assert ran.startswith(f"{lives.settings.collection_prefix}:maintenance/decay-")
-    await temporal_client.get_workflow_handle(ran).result()
+    of_all = temporal_client.get_workflow_handle(ran)
+    await of_all.result()
+    # What people read of it in the Temporal UI is that of the schedule.
+    shown = await of_all.describe()
+    assert await shown.static_summary() == "decay of all users"
+    assert "engram schedules pause decay" in (await shown.static_details() or "")
     for workflow_id in (ran, passed):
         replayed = await _replayed(temporal_client, workflow_id)
         assert (replayed.fits, replayed.failure) == (True, None)
