@@ -137,6 +137,8 @@ _log = structlog.get_logger("engram.client")
 
 _POLL_SECONDS = 0.05
 _SAY_SO_SECONDS = 1.0
+# An owner that others keep busy is given longer with each attempt.
+_ATTEMPT_SECONDS = 2.0
 # Answers have no limit of time: an outage behind the owner delays an acknowledgement,
 # and consolidation takes what it takes.
 PATIENT = httpx.Timeout(None, connect=5.0)
@@ -224,7 +226,10 @@ class AttachedEngine:
             owner = folder.owner()
             if owner is not None and _is_ours(owner.socket):
                 engine = cls.over_socket(owner.socket)
-                if await engine.answers_within(patience - waited):
+                # Not all of it: whoever was forked off an owner that died keeps a socket open
+                # on which nobody answers.
+                at_once = max(_ATTEMPT_SECONDS, waited)
+                if await engine.answers_within(min(at_once, patience - waited)):
                     return engine
             if not folder.has_owner():
                 raise OwnerUnavailable(

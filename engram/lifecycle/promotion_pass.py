@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -157,13 +157,8 @@ class HabitMaker:
         if not made:
             return {}
         stamp = review_stamp(rules)
-        # Before looking whether it is still there: erased after that, no habit of it is stored.
-        epoch = await self.repository.epoch(scope)
-        there = await existing(self.repository, scope, made, _SEMANTIC)
-        made = {key: one for key, one in made.items() if key in there}
-        habits = [one.habit for one in made.values()]
-        forgotten = await self._store(scope, habits, stamp, epoch)
-        made = {key: one for key, one in made.items() if one.habit.id not in forgotten}
+        stored = await self._store(scope, {key: p.habit for key, p in made.items()}, stamp)
+        made = {key: one for key, one in made.items() if key in stored}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             one = promotion(memory)
@@ -185,14 +180,18 @@ class HabitMaker:
         return {key: made[key].habit.id for key in made if key in written.changed}
 
     async def _store(
-        self, scope: Scope, habits: Sequence[ProceduralMemory], stamp: Stamp, epoch: int
+        self, scope: Scope, made: Mapping[str, ProceduralMemory], stamp: Stamp
     ) -> frozenset[str]:
-        """Store those that are not there; the ids of those that rest on what was forgotten."""
+        """Store the habits that are not there; the sources of those that rest on nothing gone."""
+        # Before looking for the sources: erased after that, no habit of them is stored.
+        epoch = await self.repository.epoch(scope)
+        sources = await existing(self.repository, scope, made, _SEMANTIC)
+        habits = [habit for key, habit in made.items() if key in sources]
         ids = [habit.id for habit in habits]
         there = await self.repository.get(scope, ids, _PROCEDURAL, fresh=True)
         missing = [habit for habit in habits if habit.id not in there]
         if not missing:
-            return frozenset()
+            return sources
         vectors = await self.embedder.embed_documents([h.indexed_text for h in missing])
         written = [h.model_copy(update={"write_id": self.new_write_id()}) for h in missing]
         pairs = zip(written, vectors, strict=True)
@@ -210,7 +209,7 @@ class HabitMaker:
                 hint="Their sources are as before. Promoting again can succeed later.",
                 details={"ids": lost[:10]},
             )
-        return forgotten
+        return frozenset(key for key in sources if made[key].id not in forgotten)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Kill -9 at random moments of a stream of encodes: nothing acknowledged is lost or doubled.
 
-Three rounds by default. All of them:
+Nine rounds by default, three of each kind; each kills once while work goes on, and then
+while what was killed comes back, which takes a quarter of the time. More of them:
 ENGRAM_CHAOS_ROUNDS=51 uv run pytest -n 0 -m chaos tests/chaos -s
 Another order of events: ENGRAM_CHAOS_SEED=7
 """
@@ -13,7 +14,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -46,6 +47,10 @@ from tests.support.temporal_server import client_of
 
 ROUNDS = -(-int(os.environ.get("ENGRAM_CHAOS_ROUNDS", "9")) // 3)
 """Of each of the three tests; of one kill alone it is luck whether it is inside something."""
+FOLDERS = range(-(-ROUNDS // 20))
+"""Each round looks at all turns of its folder: a few rounds in a folder cost what one costs."""
+COMING_BACK = 3
+"""Kills of each round before the next may come back and work on."""
 SEED = int(os.environ.get("ENGRAM_CHAOS_SEED", "20260311"))
 SESSIONS = 4
 # Far more than it takes: a machine may be busy.
@@ -53,12 +58,21 @@ PATIENCE = 90.0
 # A workflow task that died with its worker is given out anew after ten seconds.
 FINISH = 120.0
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(150 + 45 * ROUNDS)]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.timeout(150 + 60 * -(-ROUNDS // len(FOLDERS))),
+    pytest.mark.parametrize("part", FOLDERS),
+]
 
 
-def dice() -> random.Random:
+def dice(part: int) -> random.Random:
     """The same numbers in every run with the same seed."""
-    return random.Random(SEED)  # noqa: S311 - chooses moments, guards nothing
+    return random.Random(SEED + part)  # noqa: S311 - chooses moments, guards nothing
+
+
+def rounds(part: int) -> range:
+    """The rounds of one folder."""
+    return range(ROUNDS // len(FOLDERS) + (part < ROUNDS % len(FOLDERS)))
 
 
 class Report:
@@ -72,6 +86,7 @@ class Report:
         self.what = what
         self.kills: list[tuple[str, ...]] = []
         self.back: list[float] = []
+        self.coming_back = 0
 
     def share_inside(self) -> float:
         """The share of kills inside encode, consolidation, continue-as-new or shutdown."""
@@ -84,8 +99,9 @@ class Report:
         with capsys.disabled():
             print(  # noqa: T201 - the figures are what the test is run for
                 f"\n{self.what}: seed {SEED}, {len(self.kills)} kills, "
-                f"{self.share_inside():.0%} inside something ({where}); "
-                f"{turns} acknowledged turns, each there once; next acknowledgement after "
+                f"{self.share_inside():.0%} inside something ({where}), "
+                f"and {self.coming_back} while it came back; {turns} acknowledged "
+                f"turns, each there once; next acknowledgement after "
                 f"{sorted(self.back)[len(self.back) // 2]:.1f} s (median), "
                 f"{max(self.back):.1f} s (worst)"
             )
@@ -109,6 +125,18 @@ async def ready(trace: Path, program: Program, name: str) -> None:
     line = f"{program.pid} ready done {name}\n"
     came = await until(lambda: line in trace.read_text(), PATIENCE, program)
     assert came, program.said()
+
+
+async def killed_coming_back(
+    command: Callable[[str], list[str]], name: str, chance: random.Random, report: Report, to: Path
+) -> None:
+    """Start it again and kill it before it is ready or soon after, a few times."""
+    for number in range(COMING_BACK):
+        once = f"{name}b{number}"
+        with started(command(once), to / f"{once}.log") as program:
+            await asyncio.sleep(chance.uniform(0.0, 2.0))
+            program.kill()
+        report.coming_back += 1
 
 
 @asynccontextmanager
@@ -140,17 +168,17 @@ def trace(tmp_path: Path) -> Path:
 
 
 async def test_the_whole_process(
-    folder: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: int, folder: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The embedded process killed, every fourth time while it shuts down: it comes back whole."""
-    chance, report = dice(), Report("embedded process")
+    chance, report = dice(part), Report("embedded process")
     settings = Settings.load(data_dir=folder, attach_timeout="PT60S")
 
-    def owner(name: str, sessions: int) -> list[str]:
+    def owner(name: str, sessions: int = SESSIONS) -> list[str]:
         return module("tests.support.killed_owner", folder, trace, name, sessions)
 
-    for number in range(ROUNDS):
-        with started(owner(f"r{number}", SESSIONS), tmp_path / f"owner{number}.log") as program:
+    for number in rounds(part):
+        with started(owner(f"r{number}"), tmp_path / f"owner{number}.log") as program:
             began = time.monotonic()
             await ready(trace, program, f"r{number}")
             await more_acknowledged(trace, 1, program)
@@ -166,6 +194,7 @@ async def test_the_whole_process(
             assert program.alive() or number % 4 == 3, program.said()
             program.kill()
         report.kills.append(Ledger(trace).phases(program.pid))
+        await killed_coming_back(owner, f"r{number}", chance, report, tmp_path)
     with started(owner("last", 0), tmp_path / "last.log") as program:
         began = time.monotonic()
         await ready(trace, program, "last")
@@ -182,21 +211,27 @@ async def test_the_whole_process(
 
 
 async def test_only_its_server(
-    folder: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    part: int, folder: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Temporal's server killed under a living process: it is started again, encodes go on."""
-    chance, report = dice(), Report("only its Temporal server")
+    chance, report = dice(part), Report("only its Temporal server")
     settings = Settings.load(data_dir=folder, attach_timeout="PT60S")
     command = module("tests.support.killed_owner", folder, trace, "s", SESSIONS)
     with started(command, tmp_path / "owner.log") as program:
         await ready(trace, program, "s")
         async with engram.open(user_id=numbered_turns.USER, settings=settings) as memory:
-            for _ in range(ROUNDS):
+            for _ in rounds(part):
                 await more_acknowledged(trace, SESSIONS, program)
                 await asyncio.sleep(chance.uniform(0.1, 1.0))
                 (server,) = servers_of(folder)
                 os.kill(server, signal.SIGKILL)
                 report.kills.append(Ledger(trace).phases(program.pid))
+                for _ in range(COMING_BACK):
+                    await asyncio.sleep(chance.uniform(0.0, 0.6))
+                    for early in set(servers_of(folder)) - {server}:
+                        server = early
+                        os.kill(server, signal.SIGKILL)
+                        report.coming_back += 1
                 report.back.append(await more_acknowledged(trace, 2 * SESSIONS, program))
                 (another,) = servers_of(folder)
                 assert another != server
@@ -268,6 +303,7 @@ async def reading(socket: Path, settings: Settings) -> AsyncIterator[MemoryStore
 
 
 async def test_only_its_worker(
+    part: int,
     folder: Path,
     trace: Path,
     tmp_path: Path,
@@ -277,7 +313,7 @@ async def test_only_its_worker(
     """Worker and store killed; Temporal and clients live on and wait for the next worker."""
     for name, value in (environment() | SMALL).items():
         monkeypatch.setenv(name, value)
-    chance, report = dice(), Report("only its worker (with its store)")
+    chance, report = dice(part), Report("only its worker (with its store)")
     data = DataFolder(folder)
     assert data.try_lock()
     socket = tmp_path / "w.sock"
@@ -302,7 +338,7 @@ async def test_only_its_worker(
                 "tests.support.killed_worker", data.store, server.address, socket, trace, name
             )
 
-        for number in range(ROUNDS):
+        for number in rounds(part):
             with started(worker(f"w{number}"), tmp_path / f"worker{number}.log") as program:
                 began = time.monotonic()
                 await ready(trace, program, f"w{number}")
@@ -319,6 +355,7 @@ async def test_only_its_worker(
                     await asyncio.sleep(chance.uniform(0.0, 1.0))
                 program.kill()
             report.kills.append(Ledger(trace).phases(program.pid))
+            await killed_coming_back(worker, f"w{number}", chance, report, tmp_path)
             assert len(servers_of(folder)) == 1
         clients.stopping = True
         with started(worker("last"), tmp_path / "last.log") as program:

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engram.client import http as attaching
 from engram.client.engine import MemoryEngine
 from engram.client.http import AttachedEngine, remote_engine
 from engram.consolidation.verify import Verification
@@ -24,7 +25,7 @@ from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedded.folder import DataFolder
+from engram.embedded.folder import DataFolder, Owner
 from engram.embedded.open import own_or_attach
 from engram.embedded.parts import serve_on_socket
 from engram.errors import (
@@ -493,6 +494,22 @@ async def test_a_silent_owner_is_named(tmp_path: Path, how: str) -> None:
                 pytest.fail("nobody answers")
     finally:
         end(owner)
+
+
+async def test_a_socket_that_outlives_its_owner_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that was forked off the owner keeps it open: who connects is not answered."""
+    monkeypatch.setattr(attaching, "_ATTEMPT_SECONDS", 0.1)
+    folder = DataFolder(tmp_path)
+    with socket.socket(socket.AF_UNIX) as orphan:
+        orphan.bind(str(tmp_path / "s"))
+        orphan.listen()
+        dead = Owner(pid=1, socket=tmp_path / "s")
+        monkeypatch.setattr(folder, "owner", lambda: dead)
+        with pytest.raises(OwnerUnavailable):
+            async with asyncio.timeout(20), AttachedEngine.connect(folder, SETTINGS):
+                pytest.fail("nobody answers")
 
 
 async def test_takes_over_when_the_owner_dies(tmp_path: Path) -> None:
