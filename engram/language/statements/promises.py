@@ -60,8 +60,6 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
             continue
         for number, promise in enumerate(promises):
             did = _did(sentence.text, promise)
-            if did and _did_else(sentence.text, promise, did):
-                continue
             how = _how(sentence.text, promise, did=did)
             if how is not None and _is_about(promise, said, did=did is not None):
                 yield Ended(number, how, sentence)
@@ -252,24 +250,6 @@ def _did(text: str, promise: str) -> str | None:
 
 def _verb(promise: str) -> str:
     return verb_lemma(promise.split(maxsplit=1)[0].lower())
-
-
-def _did_else(text: str, promise: str, did: str) -> bool:
-    """Whether the same was done with something else: "Sent Ana a card", where it was slides."""
-    if expression("commitments", "loose").fullmatch(_verb(promise)):
-        return False
-    at = re.search(rf"\b{re.escape(did)}\b", text, re.I)
-    what = _object(text[at.end() :]) if at else frozenset[str]()
-    wanted = _object(promise.partition(" ")[2])
-    things = frozenset(word for word in wanted if word not in _named(promise))
-    spoken = _stems(text)
-    return bool(what - _stems(promise)) and bool(things) and not things & spoken
-
-
-def _object(after: str) -> frozenset[str]:
-    """What stands right after a verb, up to a preposition; "about" and what follows it included."""
-    found = expression("commitments", "object").match(after)
-    return _stems(found.group()) if found else frozenset()
 
 
 def _named(promise: str) -> frozenset[str]:

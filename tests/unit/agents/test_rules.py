@@ -319,18 +319,17 @@ def test_what_is_taken_up_again_in_one_breath_has_not_ended() -> None:
     ("promised", "then", "outcomes"),
     [
         ("I'll cover Amina's shift", "Amina covered mine last month", []),
-        ("I said I'd send Ana the slides", "Sent Ana a birthday card", []),
         ("I said I'd ring the insurer", "gave up on the insurer, will try on Monday", []),
         ("I told the choir I'd sing the solo", "my voice went, so Pia is singing the solo", ["no"]),
-        ("I'll swap shifts with Devon", "that shift swap went through", ["kept"]),
+        ("I promised to swap shifts with Devon", "that shift swap went through", ["kept"]),
         ("I'll send Ana the slides", "Sent the slides, I'll present them tomorrow", ["kept"]),
-        ("I'll descale the kettle", "ok, finally got it done", ["kept"]),
+        ("I promised to descale the kettle", "ok, finally got it done", ["kept"]),
     ],
 )
 def test_who_did_what_decides_whether_a_promise_is_over(
     promised: str, then: str, outcomes: list[str]
 ) -> None:
-    """Done with something else, by whom it was promised to, or put off, it stays open."""
+    """Done by whom it was promised to, or put off, it stays open."""
     turns = tuple(
         TurnView(alias=f"e{number}", role="user", speaker=None, said_at=SAID, content=text)
         for number, text in enumerate((promised, then), start=1)
