@@ -1,4 +1,4 @@
-"""The query vocabulary, checked against the schema and said in an engine's own words, tenant included."""
+"""The query vocabulary, checked against the schema and said in an engine's own words."""
 
 from __future__ import annotations
 
