@@ -138,7 +138,7 @@ async def _public_door(
 
 async def serve_api(settings: Settings) -> None:
     """Answer for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C; do no work."""
-    from engram.client.connect import connected_engine  # noqa: PLC0415 - only what is used loads
+    from engram.client.servers import connected_engine  # noqa: PLC0415 - only what is used loads
 
     async with AsyncExitStack() as stack:
         stop = await stack.enter_async_context(_until_asked_to_stop())
@@ -174,7 +174,7 @@ async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Se
 async def serve_worker(settings: Settings) -> None:
     """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
     from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
-    from engram.client.connect import open_server_repository  # noqa: PLC0415 - same
+    from engram.client.servers import open_server_repository  # noqa: PLC0415 - same
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
     from engram.storage.trail import keeping_trail  # noqa: PLC0415 - same
     from engram.system import new_id, new_secret  # noqa: PLC0415 - same

@@ -4,53 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import structlog
 
 from engram.client.engine import MemoryEngine
 from engram.client.http import remote_engine
-from engram.client.local import EmbedderSpec, direct_engine
 from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import KeyRefused, clock_refused
-from engram.lifecycle.due import review_stamp
 from engram.logging import configure_default_logging
-from engram.ports import Clock, MaintenanceRepository
+from engram.ports import Clock
 from engram.settings import Settings
-from engram.storage.server import ServerRepository, connect_qdrant
-from engram.storage.trail import keeping_trail
-from engram.system import new_id, new_secret, system_clock
-from engram.temporal.connection import connect_temporal, key_store
+from engram.system import new_id, system_clock
 
-# --- opening the store on a Qdrant server; apart, because its client is slow to import
-
-
-async def open_server_repository(
-    settings: Settings, embedder: PydanticEmbedder
-) -> MaintenanceRepository:
-    """The store on the Qdrant server that the settings name; it stamps what it writes.
-
-    Raises:
-        StorageUnavailable: the server cannot be reached.
-        SchemaMismatch: another schema version or another embedder wrote it.
-    """
-    client = connect_qdrant(settings)
-    try:
-        return await ServerRepository.open(
-            client,
-            embedder_identity=embedder.identity,
-            dimensions=await embedder.dimensions(),
-            settings=settings,
-            stamp=review_stamp(settings.lifecycle_rules),
-        )
-    except BaseException:
-        await client.close()
-        raise
-
-
-# --- memory that runs elsewhere: behind an HTTP API, or on Temporal and Qdrant servers
+if TYPE_CHECKING:
+    from engram.client.local import EmbedderSpec
 
 _log = structlog.get_logger("engram.client")
 
@@ -112,6 +82,9 @@ async def connect(
         if address:
             engine: MemoryEngine = await _remote_engine(stack, address, api_key, active)
         else:
+            # Loads engine and models; whoever asks over HTTP needs neither.
+            from engram.client.servers import connected_engine  # noqa: PLC0415 - see above
+
             engine = await connected_engine(stack, active, embedder=embedder)
         store = MemoryStore(engine, scope, active, system_clock, new_id)
         stack.callback(store.close)
@@ -148,41 +121,4 @@ async def _remote_engine(
     stack.push_async_callback(engine.close)
     # Finds out at once whether somebody answers, and takes the key.
     await engine.greet()
-    return engine
-
-
-async def connected_engine(
-    stack: AsyncExitStack,
-    settings: Settings,
-    *,
-    embedder: EmbedderSpec | None = None,
-) -> MemoryEngine:
-    """An engine over the servers that settings name; ``stack`` closes it.
-
-    Raises:
-        TemporalUnavailable: Temporal cannot be reached.
-        StorageUnavailable: Qdrant cannot be reached.
-        SchemaMismatch: the store belongs to another schema version or embedder.
-        InvalidSettings: an audit trail is wanted, and there are no keys for it.
-        AuditUnwritable: its folder cannot be used.
-    """
-    vectors, keys = make_embedder(embedder or settings.embedder), key_store(settings)
-    async with AsyncExitStack() as opening:
-        trail = await opening.enter_async_context(
-            keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret)
-        )
-        repository = await open_server_repository(settings, vectors)
-        opening.push_async_callback(repository.close)
-        client = await connect_temporal(settings, keys)
-        engine = direct_engine(
-            client,
-            repository,
-            vectors,
-            settings,
-            system_clock,
-            ui_url=settings.temporal_ui_url,
-            trail=trail,
-        )
-        opening.push_async_callback(engine.close)
-        await stack.enter_async_context(opening.pop_all())
     return engine

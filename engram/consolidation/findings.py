@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
@@ -87,6 +87,14 @@ class _Finding:
     def claim(self) -> Slot | None:
         """Whose it is said to be here, and which of theirs."""
         return self.memory.slot if isinstance(self.memory, Fact) else None
+
+
+class _Ended(NamedTuple):
+    """A fact that gave way: to which memory, and when."""
+
+    memory_id: str
+    by: str
+    when: datetime
 
 
 class FindingsStore:
@@ -218,6 +226,7 @@ class FindingsStore:
         Everything new is stored by now: an attempt that ends between two writes leaves both
         standing, and the next one goes on.
         """
+        ends: list[_Ended] = []
         slots = {(claim.subject, claim.predicate) for f in findings if (claim := f.claim)}
         for subject, predicate in sorted(slots):
             where: Filter = (
@@ -230,34 +239,50 @@ class FindingsStore:
             ):
                 # What was refuted neither took anything's place nor gave way.
                 rivals += [o for o in page if isinstance(o, Fact) and o.refuted_at is None]
-            for old, new in succession(rivals):
-                await self._replace(request.scope, old.id, new, new.told_at or new.known_at)
+            ends += (
+                _Ended(old.id, new.id, new.told_at or new.known_at)
+                for old, new in succession(rivals)
+                if not _is_noted(old, new)
+            )
         by_turn: dict[str, list[_Finding]] = {}
         for finding in findings:
             by_turn.setdefault(finding.episode.id, []).append(finding)
         for finding in findings:
             by = _what_ends(finding, by_turn[finding.episode.id]) if finding.over else None
             if by is not None:
-                when = finding.episode.timestamp
-                await self._replace(request.scope, finding.memory.id, by.memory, when)
+                ends.append(_Ended(finding.memory.id, by.memory.id, finding.episode.timestamp))
+        await self._replace(request.scope, ends)
 
-    async def _replace(
-        self, scope: Scope, old: str, new: Fact | NegationFact, when: datetime
-    ) -> None:
-        """Note it at both ends, first at the one that stays."""
+    async def _replace(self, scope: Scope, ends: Sequence[_Ended]) -> None:
+        """Note each at both ends, first at those that stay."""
+        took_over: dict[str, list[str]] = {}
+        gave_way: dict[str, list[_Ended]] = {}
+        for one in ends:
+            gave_way.setdefault(one.memory_id, []).append(one)
+            if one.by != one.memory_id:
+                took_over.setdefault(one.by, []).append(one.memory_id)
 
-        def changed(memory: AnyMemory) -> AnyMemory | None:
-            if isinstance(memory, Fact) and memory.id == old:
-                return _replaced(memory, new.id, when)
-            if not isinstance(memory, Fact | NegationFact) or old in memory.supersedes:
+        def staying(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Fact | NegationFact):
                 return None
-            return memory.model_copy(update={"supersedes": (*memory.supersedes, old)})
+            supersedes = tuple(dict.fromkeys((*memory.supersedes, *took_over[memory.id])))
+            if supersedes == memory.supersedes:
+                return None
+            return memory.model_copy(update={"supersedes": supersedes})
 
-        for one in (new.id, old):
+        def going(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, Fact):
+                return None
+            now = memory
+            for one in gave_way[memory.id]:
+                now = _replaced(now, one.by, one.when) or now
+            return None if now is memory else now
+
+        for ids, changed in ((took_over, staying), (gave_way, going)):
             await update_memories(
                 self._repository,
                 scope,
-                [one],
+                ids,
                 changed,
                 new_write_id=self._new_write_id,
                 types=[MemoryType.FACTUAL, MemoryType.NEGATION],
@@ -366,6 +391,12 @@ def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
             "valid_to": max(memory.event_at, when),
         }
     )
+
+
+def _is_noted(old: Fact, new: Fact) -> bool:
+    """Whether both say already that one took the other's place; most of what is told again."""
+    when = new.told_at or new.known_at
+    return old.id in new.supersedes and _replaced(old, new.id, when) is None
 
 
 def _claimed(memory: Fact, finding: _Finding) -> Fact:

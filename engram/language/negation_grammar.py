@@ -111,13 +111,18 @@ def vocabulary(key: str) -> frozenset[str]:
 
 
 @cache
-def _phrases(key: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(phrase.split()) for phrase in load("negations")[key])
+def _phrases(key: str) -> dict[str, list[tuple[str, ...]]]:
+    """Those of the vocabulary, by their first word."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in load("negations")[key]:
+        first, *others = phrase.split()
+        found.setdefault(first, []).append((first, *others))
+    return found
 
 
 def starts_with_phrase(sentence: WordedSentence, at: int, key: str) -> int:
     """How many words of a phrase of the vocabulary stand at ``at``; 0 for none."""
-    for phrase in _phrases(key):
+    for phrase in _phrases(key).get(sentence.low(at), ()):
         if all(sentence.low(at + offset) == word for offset, word in enumerate(phrase)):
             return len(phrase)
     return 0

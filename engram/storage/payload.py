@@ -212,9 +212,11 @@ _RUN: Final = "run_id"
 # name and value in them, whenever the memory is read or written.
 _LINKS: Final = "links"
 _TEXTS: Final = frozenset({_LINKS, "provenance", "confidence", "occasions", "tellings"})
-_VITALS, _TOGETHER = "vitals", "together"
-# Of what a digest carries, queries are about its keys only.
-_DETAIL, _KEYS, _REST = "detail", "keys", "rest"
+# What queries are about in what a digest carries, and in a memory's life; the rest is one text.
+_ASKED: Final[Mapping[str, str]] = {"detail": "keys", "vitals": "promotion_attempts"}
+_REST: Final = "rest"
+# Of a life, an earlier version kept only this as text.
+_TOGETHER: Final = "together"
 _SLOT, _PREDICATE = "slot", "predicate"
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
@@ -258,12 +260,7 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
     if not is_memory_id(memory.id):
         raise InvalidInput("The id of a memory is not a UUID.", allowed="lower-case UUIDs")
     dumped = memory.model_dump(exclude_none=True, exclude={_METADATA})
-    # What is empty is left out: every field costs an engine some microseconds each way.
-    data: dict[str, Any] = {
-        name: _as_text(value) if name in _TEXTS else _plain(value)
-        for name, value in dumped.items()
-        if value not in _EMPTY and name != _DETAIL
-    }
+    data = _fields(dumped)
     if memory.unknown_fields:
         # What a newer version stored is not lost by a change that this one makes.
         data = {**memory.unknown_fields, **data}
@@ -277,11 +274,22 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
         data[_RUN] = memory.provenance.run_id
     if isinstance(memory, DerivedMemory) and memory.links:
         data[_RELATED] = list(memory.related_ids)
-    if memory.vitals is not None:
-        data[_VITALS][_TOGETHER] = _as_text(data[_VITALS][_TOGETHER])
-    if detail := dumped.get(_DETAIL):
-        keys = _plain(detail.pop(_KEYS))
-        data[_DETAIL] = {_KEYS: keys, _REST: _as_text(detail)}
+    return data
+
+
+def _fields(dumped: Mapping[str, Any]) -> dict[str, Any]:
+    # What is empty is left out: every field costs an engine some microseconds each way.
+    data: dict[str, Any] = {}
+    for name, value in dumped.items():
+        # Most are short texts, and this runs for everything that is stored.
+        if type(value) is str:
+            data[name] = value if value.isascii() else _encodable(value)
+        elif name in _ASKED:
+            asked = _ASKED[name]
+            rest = {key: one for key, one in value.items() if key != asked}
+            data[name] = {asked: _plain(value[asked]), _REST: _as_text(rest)}
+        elif value not in _EMPTY:
+            data[name] = _as_text(value) if name in _TEXTS else _plain(value)
     return data
 
 
@@ -303,12 +311,9 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
         for name in _TEXTS:
             if isinstance(text := data.get(name), str):
                 data[name] = json.loads(text)
-        detail = data.get(_DETAIL)
-        if isinstance(detail, dict) and isinstance(rest := detail.get(_REST), str):
-            data[_DETAIL] = {**json.loads(rest), _KEYS: detail[_KEYS]}
-        vitals = data.get(_VITALS)
-        if isinstance(vitals, dict) and isinstance(together := vitals.get(_TOGETHER), str):
-            data[_VITALS] = {**vitals, _TOGETHER: json.loads(together)}
+        for name, asked in _ASKED.items():
+            if isinstance(part := data.get(name), dict):
+                data[name] = _whole(part, asked)
         # So that whoever reads a slot knows its predicate by one name only.
         if isinstance(slot := data.get(_SLOT), dict):
             named = slot.get(_PREDICATE)
@@ -325,6 +330,15 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     if unknown := data.keys() - type(memory).model_fields.keys():
         memory.keep_unknown({name: data[name] for name in unknown})
     return memory
+
+
+def _whole(part: Mapping[str, Any], asked: str) -> dict[str, Any]:
+    """A detail, or what is written down of a memory's life, from any form that was ever stored."""
+    if isinstance(rest := part.get(_REST), str):
+        return {**json.loads(rest), asked: part[asked]}
+    if isinstance(together := part.get(_TOGETHER), str):
+        return {**part, _TOGETHER: json.loads(together)}
+    return dict(part)
 
 
 def _converted(value: object) -> str | int:

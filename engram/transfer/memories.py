@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -60,18 +61,23 @@ def life_before(
         last_accessed_at: When it was last recalled; unknown: when it became known.
         instance_id: Where it comes from.
     """
-    vitals = Vitals(
+    return {
+        "vitals": _vitals(now, instance_id),
+        "access_count": MIGRATED_ACCESSES,
+        "last_accessed_at": last_accessed_at or known_at,
+    }
+
+
+# One for all that comes in a batch.
+@lru_cache(maxsize=16)
+def _vitals(now: datetime, instance_id: str | None) -> Vitals:
+    return Vitals(
         energy=MIGRATED_ENERGY,
         energy_at=now,
         peak_energy=MIGRATED_ENERGY,
         tier=Tier.LONG_TERM,
         instance_id=instance_id,
     )
-    return {
-        "vitals": vitals,
-        "access_count": MIGRATED_ACCESSES,
-        "last_accessed_at": last_accessed_at or known_at,
-    }
 
 
 def migrated(

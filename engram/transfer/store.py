@@ -188,8 +188,7 @@ class TurnImporter:
     def _episode(
         self, request: StoreBatchInput, turn: ImportedTurn, provenance: Provenance
     ) -> Episode:
-        # Each field was checked when the batch was taken in; there are many turns.
-        return Episode.model_construct(
+        return Episode(
             id=episode_id(request.scope, turn.session_id, turn.message_id),
             namespace=request.scope.namespace,
             user_id=request.scope.user_id,

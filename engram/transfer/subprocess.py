@@ -144,5 +144,11 @@ def _preparer(spec: str | None, phone_region: str) -> HerePreparer:
     )
 
 
+@cache
+def _loop() -> asyncio.Runner:
+    # For all calls: a loop of its own would start threads for each of them.
+    return asyncio.Runner()
+
+
 def _prepared(spec: str | None, phone_region: str, work: Sequence[Work]) -> tuple[Any, ...]:
-    return packed(asyncio.run(_preparer(spec, phone_region).prepare(work)))
+    return packed(_loop().run(_preparer(spec, phone_region).prepare(work)))

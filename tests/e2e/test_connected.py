@@ -25,9 +25,8 @@ from temporalio.service import RPCError, RPCStatusCode, WorkflowService
 import engram
 from engram.agents.models import make_model
 from engram.cli.serving import serve_api
-from engram.client import connect
-from engram.client import connect as connecting
-from engram.client.connect import open_server_repository
+from engram.client import servers
+from engram.client.servers import open_server_repository
 from engram.domain.access import Access
 from engram.domain.memories import MemoryType
 from engram.embedding.embedder import make_embedder
@@ -73,7 +72,7 @@ def settings(
                 await shared_close(client)
 
         monkeypatch.setattr(AsyncQdrantClient, "close", keep_open)
-        monkeypatch.setattr(connect, "connect_qdrant", lambda _: shared)
+        monkeypatch.setattr(servers, "connect_qdrant", lambda _: shared)
     return Settings.load(
         temporal_address=temporal_address,
         temporal_namespace=temporal_namespace,
@@ -165,7 +164,7 @@ async def test_serving_over_servers(
             raise refusals.pop()
         return await connect_temporal(given, *keys)
 
-    monkeypatch.setattr(connecting, "connect_temporal", late)
+    monkeypatch.setattr(servers, "connect_temporal", late)
     serving = asyncio.create_task(serve_api(chosen))
     async with asyncio.timeout(60), httpx.AsyncClient(base_url=url) as web:
         said = ""
@@ -192,7 +191,7 @@ async def test_readiness_of_real_servers(
 ) -> None:
     """The engine says which of its servers is away, and that they answer when they do."""
     async with AsyncExitStack() as stack:
-        engine = await connecting.connected_engine(stack, settings)
+        engine = await servers.connected_engine(stack, settings)
         await engine.check()
         away = RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
         monkeypatch.setattr(

@@ -52,6 +52,17 @@ def test_a_client_needs_no_extra() -> None:
         "import sys\n"
         "for name in ('phonenumbers', 'qdrant_edge', 'wordllama', 'fastapi', 'uvicorn'):\n"
         "    sys.modules[name] = None\n"
+        "import engram.client.servers\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_whoever_asks_over_http_loads_neither_engine_nor_models() -> None:
+    """A command with ``--url`` starts with what a request takes; Temporal and agents stay out."""
+    code = (
+        "import sys\n"
+        "for name in ('temporalio', 'pydantic_ai', 'qdrant_client', 'numpy'):\n"
+        "    sys.modules[name] = None\n"
         "import engram.client.connect\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

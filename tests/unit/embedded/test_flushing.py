@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from engram.embedded.parts import _BUSY_AT_MOST, _flushing
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.system import full_collections_put_off
+from engram.system import _own_memory, full_collections_put_off
 
 
 class Watched:
@@ -59,6 +60,19 @@ def test_full_collections_wait_for_their_time() -> None:
     with full_collections_put_off(every=timedelta()) as collect_if_due:
         assert collect_if_due()
         assert gc.get_stats()[2]["collections"] == done + 1
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="glibc's own")
+def test_what_was_freed_is_given_back_when_serving_begins() -> None:
+    """The C library keeps what stands below something that is still in use, until it is asked."""
+    held = [ctypes.create_string_buffer(64 * 1024) for _ in range(512)]
+    del held[:-1]
+    before = _own_memory()
+    with full_collections_put_off():
+        after = _own_memory()
+    assert before is not None
+    assert after is not None
+    assert before - after > 16 * 2**20
 
 
 class Held:

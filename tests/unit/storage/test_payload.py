@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.domain.digests import BoxDetail, SealReason
-from engram.domain.memories import Episode, SemanticMemory
+from engram.domain.memories import Episode, SemanticMemory, Tier, Vitals
 from engram.domain.scope import Scope
 from engram.domain.slots import related_predicates, slot_of
 from engram.errors import InvalidInput, StorageError
@@ -81,14 +81,17 @@ def test_what_no_query_is_about_is_stored_as_text_and_read_in_either_form() -> N
         keys=("box:1", "word:tea"), session_id="s", opened=at, last=at, sealed=SealReason.TOPIC,
         topic=("tea",), terms=("tea",), episode_ids=(ID,), trace_id="t",
     )  # fmt: skip
-    memory = semantic("A box.", detail=box, occasions={"s 2025-06-01": (ID,)})
+    lived = Vitals(energy=2.5, energy_at=at, tier=Tier.LONG_TERM, promotion_attempts=1)
+    memory = semantic("A box.", detail=box, occasions={"s 2025-06-01": (ID,)}, vitals=lived)
     payload = encode(SCOPE, memory)
     assert payload["detail"].keys() == {"keys", "rest"}
+    assert payload["vitals"].keys() == {"promotion_attempts", "rest"}
     as_before = {
         **payload,
         "confidence": json.loads(payload["confidence"]),
         "occasions": json.loads(payload["occasions"]),
         "detail": {**json.loads(payload["detail"]["rest"]), "keys": list(box.keys)},
+        "vitals": {**lived.model_dump(mode="json"), "together": "[]"},
     }
     assert decode(payload) == decode(as_before) == memory
 

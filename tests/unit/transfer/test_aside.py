@@ -13,7 +13,7 @@ from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor
 from engram.settings import Settings
 from engram.transfer.preparing import HerePreparer, Work
-from engram.transfer.subprocess import PreparationSubprocess
+from engram.transfer.subprocess import PreparationSubprocess, _loop, _prepared
 from tests.support.clock import NOW
 
 WORK = [
@@ -82,3 +82,15 @@ async def test_who_closes_while_it_starts_leaves_no_process() -> None:
             await aside.close()
         assert aside.pid is None
         assert len(asyncio.all_tasks()) == 1
+
+
+def test_all_calls_of_the_other_process_share_a_loop() -> None:
+    """A loop of its own, with threads of its own, would be much of what a call costs."""
+    _loop.cache_clear()
+    try:
+        answers = [_prepared("wordllama", "US", tuple(WORK)) for _ in range(2)]
+        assert _loop.cache_info().misses == 1
+        assert answers[0] == answers[1]
+    finally:
+        _loop().close()
+        _loop.cache_clear()
