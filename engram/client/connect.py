@@ -82,10 +82,7 @@ async def connect(
         if address:
             engine: MemoryEngine = await _remote_engine(stack, address, api_key, active)
         else:
-            # Loads engine and models; whoever asks over HTTP needs neither.
-            from engram.client.servers import connected_engine  # noqa: PLC0415 - see above
-
-            engine = await connected_engine(stack, active, embedder=embedder)
+            engine = await _engine_over_servers(stack, active, embedder)
         store = MemoryStore(engine, scope, active, system_clock, new_id)
         stack.callback(store.close)
         yield store
@@ -105,6 +102,15 @@ def _overridden(
     return (settings or Settings.load()).model_copy(
         update={name: value for name, value in given.items() if value is not None}
     )
+
+
+async def _engine_over_servers(
+    stack: AsyncExitStack, settings: Settings, embedder: EmbedderSpec | None
+) -> MemoryEngine:
+    # Loads engine and models; whoever asks over HTTP needs neither.
+    from engram.client.servers import connected_engine  # noqa: PLC0415 - see above
+
+    return await connected_engine(stack, settings, embedder=embedder)
 
 
 async def _remote_engine(

@@ -24,6 +24,7 @@ from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
 from engram.language.query import analyse
 from engram.ports import Clock, Reranker
+from engram.recall.denials import Negations
 from engram.recall.pipeline import Recaller, first_reach
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
@@ -33,7 +34,6 @@ from engram.recall.search import (
     RecallEmbedder,
     Search,
 )
-from engram.recall.stages import Negations
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 

@@ -17,13 +17,12 @@ from engram.domain.scope import Scope
 from engram.language.query import analyse
 from engram.lifecycle.policies import is_disputed
 from engram.ports import MemoryRepository, Reranker
+from engram.recall.denials import Covers, Negations
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import explain, score, weighted
 from engram.recall.search import Pool, PreparedQuery, RecallEmbedder, Search, SearchBudget
 from engram.recall.stages import (
-    Covers,
-    Negations,
     Outdated,
     as_sure_as_then,
     below_successors,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import structlog
 
 from engram.consolidation.amendments import LATEST_KEPT, folded_count
 from engram.domain.confidence import Verification
 from engram.domain.identity import normalise, stream_safe
-from engram.domain.kept import kept, lets_go
 from engram.domain.memories import (
     DIGEST_FORMS,
     AnyMemory,
@@ -33,10 +30,8 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
-from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, held_predicate, is_functional
 from engram.errors import EngramError
-from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
@@ -45,11 +40,7 @@ from engram.ports import (
     Filter,
     MemoryRepository,
     Reranker,
-    SearchRequest,
-    SparseVector,
-    TextVectors,
 )
-from engram.recall.request import Visibility, visible
 from engram.recall.results import ExplainedLink, Ranked, by_score
 from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
@@ -453,281 +444,6 @@ def _behind_turns(known: dict[str, Ranked], turn: str, successor: _Conclusion) -
         # They change places: whatever made the old one answer holds for the new one.
         known[best.memory.id] = best.moved_to(old.score, "replaces")
         known[turn] = old.moved_to(old.score * JUST_BELOW, "outdated")
-
-
-# --- what was denied does not come back as true
-
-Covers = Callable[[NegationFact, AnyMemory], bool]
-EncodeWords = Callable[[str], SparseVector]
-
-# One look-up for all candidates brings up so many negations; where more match, there
-# is one look-up per candidate.
-TOGETHER = 512
-EACH = 16
-# Negations that are kept in memory. What one denies never changes, and whether it is
-# in force, and since when, is asked of the store each time.
-_NEGATIONS_KEPT = 4096
-_SECONDS_KEPT = 300.0
-_TEXTS_KEPT = 2048
-# Users whose negations are all at hand; of these together, no more than above.
-_USERS_KEPT = 256
-
-
-def _last_told(negation: NegationFact, question: PreparedQuery) -> datetime:
-    """When it was said last; as of an earlier date only its first telling is sure to be known."""
-    if question.visibility.as_of is not None:
-        return negation.known_at
-    return max(negation.known_at, negation.confidence.last_confirmed)
-
-
-def _under(one: Ranked, bounds: Mapping[str, float]) -> Ranked:
-    """A negation behind what was learnt after it: "I use Mongo again"."""
-    bound = bounds.get(one.memory.id)
-    return one if bound is None or one.score <= bound else one.moved_to(bound, "outdated")
-
-
-class Negations:
-    """Finds the negations in force, and what they do to candidates.
-
-    Args:
-        repository: Where negations are.
-        encode: The terms of a text.
-        covers: Whether a negation denies what a memory claims.
-        factor: What the score of a denied turn is multiplied with: it stays, verbatim,
-            behind what is equally near and still holds.
-    """
-
-    def __init__(
-        self, repository: MemoryRepository, encode: EncodeWords, covers: Covers, factor: float
-    ) -> None:
-        self._repository = repository
-        self._encode = kept(_TEXTS_KEPT)(encode)
-        self._covers = covers
-        self._factor = factor
-        self._known: dict[str, NegationFact] = {}
-        self._users: dict[Scope, _Held] = {}
-        self._held = 0
-        lets_go(self)
-
-    def cache_clear(self) -> None:
-        """Let go of all denials at hand: see :func:`engram.domain.kept.let_go`."""
-        self._known.clear()
-        self._users.clear()
-        self._held = 0
-
-    async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
-        """Candidates without the derived ones that are denied; denied episodes are marked.
-
-        A negation speaks against what was known before it was last told. What was learnt after
-        it is the newer word: it stays, and the negation comes behind it.
-        """
-        if all(one.memory.type is MemoryType.NEGATION for one in found):
-            return list(found)
-        texts = [question.request.query, *(one.memory.content for one in found)]
-        denials = await self._of_user(question) or await self._sharing_words(question, texts)
-        if not denials.known:
-            return list(found)
-        spoken = cache(lambda: frozenset(self._words_of(texts).indices))
-        possible = denials.against([one.memory for one in found], spoken)
-        speaking = {negation for against in possible.values() for negation in against}
-        fresh = await self._read(question, speaking) if speaking else {}
-        in_force = _in_force_at(question.visibility)
-        kept: list[Ranked] = []
-        bounds: dict[str, float] = {}
-        for one in found:
-            denying = [k for k in possible[one.memory.id] if k in fresh]
-            said = {key: _last_told(fresh[key], question) for key in denying}
-            for key in denying:
-                if said[key] < one.memory.known_at:
-                    bounds[key] = max(bounds.get(key, 0.0), one.score * JUST_BELOW)
-            against = tuple(
-                key
-                for key in denying
-                if in_force.counts(fresh[key]) and said[key] > one.memory.known_at
-            )
-            if not against:
-                kept.append(one)
-            elif not one.is_derived:
-                lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
-                kept.append(replace(lowered, negated_by=against))
-        return by_score([_under(one, bounds) for one in kept]) if bounds else kept
-
-    async def _of_user(self, question: PreparedQuery) -> _Denials | None:
-        """All negations of a user, where they are few and have not become more since last asked.
-
-        Else they would be read anew for each question of somebody who talks and asks in turn.
-        """
-        scope = question.scope
-        now = self._repository.arrivals(scope, MemoryType.NEGATION)
-        if now is None:
-            return None
-        held = self._users.get(scope)
-        if held is None or held.arrived != now:
-            self._keep(scope, _Held(now))
-            return None
-        if not held.looked:
-            page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
-            negations = [one for one in page.memories if isinstance(one, NegationFact)]
-            few = page.cursor is None
-            denials = _Denials(negations, self._covers, self._encode) if few else None
-            held = _Held(now, looked=True, denials=denials)
-            self._keep(scope, held)
-        return held.denials
-
-    def _keep(self, scope: Scope, held: _Held) -> None:
-        before = self._users.pop(scope, None)
-        self._held += held.size - (before.size if before else 0)
-        if len(self._users) >= _USERS_KEPT or self._held > _NEGATIONS_KEPT:
-            self._users.clear()
-            self._held = held.size
-        self._users[scope] = held
-
-    async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
-        """Negations that share a word with the question or a candidate; not all are in force.
-
-        Which are is cheaper to tell of the few that speak than to ask of all. Only
-        where there are very many, those that are not may not take up the room.
-        """
-        ids = await self._look_up(question, texts, TOGETHER, ())
-        if len(ids) >= TOGETHER:
-            standing = visible(_in_force_at(question.visibility), MemoryType.NEGATION)
-            ids = await self._look_up(question, texts, TOGETHER, standing)
-            if len(ids) >= TOGETHER:
-                for text in texts:
-                    ids |= await self._look_up(question, [text], EACH, standing)
-        known = {key: self._known[key] for key in ids if key in self._known}
-        known |= await self._read(question, ids - known.keys())
-        return _Denials([known[key] for key in sorted(known)], self._covers, self._encode)
-
-    async def _look_up(
-        self, question: PreparedQuery, texts: Sequence[str], limit: int, where: Filter
-    ) -> set[str]:
-        # By words only: a denial is of words, and the other side would bring up strangers.
-        nothing = (0.0,) * len(question.vectors.dense)
-        found = await self._repository.rank(
-            question.scope,
-            SearchRequest(
-                vectors=TextVectors(nothing, self._words_of(texts)),
-                types=(MemoryType.NEGATION,),
-                limit=limit,
-                where={MemoryType.NEGATION: where},
-            ),
-        )
-        return {one.memory_id for one in found}
-
-    def _words_of(self, texts: Iterable[str]) -> SparseVector:
-        """The terms of all texts, each once. The same memories answer again and again."""
-        indices = sorted({index for text in texts for index in self._encode(text).indices})
-        return SparseVector(tuple(indices), (1.0,) * len(indices))
-
-    async def _read(self, question: PreparedQuery, ids: Iterable[str]) -> dict[str, NegationFact]:
-        wanted = sorted(ids)
-        if not wanted:
-            return {}
-        read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
-        found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
-        if len(self._known) + len(found) > _NEGATIONS_KEPT:
-            self._known.clear()
-        if found and not self._known:
-            # Whoever erases elsewhere does not reach this process.
-            asyncio.get_running_loop().call_later(_SECONDS_KEPT, self._known.clear)
-        self._known |= found
-        return found
-
-
-class _Held(NamedTuple):
-    """What is at hand of a user's negations.
-
-    Attributes:
-        arrived: When the last one came or went, as the store counts.
-        looked: Whether they were read since.
-        denials: All of them; None where they were not read, or are too many.
-    """
-
-    arrived: int
-    looked: bool = False
-    denials: _Denials | None = None
-
-    @property
-    def size(self) -> int:
-        """How many negations."""
-        return len(self.denials.known) if self.denials else 0
-
-
-class _Denials:
-    """Negations, by a word of what they deny.
-
-    The rule itself reads sentences, which takes long for many negations; a memory
-    that lacks a word of what is denied has nothing to find.
-    """
-
-    def __init__(self, known: Sequence[NegationFact], covers: Covers, encode: EncodeWords) -> None:
-        self.known = known
-        self._covers = covers
-        self._encode = encode
-        self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
-        self._of_verb_alone: dict[int, list[NegationFact]] = {}
-        for negation in known:
-            longest, terms = _object_terms(negation.negates_pattern)
-            if longest is not None:
-                self._by_term.setdefault(longest, []).append((terms, negation))
-                continue
-            for index in encode(negation.indexed_text).indices:
-                self._of_verb_alone.setdefault(index, []).append(negation)
-
-    def against(
-        self, memories: Iterable[AnyMemory], spoken: Callable[[], frozenset[int]]
-    ) -> dict[str, tuple[str, ...]]:
-        """The negations that deny what each memory claims, by id, whenever either was said.
-
-        Args:
-            memories: What may be denied.
-            spoken: The terms of the question and all candidates; a negation that has none of
-                them has nothing to do with what is asked. Mostly nobody needs to know.
-        """
-        alone: dict[str, NegationFact] = {}
-        if self._of_verb_alone:
-            for index in self._of_verb_alone.keys() & spoken():
-                alone.update((one.id, one) for one in self._of_verb_alone[index])
-        return {one.id: self._against(one, alone.values(), spoken) for one in memories}
-
-    def _against(
-        self,
-        memory: AnyMemory,
-        alone: Iterable[NegationFact],
-        spoken: Callable[[], frozenset[int]],
-    ) -> tuple[str, ...]:
-        if isinstance(memory, NegationFact):
-            return ()
-        claimed = claim_terms(memory)
-        possible = [
-            negation
-            for term in self._by_term.keys() & claimed
-            for needed, negation in self._by_term[term]
-            if needed <= claimed
-        ]
-        return tuple(
-            sorted(
-                negation.id
-                for negation in (*alone, *possible)
-                if subject_terms(negation, memory) <= claimed
-                and not spoken().isdisjoint(self._encode(negation.indexed_text).indices)
-                and self._covers(negation, memory)
-            )
-        )
-
-
-@kept(_NEGATIONS_KEPT)
-def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
-    """The words of what is denied, and the one to look it up by: long words are rare ones."""
-    terms = frozenset(pattern_terms(pattern)[1:])
-    return max(terms, key=lambda term: (len(term), term), default=None), terms
-
-
-def _in_force_at(visibility: Visibility) -> Visibility:
-    # A denial holds from when it was known, whatever time the question is about;
-    # and being archived does not bring it back.
-    return replace(visibility, valid_at=None, include_archived=False)
 
 
 # --- one answer per content, and none that another answer says already

@@ -213,7 +213,7 @@ def _texts(value: object) -> Iterator[str]:
 # --- the patterns
 
 _ROOMS = ("language", "digests", "domain", "consolidation", "agents", "lifecycle", "embedding")
-_MODULES = ("engram.recall.stages", "engram.transfer.accept")
+_MODULES = ("engram.recall.denials", "engram.recall.stages", "engram.transfer.accept")
 # Applied to a stretch of bounded length, or from one place on: not searched for in a whole turn.
 _BOUNDED = {
     "contacts._HOST", "contacts._HOST_NAME", "names._CALL_ME_DENIED", "clauses._MENTIONED",

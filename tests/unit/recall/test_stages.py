@@ -27,7 +27,7 @@ from engram.language.periods import period_named
 from engram.language.query import AskedFor, analyse, holds_cue
 from engram.operations.recall import ContextRequest
 from engram.ports import Match, Page, SearchRequest
-from engram.recall import stages
+from engram.recall import denials as recall_denials
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
@@ -359,7 +359,7 @@ async def test_denials_that_are_too_many_to_keep_are_read_once_only(
     memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where not all can be at hand, each question looks them up, and none reads them all again."""
-    monkeypatch.setattr(stages, "TOGETHER", 2)
+    monkeypatch.setattr(recall_denials, "TOGETHER", 2)
     repository = memories.repository
     listed, read = repository.scroll, 0
 
@@ -486,14 +486,14 @@ async def test_no_denial_of_an_erased_user_stays_in_memory(memories: Memories) -
     erasing = ErasureActivitiesImpl(client, repository, lambda: "a secret")
     await ActivityEnvironment().run(erasing.erase_memories, ErasureInput(scope=ADA))
     assert denials() == []
-    assert not stages._object_terms.cache_info().currsize  # noqa: SLF001 - one of those with words
+    assert not recall_denials._object_terms.cache_info().currsize  # noqa: SLF001 - one of those with words
 
 
 async def test_denials_that_are_dropped_while_others_are_read_still_count(
     memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is room for two only, so that reading the third drops what was known."""
-    monkeypatch.setattr(stages, "_NEGATIONS_KEPT", 2)
+    monkeypatch.setattr(recall_denials, "_NEGATIONS_KEPT", 2)
     repository = memories.repository
     first = [negation(f"The user does not drink coffee ({n})", "drink coffee", 2) for n in "ab"]
     await memories.keep(episode("I drink coffee and tea.", 1), *first)
