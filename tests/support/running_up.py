@@ -89,12 +89,13 @@ def running_codec(up: Up) -> Iterator[str]:
         text=True,
     )
     assert process.stdout is not None
-    try:
-        with process.stdout as told:
+    # Open to the end: it goes on to say what the address is for.
+    with process.stdout as told:
+        try:
             line = next(line for line in told if line.startswith("Codec: "))
-        assert "http" not in line
-        yield file.read_text().strip()
-    finally:
-        process.terminate()
-        process.wait(30)
+            assert "http" not in line
+            yield file.read_text().strip()
+        finally:
+            process.terminate()
+            process.wait(30)
     assert not file.exists()
