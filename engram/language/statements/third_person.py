@@ -29,7 +29,9 @@ _THIRD_PERSON: Mapping[str, str] = MappingProxyType(
         "ourselves": "themselves",
     }
 )
-_FIRST_PERSON = re.compile(rf"\b(?:{'|'.join(_THIRD_PERSON)})\b(?!-)", re.I)
+_FIRST_PERSON = re.compile(
+    rf"\b(?:{'|'.join(sorted(_THIRD_PERSON, key=len, reverse=True))})\b(?!-)", re.I
+)
 _ARTICLE = re.compile(r"(?:a|an|the|my|our|his|her|their|one|two|some)\s", re.I)
 
 

@@ -156,3 +156,9 @@ def test_what_ended_is_denied_without_when_and_why(said: str, denied: list[str])
 def test_what_was_arranged_is_still_to_come(said: str, day: str) -> None:
     """The verb is past, the day is not."""
     assert [one.when.value for one in read(Masked(said), SAID)] == [day]
+
+
+@pytest.mark.parametrize("said", ["Correction: I'm vegan.", "Sorry, I meant I work at Ikea."])
+def test_a_correction_that_says_of_what_takes_no_other_value_s_place(said: str) -> None:
+    """Where somebody lives is not mended by a sentence about something else."""
+    assert not [one for one in learnt("I live in Lisbon.", said) if "live" in one]
