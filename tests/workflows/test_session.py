@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import pytest
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import (
     Client,
@@ -16,6 +19,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowUpdateHandle,
 )
+from temporalio.service import RPCError
 
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
@@ -25,6 +29,8 @@ from engram.domain.memories import MemoryType
 from engram.errors import StorageUnavailable
 from tests.support.clock import NOW
 from tests.support.running_session import running_session, turn
+
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
 async def test_the_reply_means_stored(temporal_client: Client) -> None:
@@ -304,3 +310,15 @@ async def test_the_ui_shows_who_and_what(temporal_client: Client) -> None:
         )
         listed = f"engram list -u {session.scope.user_id} --run-id {description.run_id}"
         assert listed in told.current_details
+
+
+async def test_queries_worth_saving_are_ones_that_temporal_answers(temporal_client: Client) -> None:
+    """Each query of the page on debugging can be put into the UI as it stands there."""
+    page = OPERATIONS.read_text("utf-8")
+    table = page.partition("| What | Query |")[2].partition("\n\n")[0]
+    queries = re.findall(r"\| `([^`]+)`", table)
+    assert len(queries) > 5
+    for query in queries:
+        await temporal_client.count_workflows(query)
+    with pytest.raises(RPCError):
+        await temporal_client.count_workflows('EngramMood = "good"')
