@@ -34,6 +34,7 @@ from engram.lifecycle.audit import linked_back
 from engram.lifecycle.decisions import disputed
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
+from engram.storage.rewording import words_let_go
 from engram.storage.updates import (
     NewWriteId,
     episodes_by_id,
@@ -41,7 +42,6 @@ from engram.storage.updates import (
     no_memory,
     one_memory,
     update_memories,
-    words_let_go,
 )
 
 # --- what is left of memories when others are forgotten: a pure function each way

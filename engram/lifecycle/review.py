@@ -26,7 +26,8 @@ from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.table import Aspect
 from engram.ports import MaintenanceRepository
-from engram.storage.updates import NewWriteId, update_memories, words_let_go
+from engram.storage.rewording import words_let_go
+from engram.storage.updates import NewWriteId, update_memories
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000

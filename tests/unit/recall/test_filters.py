@@ -168,11 +168,13 @@ def test_a_listing_is_narrowed_by_what_each_type_has() -> None:
         "without_tags": ("b",),
         "roles": ("user",),
         "forms": ("summary",),
+        "run_id": "r",
     }
     common = [Equals("session_id", "s"), AnyOf("tags", ("a",)), Not(AnyOf("tags", ("b",)))]
-    assert narrowed(MemoryType.EPISODIC, **asked) == [*common, AnyOf("role", ("user",))]
-    assert narrowed(MemoryType.SEMANTIC, **asked) == [*common, AnyOf("form", ("summary",))]
-    assert narrowed(MemoryType.FACTUAL, **asked) == common
+    run = Equals("run_id", "r")
+    assert narrowed(MemoryType.EPISODIC, **asked) == [*common, AnyOf("role", ("user",)), run]
+    assert narrowed(MemoryType.SEMANTIC, **asked) == [*common, AnyOf("form", ("summary",)), run]
+    assert narrowed(MemoryType.FACTUAL, **asked) == [*common, run]
     assert narrowed(MemoryType.SEMANTIC) == []
 
 
