@@ -334,9 +334,10 @@ class BoxWriter:
             last = _box(before)
             tail, more = await self._reader.tail(composer.scope, session_id, last)
             late = await self._late(composer.scope, episode_ids, last, tail)
-            # Whoever sealed these may have died before linking them.
-            sealed_before = await self._sealed_before(composer, session_id, before)
-            linked += await self._link(composer, [*sealed_before, *late.boxes])
+            # Whoever sealed these may have died before linking them. Once is enough: what this
+            # call sealed is linked.
+            unlinked = [] if stored else await self._sealed_before(composer, session_id, before)
+            linked += await self._link(composer, [*unlinked, *late.boxes])
             why = SealReason.ENDED if ended and not more else None
             # Reads every word of them: not while others wait.
             cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)

@@ -10,20 +10,10 @@ from functools import cache
 from typing import NamedTuple
 
 from engram.domain.kept import kept, lets_go
-from engram.domain.memories import (
-    AnyMemory,
-    MemoryType,
-    NegationFact,
-)
+from engram.domain.memories import AnyMemory, MemoryType, NegationFact
 from engram.domain.scope import Scope
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
-from engram.ports import (
-    Filter,
-    MemoryRepository,
-    SearchRequest,
-    SparseVector,
-    TextVectors,
-)
+from engram.ports import Filter, MemoryRepository, SearchRequest, SparseVector, TextVectors
 from engram.recall.request import Visibility, visible
 from engram.recall.results import Ranked, by_score
 from engram.recall.search import PreparedQuery

@@ -29,6 +29,7 @@ from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
 from engram.errors import AccessDenied, EngramError, MemoryNotFound, UnforeseenFailure
 from engram.operations.audit import acting
+from engram.operations.memories import MemoryPage
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, Memories, MemoryTools
 
@@ -164,6 +165,11 @@ def create_server(
     return server
 
 
+def _in_lines(page: MemoryPage, *, more: str) -> str:
+    listed = mcp_tools.listed(page.memories) or mcp_tools.NOTHING
+    return f"{listed}\n({more})" if page.cursor else listed
+
+
 def _add_resources(server: MCPServer[None], access: Memories) -> None:
     @server.resource("engram://profile", mime_type="text/plain")
     @resource
@@ -180,16 +186,14 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
                 memory_types=("semantic", "factual"), status="active", limit=_LISTED
             )
         )
-        more = "\n(more is kept; search with the recall tool)" if page.cursor else ""
-        return (mcp_tools.listed(page.memories) or mcp_tools.NOTHING) + more
+        return _in_lines(page, more="more is kept; search with the recall tool")
 
     @server.resource("engram://runs/{run_id}", mime_type="text/plain")
     @resource
     async def written(run_id: str) -> str:
         """What one run of a workflow wrote first, one memory a line, with date and id."""
         page = await access.ask(lambda memory: memory.list(run_id=run_id, limit=_LISTED))
-        more = "\n(it wrote more)" if page.cursor else ""
-        return (mcp_tools.listed(page.memories) or mcp_tools.NOTHING) + more
+        return _in_lines(page, more="it wrote more")
 
     @server.resource("engram://memories/{memory_id}", mime_type="application/json")
     @resource

@@ -8,12 +8,7 @@ from typing import Final, TypeAlias
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import JUST_BEFORE, SaidAt, is_just_before
-from engram.ports import (
-    Between,
-    Equals,
-    MemoryRepository,
-    SparseVector,
-)
+from engram.ports import Between, Equals, MemoryRepository, SparseVector
 
 EncodeTurn: TypeAlias = Callable[[str, str | None], SparseVector]
 """The words by which a turn is found: its own, and those of the turn before it."""

@@ -9,12 +9,7 @@ from typing import Final, TypeAlias
 from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
-from engram.ports import (
-    Filter,
-    MemoryRepository,
-    Replacement,
-    Stamp,
-)
+from engram.ports import Filter, MemoryRepository, Replacement, Stamp
 from engram.storage.payload import is_memory_id
 from engram.storage.points import yielding_to_event_loop
 

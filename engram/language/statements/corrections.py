@@ -58,6 +58,8 @@ def corrected(
     # Each read once, however many sentences correct something.
     of_user = {_bare(one.thing.name): one for one in told}
     elsewhere = cache(partial(_by_value, before))
+    last_declared = cache(partial(_declared_last, before))
+    own = cache(lambda: {_bare(one.thing.name) for one in everything(text)})
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
@@ -68,11 +70,11 @@ def corrected(
             yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
         elif meant := expression(_TABLE, "meant").search(sentence.text):
             new = meant.group("new").strip()
-            last = _declared_last(before)
+            last = last_declared()
             if last is not None:
                 yield from _meant_of(sentence, new, last)
             # "I meant Bosch. I work at Bosch." says itself of what.
-            elif told and _bare(new) not in {_bare(one.thing.name) for one in everything(text)}:
+            elif told and _bare(new) not in own():
                 yield from _meant(sentence, new, told[-1])
 
 

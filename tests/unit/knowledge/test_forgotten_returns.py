@@ -48,26 +48,31 @@ def new_write_id() -> str:
     return uuid4().hex
 
 
-class Story:
-    """A user who said three things and had the second forgotten.
+class Somebody:
+    """A user of whom something is forgotten.
 
     Args:
-        repository: Where they are kept.
+        repository: Where what they say is kept.
     """
 
     def __init__(self, repository: EdgeRepository) -> None:
         self.repository = repository
         self.memory = InProcessMemory(repository)
         self.scope = self.memory.somebody()
-        self.before: dict[str, AnyMemory] = {}
+        self.forgetter = Forgetter(repository, new_write_id)
+
+
+class Story(Somebody):
+    """Who said three things and had the second forgotten."""
+
+    before: dict[str, AnyMemory]
 
     async def begin(self) -> None:
         """Say and forget; what was there before is an export of before."""
         ids = await self.memory.hear(self.scope, TURNS, session="s1")
         await self.memory.consolidate(self.scope, when(9))
         self.before = await self.everything()
-        forgetter = Forgetter(self.repository, new_write_id)
-        await forgetter.apply(self.scope, await forgetter.plan(self.scope, ids[1]))
+        await self.forgetter.apply(self.scope, await self.forgetter.plan(self.scope, ids[1]))
         assert await self.words() == []
 
     async def everything(self) -> dict[str, AnyMemory]:
@@ -170,19 +175,10 @@ async def test_a_backup_of_before_restores_nothing_that_was_forgotten(story: Sto
 TALK = ("What do you sing?", "Zenobia's aria.", "A fine choice.", "So they say.")
 
 
-class Talk:
-    """Four turns at once, of which the second has a word that the third is found by as well.
+class Talk(Somebody):
+    """Four turns at once, of which the second has a word that the third is found by as well."""
 
-    Args:
-        repository: Where they are kept.
-    """
-
-    def __init__(self, repository: EdgeRepository) -> None:
-        self.repository = repository
-        self.memory = InProcessMemory(repository)
-        self.scope = self.memory.somebody()
-        self.forgetter = Forgetter(repository, new_write_id)
-        self.ids: tuple[str, ...] = ()
+    ids: tuple[str, ...]
 
     async def begin(self) -> None:
         """Say it."""
