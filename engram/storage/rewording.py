@@ -55,20 +55,31 @@ async def words_let_go(
 
 async def _following(repository: MemoryRepository, scope: Scope, place: SaidAt) -> list[Episode]:
     """The turns that may have that one before them, in the order in which they were stored."""
-    first = place.sequence + 1
-    # Numbers are given before storing, and calls that were refused leave holes of any size.
-    for last in (place.sequence + _MOST_FOLLOWING, None):
-        page = await repository.scroll(
-            scope,
-            MemoryType.EPISODIC,
-            where=(
-                Equals("session_id", place.session_id),
-                Between("sequence", at_least=first, at_most=last),
-                Between("known_at", at_most=place.timestamp + JUST_BEFORE),
-            ),
-            limit=_MOST_FOLLOWING,
-        )
-        found = [one for one in page.memories if isinstance(one, Episode)]
-        if found:
-            return sorted(found, key=lambda one: (one.created_at, one.sequence))
-    return []
+    near = place.sequence + _MOST_FOLLOWING
+    soon = Between("known_at", at_least=place.timestamp, at_most=place.timestamp + JUST_BEFORE)
+    found = await _turns(repository, scope, place, soon, near)
+    if not found:
+        # Numbers are given before storing, and calls that were refused leave holes of any size.
+        found = await _turns(repository, scope, place, soon, None)
+    # A clock may have been set back. Whoever takes a session up again and again says much else
+    # under the same numbers: of that, what lies next in time.
+    earlier = Between("known_at", at_most=place.timestamp)
+    found |= await _turns(repository, scope, place, earlier, near)
+    return sorted(found.values(), key=lambda one: (one.created_at, one.sequence))
+
+
+async def _turns(
+    repository: MemoryRepository, scope: Scope, place: SaidAt, when: Between, last: int | None
+) -> dict[str, Episode]:
+    page = await repository.scroll(
+        scope,
+        MemoryType.EPISODIC,
+        where=(
+            Equals("session_id", place.session_id),
+            Between("sequence", at_least=place.sequence + 1, at_most=last),
+            when,
+        ),
+        descending=when.at_least is None,
+        limit=_MOST_FOLLOWING,
+    )
+    return {one.id: one for one in page.memories if isinstance(one, Episode)}

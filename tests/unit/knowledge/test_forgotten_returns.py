@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -18,8 +18,10 @@ from engram.contracts.importing import (
     StoreBatchInput,
 )
 from engram.contracts.lifecycle import WalkInput
+from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.rules import ExpiryRules, LifecycleRules
+from engram.domain.turns import Turn
 from engram.embedding.bm25 import encode_query
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import StorageUnavailable
@@ -200,6 +202,22 @@ class Talk(Somebody):
         self.ids = await self.say(*TALK)
         assert await self.found("aria") == {*self.ids[1:3]}
 
+    async def again(self, turns: Sequence[Turn], day: int) -> tuple[str, ...]:
+        """Take the session up again, which counts from 0."""
+        dated = (turn.model_copy(update={"role": "user", "timestamp": when(day)}) for turn in turns)
+        (outcome,) = await self.memory.turns.store(
+            StoreTurnsInput(
+                scope=self.scope,
+                now=when(day),
+                session_id="s1",
+                calls=(EncodeCall(turns=tuple(dated)),),
+                first_sequence=0,
+                workflow_id="w",
+                run_id=f"r{day}",
+            )
+        )
+        return tuple(turn.episode_id for turn in outcome.turns)
+
     async def say(self, *words: str, first: int = 0) -> tuple[str, ...]:
         """Say something in the session, all of it within the minute."""
         return await self.memory.hear(self.scope, words, first, at=when(0), session="s1")
@@ -215,6 +233,21 @@ async def test_no_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
     await talk.forgetter.apply(talk.scope, await talk.forgetter.plan(talk.scope, talk.ids[1]))
     assert await talk.found("Zenobia aria") == set()
     assert await talk.found("fine choice") == before == {*talk.ids[2:]}
+
+
+async def test_a_session_that_was_taken_up_again_lets_go_of_what_was_said_last(
+    repository: EdgeRepository,
+) -> None:
+    """Each time it counts from 0, so that many turns have the numbers of those that follow."""
+    talk = Talk(repository)
+    for day in range(1, 4):
+        said = [Turn(message_id=f"{day}-{n}", content=f"Note {n}.") for n in range(40)]
+        await talk.again(said, day)
+    said = [Turn(message_id=f"last-{n}", content=words) for n, words in enumerate(TALK)]
+    ids = await talk.again(said, 9)
+    assert await talk.found("aria") == {*ids[1:3]}
+    await talk.forget(ids[1])
+    assert await talk.found("aria") == set()
 
 
 async def test_a_turn_that_is_stored_while_the_one_before_it_is_forgotten_keeps_none_of_its_words(
