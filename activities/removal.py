@@ -29,8 +29,9 @@ from engram.contracts.removal import (
     WorkflowRound,
 )
 from engram.domain.kept import let_go
-from engram.domain.memories import STORED_TYPES
+from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
+from engram.errors import UserErased
 from engram.ports import KeyStore, MemoryRepository
 from engram.storage.trail import AuditTrail
 from engram.temporal.gateway import list_workflows, remove
@@ -39,6 +40,8 @@ from engram.temporal.gateway import list_workflows, remove
 
 # So many runs are removed side by side.
 _REMOVED_AT_ONCE = 20
+# Once when the last memory was gone, and once when the erasure was over.
+_RAISED_BEHIND_THE_FENCE = 2
 
 
 class ErasureActivitiesImpl(ErasureActivities):
@@ -108,14 +111,12 @@ class ErasureActivitiesImpl(ErasureActivities):
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
         """Delete from every collection, then count what is left."""
         async with heartbeating():
-            deleted = Counter(await self._repository.erase(asked.scope))
-            left = await self._left(asked.scope)
-            if not left:
-                # Behind the fence, turns could be read until the last of them was gone. What was
-                # drawn from them and is still on its way is refused from here on, or goes here.
-                await self._raise_epoch(asked.scope, f"{_erasure()} deleted")
-                deleted += Counter(await self._repository.erase(asked.scope))
-                left = await self._left(asked.scope)
+            try:
+                deleted, left = await self._erase(asked)
+            except UserErased:
+                # Another attempt did it all while this one was held up; what is there was
+                # said behind its receipt.
+                return StoreRound()
             await self._repository.flush()
             if self._keys is not None and not left:
                 # Last: until nothing is left, a history says what there was. What Temporal
@@ -127,6 +128,21 @@ class ErasureActivitiesImpl(ErasureActivities):
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=left
         )
+
+    async def _erase(self, asked: ErasureInput) -> tuple[Counter[MemoryType], int]:
+        until = None if asked.epoch is None else asked.epoch + _RAISED_BEHIND_THE_FENCE
+        deleted = Counter(await self._repository.erase(asked.scope, until=until))
+        left = await self._left(asked.scope)
+        if not left:
+            # Behind the fence, turns could be read until the last of them was gone. What was
+            # drawn from them and is still on its way is refused from here on, or goes here.
+            await self._raise_epoch(asked.scope, f"{_erasure()} deleted")
+            deleted += Counter(await self._repository.erase(asked.scope, until=until))
+            left = await self._left(asked.scope)
+        if not left:
+            # An attempt that goes on from here, however late, deletes nothing any more.
+            await self._raise_epoch(asked.scope, f"{_erasure()} done")
+        return deleted, left
 
     async def _raise_epoch(self, scope: Scope, operation: str) -> int:
         key = f"{self._new_secret()}{self._new_secret()}"

@@ -568,16 +568,18 @@ class MemoryRepository(Protocol):
         """
         ...
 
-    async def erase(self, scope: Scope) -> dict[MemoryType, int]:
+    async def erase(self, scope: Scope, *, until: int | None = None) -> dict[MemoryType, int]:
         """Remove everything of one scope.
 
         Args:
             scope: Whose; nothing of anybody else is touched.
+            until: The epoch with which the erasure is over: from then on nothing is removed.
 
         Returns:
             How many there were of each type.
 
         Raises:
+            UserErased: that epoch has come; what was removed before stays removed.
             StorageUnavailable: the store cannot be reached; asking again is safe.
         """
         ...

@@ -72,6 +72,7 @@ class ErasureWorkflow:
             return await self._in_rounds(asked)
         about, limit = f"erase {asked.scope.tenant}", asked.store_timeout
         fence = await execute(ErasureActivities.raise_fence, asked, about, limit)
+        asked = asked.model_copy(update={"epoch": fence.epoch})
         fenced_at = workflow.now()
         running = asked.model_copy(
             update={

@@ -53,6 +53,8 @@ class SessionWorkflow:
         self._updates = 0
         # The turn with the highest number that this run has stored, where that is known.
         self._newest: tuple[int, str] | None = None
+        # A turn can be forgotten before whoever stores it has answered.
+        self._forgotten: frozenset[str] = frozenset()
 
     @property
     def scope(self) -> Scope:
@@ -113,7 +115,8 @@ class SessionWorkflow:
     @workflow.signal(name=names.FORGET_TURNS_SIGNAL)
     def forget(self, episode_ids: tuple[str, ...]) -> None:
         """Let go of turns that the user wants forgotten."""
-        self._set_buffer(self._state.buffer.without(frozenset(episode_ids)))
+        self._forgotten |= frozenset(episode_ids)
+        self._set_buffer(self._state.buffer.without(self._forgotten))
         self._newest = None
 
     @workflow.query(name=names.WORKING_MEMORY_QUERY)
@@ -165,7 +168,7 @@ class SessionWorkflow:
                 strongest,
                 now=workflow.now(),
                 policy=self._state.policy.buffer,
-            )
+            ).without(self._forgotten)
         )
         self._describe()
 

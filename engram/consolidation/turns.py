@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import structlog
@@ -29,11 +29,13 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import (
     CLOCK_SKEW_ALLOWED,
+    SaidAt,
     Turn,
     check_sequence,
     check_turn,
     is_just_before,
 )
+from engram.embedding.bm25 import encode_document
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -45,7 +47,8 @@ from engram.errors import (
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
-from engram.storage.updates import episodes_by_id, update_memories
+from engram.storage.rewording import words_let_go
+from engram.storage.updates import episodes_by_id, existing, update_memories
 
 _log = structlog.get_logger(__name__)
 
@@ -62,8 +65,8 @@ async def turns_before(
     together: Sequence[Episode],
     *,
     after: str | None = None,
-) -> list[str | None]:
-    """The words of the turn before each of ``episodes``, None where nothing was said just before.
+) -> list[Episode | None]:
+    """The turn before each of ``episodes``, None where nothing was said just before.
 
     That is where a session begins, and where more than an hour lies in between.
 
@@ -91,7 +94,7 @@ async def turns_before(
         for one in episodes
     )
     return [
-        turn.content if turn is not None and is_just_before(turn.timestamp, one.timestamp) else None
+        turn if turn is not None and is_just_before(turn.timestamp, one.timestamp) else None
         for one, turn in zip(episodes, before, strict=True)
     ]
 
@@ -115,6 +118,35 @@ async def last_before(
     # A session that was ended and taken up again counts from 0 once more: the latest counts.
     found = [one for one in page.memories if isinstance(one, Episode)]
     return sorted(found, key=lambda one: (one.created_at, one.sequence))
+
+
+async def let_lost_words_go(
+    repository: MemoryRepository, scope: Scope, told: Sequence[tuple[Episode, str | None]]
+) -> None:
+    """Let no turn be found by the words of a turn before it that is not there.
+
+    Called once they are stored: who hands turns over may know what was said before each of
+    them, and not that it was forgotten.
+
+    Args:
+        repository: Where they are stored.
+        scope: Whose.
+        told: Turns that were handed over together, each with the words before it.
+    """
+    beside: dict[tuple[str | None, str], str] = {}
+    asked: dict[str, list[Episode]] = {}
+    lost: list[Episode] = []
+    for turn, words in told:
+        if words is not None and (near := beside.get((turn.session_id, words))):
+            asked.setdefault(near, []).append(turn)
+        elif words is not None:
+            earlier = await last_before(repository, scope, turn.session_id, turn.sequence)
+            lost += () if any(one.content == words for one in earlier) else (turn,)
+        beside[turn.session_id, turn.content] = turn.id
+    left = await existing(repository, scope, asked, (MemoryType.EPISODIC,))
+    lost += (turn for near, turns in asked.items() if near not in left for turn in turns)
+    places = [SaidAt.of(turn.model_copy(update={"sequence": turn.sequence - 1})) for turn in lost]
+    await words_let_go(repository, scope, places, encode_document)
 
 
 # --- storing turns: episodes first and verbatim, then what the patterns find in them
@@ -175,10 +207,15 @@ class TurnStore:
         stored, errors = await self._look_up(request, proposed)
         errors |= refused
         accepted = [(call, episode) for call, episode in proposed if call not in errors]
-        forgotten, late = await self._insert_missing(request, accepted, stored)
+        said = await self._said_before(request, accepted, stored)
+        forgotten, late = await self._insert_missing(request, accepted, stored, said)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
-        stored, late = await self._look_up(request, accepted)
+        before = {one.id: one for one in said.values() if one is not None}
+        stored, late = await self._look_up(request, accepted, before)
+        # A turn may be forgotten while another is made to be found by its words.
+        lost = [SaidAt.of(one) for key, one in before.items() if key not in stored]
+        await words_let_go(self._repository, request.scope, lost, encode_document)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
         receipts = await self._derive(request, accepted, stored, forgotten)
@@ -258,11 +295,45 @@ class TurnStore:
             personal_data=self._guard.marks(request.scope.namespace, turn),
         )
 
+    async def _said_before(
+        self,
+        request: StoreTurnsInput,
+        accepted: Sequence[_Proposed],
+        stored: Mapping[str, Episode],
+    ) -> dict[str, Episode | None]:
+        """The turn before each that this request stores, by the words of which it is found too."""
+        missing = {one.id: one for _, one in accepted if one.id not in stored}
+        # An attempt before this one may have died before it looked whether they are still said.
+        again = {
+            one.id: stored[one.id]
+            for _, one in accepted
+            if one.id in stored and _is_of(stored[one.id], request)
+        }
+        episodes = sorted((missing | again).values(), key=lambda one: one.sequence)
+        found = await turns_before(
+            self._repository,
+            request.scope,
+            episodes,
+            [episode for _, episode in accepted],
+            after=request.after,
+        )
+        said = {one.id: before for one, before in zip(episodes, found, strict=True)}
+        if again:
+            words = {
+                key: encode_document(one.indexed_text, _words(said[key]))
+                for key, one in again.items()
+            }
+            await self._repository.reword(request.scope, MemoryType.EPISODIC, words)
+        return said
+
     async def _look_up(
-        self, request: StoreTurnsInput, proposed: Sequence[_Proposed]
+        self,
+        request: StoreTurnsInput,
+        proposed: Sequence[_Proposed],
+        others: Iterable[str] = (),
     ) -> tuple[dict[str, Episode], dict[int, EngramError]]:
-        """What is stored under the turns' ids, and the calls that want it otherwise."""
-        ids = {episode.id for _, episode in proposed}
+        """What is stored under the turns' ids and others, and the calls that want it otherwise."""
+        ids = {*(episode.id for _, episode in proposed), *others}
         stored = await episodes_by_id(self._repository, request.scope, ids, fresh=True)
         firsts = stored
         errors: dict[int, EngramError] = {}
@@ -282,8 +353,9 @@ class TurnStore:
         request: StoreTurnsInput,
         accepted: Sequence[_Proposed],
         stored: Mapping[str, Episode],
+        said: Mapping[str, Episode | None],
     ) -> tuple[frozenset[str], dict[int, EngramError]]:
-        """Insert what is not stored.
+        """Insert what is not stored, to be found by what was said before it as well.
 
         Returns:
             The ids of the turns that were forgotten, and the calls whose texts the
@@ -293,21 +365,16 @@ class TurnStore:
         if not missing:
             return frozenset(), {}
         episodes = list({episode.id: episode for _, episode in missing}.values())
-        together = [episode for _, episode in accepted]
-        said = await turns_before(
-            self._repository, request.scope, episodes, together, after=request.after
-        )
-        before = {one.id: words for one, words in zip(episodes, said, strict=True)}
         refused: dict[int, EngramError] = {}
         try:
-            new = await self._embedded(episodes, before)
+            new = await self._embedded(episodes, said)
         except ModelRejected:
             # One caller's text must not fail what others handed over: each by itself, then.
             found: dict[str, NewMemory] = {}
             for call in dict.fromkeys(call for call, _ in missing):
                 own = [one for of, one in missing if of == call and one.id not in found]
                 try:
-                    found |= {new.memory.id: new for new in await self._embedded(own, before)}
+                    found |= {new.memory.id: new for new in await self._embedded(own, said)}
                 except ModelRejected as error:
                     refused[call] = error
             new = list(found.values())
@@ -317,10 +384,11 @@ class TurnStore:
         return forgotten, refused
 
     async def _embedded(
-        self, episodes: Sequence[Episode], before: Mapping[str, str | None]
+        self, episodes: Sequence[Episode], said: Mapping[str, Episode | None]
     ) -> list[NewMemory]:
-        texts, said = [one.indexed_text for one in episodes], [before[one.id] for one in episodes]
-        vectors = await self._embedder.embed_documents(texts, said)
+        texts = [one.indexed_text for one in episodes]
+        before = [_words(said[one.id]) for one in episodes]
+        vectors = await self._embedder.embed_documents(texts, before)
         return [NewMemory(one, vector) for one, vector in zip(episodes, vectors, strict=True)]
 
     async def _derive(
@@ -401,6 +469,10 @@ class TurnStore:
                 new_write_id=self._new_write_id,
                 types=(MemoryType.EPISODIC,),
             )
+
+
+def _words(turn: Episode | None) -> str | None:
+    return None if turn is None else turn.content
 
 
 def _of_forgotten(episode: Episode) -> StoredTurn:

@@ -25,6 +25,7 @@ class ErasureInput(ScopedMessage):
         before: Runs that began later are left alone; None: none is.
         most_runs: As many histories are deleted in one round.
         only_running: Whether runs that have ended are left to a later round.
+        epoch: The user's behind the fence; None of runs that began in an earlier version.
     """
 
     store_timeout: timedelta = timedelta(seconds=30)
@@ -32,6 +33,7 @@ class ErasureInput(ScopedMessage):
     before: datetime | None = None
     most_runs: int = 1000
     only_running: bool = False
+    epoch: int | None = None
 
 
 class FenceOutput(Message):

@@ -512,13 +512,16 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             these = HasId(tuple(wanted[start : start + self.batch]))
             await self._delete(memory_type, self._filters.within(scope, memory_type, (these,)))
 
-    async def erase(self, scope: Scope) -> dict[MemoryType, int]:
+    async def erase(self, scope: Scope, *, until: int | None = None) -> dict[MemoryType, int]:
         """See :meth:`engram.ports.MemoryRepository.erase`."""
         self._check_open()
         erased: dict[MemoryType, int] = {}
         for memory_type in STORED_TYPES:
             everything = self._filters.within(scope, memory_type)
             erased[memory_type] = await self._count(memory_type, everything)
+            # Last: whoever was held up on the way here may meet what was said since.
+            if until is not None and (await self._ledger(scope)).epoch >= until:
+                raise _erased()
             await self._delete(memory_type, everything)
         return erased
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from engram.consolidation.disputes import disputes_of
 from engram.consolidation.findings import FindingsStore
+from engram.consolidation.turns import let_lost_words_go
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
@@ -112,6 +113,7 @@ class TurnImporter:
             for one in waiting:
                 one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+        await self._let_lost_words_go(request, entries)
         facts, negations = await self._store_findings(request, entries, prepared, forgotten)
         known = sum(one.known for one in entries)
         left_out = sum(one.episode.id in forgotten for one in entries)
@@ -276,6 +278,20 @@ class TurnImporter:
             )
         return forgotten
 
+    async def _let_lost_words_go(
+        self, request: StoreBatchInput, entries: Sequence[_TurnEntry]
+    ) -> None:
+        # Those that were stored by an attempt before this one, too: it may have died before this.
+        of_this_run = (
+            (one.episode.provenance.run_id, one.episode.created_at) == (request.run_id, request.now)
+            for one in entries
+        )
+        told = [
+            (one.episode, one.before if ours else None)
+            for one, ours in zip(entries, of_this_run, strict=True)
+        ]
+        await let_lost_words_go(self._repository, request.scope, told)
+
 
 def _marked(episode: Episode, found: Extraction) -> Episode:
     if found.unread is None:
@@ -378,6 +394,8 @@ class MemoryRestorer:
         for start in range(0, len(new), _EMBEDDED_AT_ONCE):
             left_out += await self._insert(request, new[start : start + _EMBEDDED_AT_ONCE])
         # Those that were there as well: whoever stored them may have been stopped after that.
+        turns = [(one.memory, one.before) for one in entries if isinstance(one.memory, Episode)]
+        await let_lost_words_go(self._repository, request.scope, turns)
         pairs = {pair for one in entries for pair in disputes_of(one.memory) if len(pair) > 1}
         if pairs and self._in_dispute is not None:
             await self._in_dispute(request.scope, sorted(pairs))

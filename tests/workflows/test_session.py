@@ -25,6 +25,7 @@ from engram.consolidation.turns import TurnStore
 from engram.contracts import names
 from engram.contracts.session import EncodeCall, EncodeRequest, StoreTurnsInput
 from engram.domain.buffer import Signal
+from engram.domain.identity import episode_id
 from engram.domain.memories import MemoryType
 from engram.errors import StorageUnavailable
 from tests.support.clock import NOW
@@ -110,6 +111,27 @@ async def test_working_memory_is_there_while_the_session_runs(temporal_client: C
         await session.gateway.end_session(session.scope, "s1")
         await session.handle.result()
         assert await session.gateway.working_memory(session.scope, "s1") == []
+
+
+async def test_a_turn_that_is_forgotten_before_it_is_answered_is_not_held_in_mind(
+    temporal_client: Client,
+) -> None:
+    """It is stored, and somebody finds and forgets it while what it states is worked out."""
+
+    class Overtaken(FailingStore):
+        async def store(self, request: StoreTurnsInput) -> Any:
+            if not self.attempts:
+                forgotten = episode_id(request.scope, request.session_id, "m1")
+                session = temporal_client.get_workflow_handle(request.workflow_id)
+                await session.signal(names.FORGET_TURNS_SIGNAL, (forgotten,))
+            return await super().store(request)
+
+    async with running_session(
+        temporal_client, wrap=lambda inner: Overtaken(inner, failures=4)
+    ) as session:
+        await session.encode(turn("one", "m1"), turn("two", "m2"))
+        held = await session.gateway.working_memory(session.scope, "s1")
+        assert [t.content for t in held] == ["two"]
 
 
 async def test_an_urgent_turn_asks_for_consolidation_at_once(temporal_client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 from uuid import uuid4
@@ -130,3 +131,36 @@ async def test_what_is_read_behind_the_fence_and_before_it_is_deleted_is_never_s
     with pytest.raises(UserErased):
         await memory.consolidate(ADA, when(9))
     assert await left(repository) == {}
+
+
+@pytest.mark.parametrize("counted", [0, 2 * len(STORED_TYPES)], ids=["first", "behind the first"])
+async def test_an_erasure_that_was_held_up_deletes_nothing_that_is_said_behind_its_receipt(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch, counted: int
+) -> None:
+    """Its worker stalls past the limit, another attempt ends it, and the user comes back."""
+    memory = InProcessMemory(repository)
+    erasing = ErasureActivitiesImpl(cast("Client", None), repository, lambda: uuid4().hex)
+    await memory.hear(ADA, TOLD)
+    fence = await ActivityEnvironment().run(erasing.raise_fence, ErasureInput(scope=ADA))
+    asked = ErasureInput(scope=ADA, epoch=fence.epoch)
+    held, goes_on, numbers = asyncio.Event(), asyncio.Event(), itertools.count()
+    count = repository._count  # noqa: SLF001 - what stands just before each deletion
+
+    async def stalling(*about: Any) -> int:
+        found = await count(*about)
+        if next(numbers) == counted:
+            held.set()
+            await goes_on.wait()
+        return found
+
+    monkeypatch.setattr(repository, "_count", stalling)
+    late = asyncio.ensure_future(ActivityEnvironment().run(erasing.erase_memories, asked))
+    await held.wait()
+    done = await ActivityEnvironment().run(erasing.erase_memories, asked)
+    assert done.left == 0
+    await memory.hear(ADA, TOLD)
+    said = await left(repository)
+    assert said[MemoryType.EPISODIC] == len(TOLD)
+    goes_on.set()
+    assert not (await late).left
+    assert await left(repository) == said

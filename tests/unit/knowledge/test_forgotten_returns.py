@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -18,10 +18,13 @@ from engram.contracts.importing import (
     StoreBatchInput,
 )
 from engram.contracts.lifecycle import WalkInput
+from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.rules import ExpiryRules, LifecycleRules
+from engram.domain.turns import Turn
 from engram.embedding.bm25 import encode_query
-from engram.embedding.embedder import make_embedder
+from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.errors import StorageUnavailable
 from engram.language.extractor import Extractor
 from engram.lifecycle.review import Reviewer
 from engram.ports import SearchRequest, TextVectors
@@ -61,29 +64,19 @@ class Somebody:
         self.scope = self.memory.somebody()
         self.forgetter = Forgetter(repository, new_write_id)
 
+    async def forget(self, memory_id: str) -> None:
+        """Forget it, and look again."""
+        plan = await self.forgetter.plan(self.scope, memory_id)
+        await self.forgetter.apply(self.scope, plan)
+        await self.forgetter.look_again(self.scope, plan)
 
-class Story(Somebody):
-    """Who said three things and had the second forgotten."""
-
-    before: dict[str, AnyMemory]
-
-    async def begin(self) -> None:
-        """Say and forget; what was there before is an export of before."""
-        ids = await self.memory.hear(self.scope, TURNS, session="s1")
-        await self.memory.consolidate(self.scope, when(9))
-        self.before = await self.everything()
-        await self.forgetter.apply(self.scope, await self.forgetter.plan(self.scope, ids[1]))
-        assert await self.words() == []
-
-    async def everything(self) -> dict[str, AnyMemory]:
-        """All that is stored."""
-        pages = [await self.repository.scroll(self.scope, kind) for kind in STORED_TYPES]
-        return {memory.id: memory for page in pages for memory in page.memories}
-
-    async def words(self) -> list[str]:
-        """Where the forgotten word stands."""
-        found = (await self.everything()).values()
-        return [m.content for m in found if "zenobia" in m.model_dump_json().casefold()]
+    async def found(self, words: str) -> set[str]:
+        """The turns that are found by a word."""
+        dense = (0.0,) * await make_embedder("wordllama").dimensions()
+        asked = TextVectors(dense, encode_query(words))
+        request = SearchRequest(asked, (MemoryType.EPISODIC,), 10)
+        matches = await self.repository.rank(self.scope, request)
+        return {one.memory_id for one in matches if one.sparse is not None}
 
     async def bring(self, kind: ImportKind, entries: list[Any]) -> Any:
         """Store a batch of an import."""
@@ -107,6 +100,30 @@ class Story(Somebody):
                 run_id="r",
             )
         )
+
+
+class Story(Somebody):
+    """Who said three things and had the second forgotten."""
+
+    before: dict[str, AnyMemory]
+
+    async def begin(self) -> None:
+        """Say and forget; what was there before is an export of before."""
+        ids = await self.memory.hear(self.scope, TURNS, session="s1")
+        await self.memory.consolidate(self.scope, when(9))
+        self.before = await self.everything()
+        await self.forgetter.apply(self.scope, await self.forgetter.plan(self.scope, ids[1]))
+        assert await self.words() == []
+
+    async def everything(self) -> dict[str, AnyMemory]:
+        """All that is stored."""
+        pages = [await self.repository.scroll(self.scope, kind) for kind in STORED_TYPES]
+        return {memory.id: memory for page in pages for memory in page.memories}
+
+    async def words(self) -> list[str]:
+        """Where the forgotten word stands."""
+        found = (await self.everything()).values()
+        return [m.content for m in found if "zenobia" in m.model_dump_json().casefold()]
 
 
 @pytest.fixture
@@ -185,17 +202,25 @@ class Talk(Somebody):
         self.ids = await self.say(*TALK)
         assert await self.found("aria") == {*self.ids[1:3]}
 
+    async def again(self, turns: Sequence[Turn], day: int) -> tuple[str, ...]:
+        """Take the session up again, which counts from 0."""
+        dated = (turn.model_copy(update={"role": "user", "timestamp": when(day)}) for turn in turns)
+        (outcome,) = await self.memory.turns.store(
+            StoreTurnsInput(
+                scope=self.scope,
+                now=when(day),
+                session_id="s1",
+                calls=(EncodeCall(turns=tuple(dated)),),
+                first_sequence=0,
+                workflow_id="w",
+                run_id=f"r{day}",
+            )
+        )
+        return tuple(turn.episode_id for turn in outcome.turns)
+
     async def say(self, *words: str, first: int = 0) -> tuple[str, ...]:
         """Say something in the session, all of it within the minute."""
         return await self.memory.hear(self.scope, words, first, at=when(0), session="s1")
-
-    async def found(self, words: str) -> set[str]:
-        """The turns that are found by a word."""
-        dense = (0.0,) * await make_embedder("wordllama").dimensions()
-        asked = TextVectors(dense, encode_query(words))
-        request = SearchRequest(asked, (MemoryType.EPISODIC,), 10)
-        matches = await self.repository.rank(self.scope, request)
-        return {one.memory_id for one in matches if one.sparse is not None}
 
 
 async def test_no_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
@@ -208,6 +233,21 @@ async def test_no_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
     await talk.forgetter.apply(talk.scope, await talk.forgetter.plan(talk.scope, talk.ids[1]))
     assert await talk.found("Zenobia aria") == set()
     assert await talk.found("fine choice") == before == {*talk.ids[2:]}
+
+
+async def test_a_session_that_was_taken_up_again_lets_go_of_what_was_said_last(
+    repository: EdgeRepository,
+) -> None:
+    """Each time it counts from 0, so that many turns have the numbers of those that follow."""
+    talk = Talk(repository)
+    for day in range(1, 4):
+        said = [Turn(message_id=f"{day}-{n}", content=f"Note {n}.") for n in range(40)]
+        await talk.again(said, day)
+    said = [Turn(message_id=f"last-{n}", content=words) for n, words in enumerate(TALK)]
+    ids = await talk.again(said, 9)
+    assert await talk.found("aria") == {*ids[1:3]}
+    await talk.forget(ids[1])
+    assert await talk.found("aria") == set()
 
 
 async def test_a_turn_that_is_stored_while_the_one_before_it_is_forgotten_keeps_none_of_its_words(
@@ -230,6 +270,124 @@ async def test_a_turn_that_is_stored_while_the_one_before_it_is_forgotten_keeps_
     assert await talk.found("say") != set()
     await talk.forgetter.look_again(talk.scope, plan)
     assert await talk.found("say") == set()
+
+
+async def test_a_turn_whose_embedding_outlasts_the_forgetting_of_the_one_before_it_lets_go(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read the other while that was there, and is stored when all looking again is over."""
+    talk = Talk(repository)
+    await talk.begin()
+    embed = PydanticEmbedder.embed_documents
+
+    async def slow(self: PydanticEmbedder, *asked: Any) -> list[TextVectors]:
+        vectors = await embed(self, *asked)
+        monkeypatch.undo()
+        await talk.forget(talk.ids[3])
+        return vectors
+
+    monkeypatch.setattr(PydanticEmbedder, "embed_documents", slow)
+    (said,) = await talk.say("Oh no.", first=4)
+    assert (await repository.get(talk.scope, [said])).keys() == {said}
+    assert await talk.found("say") == set()
+
+
+async def test_an_attempt_that_died_before_it_let_go_is_made_good_by_the_next(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn is stored already, with words of the one that was forgotten meanwhile."""
+    talk = Talk(repository)
+    await talk.begin()
+    insert = repository.insert
+
+    async def dying(*asked: Any, **more: Any) -> None:
+        monkeypatch.undo()
+        await talk.forget(talk.ids[3])
+        await insert(*asked, **more)
+        raise StorageUnavailable("The worker died.")
+
+    monkeypatch.setattr(repository, "insert", dying)
+    with pytest.raises(StorageUnavailable):
+        await talk.say("Oh no.", first=4)
+    assert await talk.found("say") != set()
+    await talk.say("Oh no.", first=4)
+    assert await talk.found("say") == set()
+
+
+async def test_what_is_said_after_a_forgotten_turn_that_comes_again_is_not_found_by_its_words(
+    repository: EdgeRepository,
+) -> None:
+    """A client hands over all of a conversation, the forgotten turn and a new one among it."""
+    talk = Talk(repository)
+    await talk.begin()
+    await talk.forget(talk.ids[3])
+    *_, said = await talk.say(*TALK, "Oh no.")
+    assert (await repository.get(talk.scope, [talk.ids[3], said])).keys() == {said}
+    assert await talk.found("say") == set()
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["in one batch", "resumed after it"])
+async def test_no_imported_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
+    repository: EdgeRepository, resumed: bool
+) -> None:
+    """A later, longer export: the forgotten turn stands before what is new in it."""
+    story = Story(repository)
+    await story.begin()
+    entries = [
+        ImportedTurn(
+            session_id="s1",
+            message_id=f"m{number}",
+            role="user",
+            content=words,
+            timestamp=when(1),
+            sequence=number,
+            before=TURNS[1] if number == 3 and resumed else None,
+        )
+        for number, words in ((1, TURNS[1]), (3, "Or to Mary."))
+    ]
+    tally = await story.bring(ImportKind.TURNS, entries[resumed:])
+    assert tally.stored == 1
+    assert await story.found("zenobia") == set()
+    assert await story.found("Mary") != set()
+
+
+async def test_no_restored_turn_is_found_by_the_words_of_a_forgotten_one_before_it(
+    repository: EdgeRepository,
+) -> None:
+    """An export of before names what was said before each turn, also what was forgotten since."""
+    talk = Talk(repository)
+    await talk.begin()
+    there = await repository.get(talk.scope, talk.ids)
+    await talk.forget(talk.ids[1])
+    await repository.delete(talk.scope, MemoryType.EPISODIC, talk.ids)
+    entries = [
+        ExportedMemory(memory=there[one].model_dump(mode="json"), before=words)
+        for one, words in zip(talk.ids, (None, *TALK), strict=False)
+    ]
+    tally = await talk.bring(ImportKind.MEMORIES, entries)
+    assert (tally.stored, tally.forgotten) == (3, 1)
+    assert await talk.found("Zenobia aria") == set()
+    assert await talk.found("fine choice") == {*talk.ids[2:]}
+
+
+async def test_two_that_let_words_go_at_once_leave_none(
+    repository: EdgeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one of them takes for the turn before is forgotten by the other before it is noted."""
+    talk = Talk(repository)
+    await talk.begin()
+    reword = repository.reword
+
+    async def late(*asked: Any) -> None:
+        monkeypatch.undo()
+        await talk.forget(talk.ids[2])
+        await reword(*asked)
+
+    plan = await talk.forgetter.plan(talk.scope, talk.ids[1])
+    await talk.forgetter.apply(talk.scope, plan)
+    monkeypatch.setattr(repository, "reword", late)
+    await talk.forgetter.look_again(talk.scope, plan)
+    assert await talk.found("fine choice") == set()
 
 
 async def test_no_turn_is_found_by_the_words_of_one_that_was_erased_at_its_end(

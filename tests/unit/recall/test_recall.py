@@ -64,7 +64,9 @@ async def test_a_turn_of_hours_before_is_no_context(memories: Memories) -> None:
     minute = 1 / (24 * 60)
     times = (0, 59 * minute, 120 * minute, 300 * minute, 301 * minute)
     turns = [episode(f"Note {n}.", at, sequence=n) for n, at in enumerate(times)]
-    before = await turns_before(memories.repository, ADA, turns, turns)
+    before = [
+        turn and turn.content for turn in await turns_before(memories.repository, ADA, turns, turns)
+    ]
     assert before == [None, "Note 0.", None, None, "Note 3."]
 
 
