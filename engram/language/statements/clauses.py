@@ -177,7 +177,7 @@ _CLAUSE_BREAK = re.compile(
     re.I,
 )
 _FIRST_PERSON = re.compile(
-    r"(?:i|ive|im|we|my|our|call\s+me|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
+    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|name's|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
     r"\s+(?:just\s+|all\s+)?(?:calls?|knows?)\s+me|home(?:\s+for\s+(?:me|us|now))?(?:\s+(?:is|has|isn't)|'s))\b",
     re.I,
 )
@@ -239,6 +239,55 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
             yield Clause(clause, at)
 
 
+# A place to work has another preposition than one to live: "Where do I work? Ardent".
+_ASKED_FOR = {
+    "live": "I live in",
+    "work": "I work at",
+    "come from": "I come from",
+    "from": "I'm from",
+    "based": "I'm based in",
+    "living": "I'm living in",
+}
+_LONGEST_ASKED = 80
+_TURNED_ROUND = ("cleft", "pseudo_cleft", "named", "topped")
+
+
+def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
+    """What a sentence says with its object first, in plain order: "It's geology I study".
+
+    Args:
+        sentence: The sentence.
+        turn: What it stands in: "Where do I live? Ghent" is answered by it.
+    """
+    at, said = opened(sentence)
+    for way in _TURNED_ROUND:
+        found = expression("statements", way).match(said)
+        if found:
+            words = found.groupdict()
+            what = words["it"] or words.get("called") or ""
+            yield Clause(f"{words['i']} {what}{said[found.end() :]}", at)
+            return
+    before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
+    if before.rstrip().endswith("?"):
+        yield from (Clause(f"{words} {said}", at) for words in _asked(before, said))
+
+
+def _asked(before: str, answer: str) -> Iterator[str]:
+    """What the answer to the speaker's own question begins with, were it a sentence."""
+    if _FIRST_PERSON.match(answer) or expression("statements", "no_answer").match(answer):
+        return
+    for way in ("asked_where", "asked_what"):
+        found = expression("statements", way).search(before)
+        if found:
+            verb = found.group("verb") or found.group("am")
+            am = f"I'm {verb}" if found.group("am") else f"I {verb}"
+            study = way == "asked_where" and verb == "study"
+            yield "I study at" if study else _ASKED_FOR.get(verb.lower(), am)
+    mine = expression("statements", "asked_mine").search(before)
+    if mine:
+        yield f"My {mine.group('mine')} is"
+
+
 def opened(sentence: Sentence) -> tuple[int, str]:
     """Where a sentence begins without its opening ("Well, ..."), and what it says from there."""
     found = _opening().match(sentence.text)
@@ -249,8 +298,11 @@ def opened(sentence: Sentence) -> tuple[int, str]:
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     rest, spoken = after
     # "I quit and started at a bakery": the second verb has the same subject.
-    if spoken and rest.lower().startswith(("and ", "but ")) and _same_subject().match(clause):
-        return f"I {clause}"
+    if spoken and rest.lower().startswith(("and ", "but ", "so ")):
+        if _same_subject().match(clause):
+            return f"I {clause}"
+        if expression("statements", "no_longer").match(clause):
+            return f"I'm {clause}"
     # "I'm from Naples originally, living in Munich now".
     if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
         return f"I'm {rest}"
@@ -324,7 +376,7 @@ def _trusted() -> re.Pattern[str]:
 def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
-        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|last|this|these|next|about|around|over|"
+        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b|i\b|we\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,

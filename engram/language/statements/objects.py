@@ -25,7 +25,8 @@ _YEAR_OR_DATE = re.compile(
     r"\s+(?:in|on|since|from|until|around|about|back\s+in|as\s+of|for)\s+"
     r"(?:early|late|mid|the\s+(?:early|late|mid|spring|summer|autumn|fall|winter)|spring|summer|autumn|winter|"
     rf"{WEEKDAY}|christmas|easter|{MONTH_NAME}\b|"
-    r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*",
+    r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*"
+    r"|\s+(?:an?\s+(?:few|couple\s+of|good)|[\w-]+)\s+(?:days?|weeks?|months?|years?|decades?)\s+ago\b.*",
     re.I,
 )
 _CALLED = re.compile(r"\b(?:called|named)\s+", re.I)

@@ -69,6 +69,9 @@ _LEAVING_A_JOB = re.compile(
     r"redundan\w+|company|salary)\b",
     re.I,
 )
+# "My botany degree" and "a botany student" name what is studied first.
+_DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
+_SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -101,7 +104,9 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     dated = _WEEKDAY.match(found.name) or _date().match(found.name)
-    return [found] if named and not blocked and not dated else []
+    # "Gone back to Firefox", "moved to Bosch": neither is a place to live.
+    elsewhere = (is_product(found) or _is_employer(found)) and not is_place(found)
+    return [found] if named and not (blocked or dated or elsewhere) else []
 
 
 def _known_place(spoken: MatchContext) -> list[Thing]:
@@ -136,7 +141,7 @@ def _former_employer(spoken: MatchContext) -> list[Thing]:
     if is_product(found):
         return [found] if _LEAVING_A_JOB.search(spoken.sentence) else []
     quitting = spoken.said.casefold().endswith("quit")
-    at_work = set(found.name.casefold().split()) & vocabulary().company_words
+    at_work = _is_company(found) or _is_employer(found)
     return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
 
 
@@ -147,8 +152,7 @@ def _name(spoken: MatchContext) -> list[Thing]:
 def _company(spoken: MatchContext) -> list[Thing]:
     """A name that says itself that it is an employer's."""
     found = _name(spoken)
-    words = vocabulary().company_words
-    return [one for one in found if words.intersection(one.name.casefold().split())]
+    return [one for one in found if _is_company(one) or _is_employer(one)]
 
 
 def _own_name(spoken: MatchContext) -> list[Thing]:
@@ -187,8 +191,20 @@ def _possession(spoken: MatchContext) -> list[Thing]:
 
 
 def _subject(spoken: MatchContext) -> list[Thing]:
-    found = objects.several(spoken.rest.strip(), objects.thing)
+    said = objects.several(spoken.rest.strip(), objects.thing)
+    found = [Thing(_DEGREE.sub("", one.phrase), _DEGREE.sub("", one.name)) for one in said]
     return [] if not found or found[0].name.casefold() in _SCHOOLS else found
+
+
+def _known_subject(spoken: MatchContext) -> list[Thing]:
+    """A subject by name or ending: "dropped botany", but no "dropped the plates"."""
+    return [one for one in _subject(spoken) if is_subject(one)]
+
+
+def is_subject(thing: Thing) -> bool:
+    """Whether it is something that is studied."""
+    name = thing.name.casefold()
+    return name in vocabulary().subjects or _SUBJECT_ENDS.search(name) is not None
 
 
 def _language(spoken: MatchContext) -> list[Thing]:
@@ -241,6 +257,11 @@ def _birth(spoken: MatchContext) -> list[Thing]:
         short = "in" if re.match(r"(?:\d{4}|[A-Za-z]+\s+\d{4})\Z", bare) else "on"
         found.append(Thing(phrase=f"{short} {date}", name=bare))
     return found
+
+
+def _is_employer(thing: Thing) -> bool:
+    # "Boots" may be worn.
+    return thing.name[:1].isupper() and thing.name.casefold() in vocabulary().employers
 
 
 def _is_possession(thing: Thing) -> bool:
@@ -302,6 +323,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "promise": doings.promise,
     "offer": doings.offer,
     "subject": _subject,
+    "known_subject": _known_subject,
     "language": _language,
     "work": _work,
     "birth": _birth,
@@ -317,7 +339,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted", "found"):
+    for said in ("is", "inverted", "found", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             if thing is None:
@@ -344,13 +366,19 @@ def exchanged(clause: str) -> list[RuleStatement]:
     if learnt:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
+    swapped = moved or expression(_EXCHANGES, "for").match(clause)
+    if swapped:
+        both = [objects.thing(swapped.group(one)) for one in ("old", "new")]
+        if all(one is not None and is_subject(one) for one in both):
+            return _exchange("studies", *both)
+        if any(one is not None and _is_employer(one) and not is_product(one) for one in both):
+            return _exchange("works at", *both)
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
         old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
         if any(thing is not None and _is_company(thing) for thing in (old, new)):
             return _exchange("works at", old, new)
         tools = any(thing is not None and is_product(thing) for thing in (old, new))
         return _exchange("uses" if tools else "lives in", old, new)
-    swapped = moved or expression(_EXCHANGES, "for").match(clause)
     if swapped is None:
         return []
     jobs = _jobs(swapped.group("old"), swapped.group("new"))
