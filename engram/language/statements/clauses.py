@@ -43,7 +43,7 @@ _ASKING = re.compile(
 )
 # "Did I mention I speak Quechua?" asks nothing.
 _MENTIONED = re.compile(
-    r"(?:\w+,?\s+)?(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said)"
+    r"(?:\w+,?\s+)?(?:did\s+you\s+know|(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said))"
     r"\s+(?:that\s+)?(?=(?:i|i'm|i've|my|we|we're|we've|our)\b)",
     re.I,
 )
@@ -133,7 +133,8 @@ def _before_the_question(sentence: str) -> str:
     if _MENTIONED.match(sentence):
         return sentence
     asking = _ASKING.search(sentence)
-    if asking is None or not _DECLARES.match(sentence):
+    declares = _DECLARES.match(sentence) or expression("statements", "own_word").match(sentence)
+    if asking is None or not declares:
         return ""
     return sentence[: asking.start()]
 
@@ -243,12 +244,14 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
 _ASKED_FOR = {
     "live": "I live in",
     "work": "I work at",
+    "work for": "I work for",
     "come from": "I come from",
     "from": "I'm from",
     "based": "I'm based in",
     "living": "I'm living in",
 }
 _LONGEST_ASKED = 80
+_WHERE = re.compile(r"\A(?:in|at|for|from)\s+", re.I)
 _TURNED_ROUND = ("cleft", "pseudo_cleft", "named", "topped")
 
 
@@ -269,7 +272,8 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
             return
     before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
     if before.rstrip().endswith("?"):
-        yield from (Clause(f"{words} {said}", at) for words in _asked(before, said))
+        answer = _WHERE.sub("", said)
+        yield from (Clause(f"{words} {answer}", at) for words in _asked(before, said))
 
 
 def _asked(before: str, answer: str) -> Iterator[str]:
@@ -306,7 +310,7 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     # "I'm from Naples originally, living in Munich now".
     if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
         return f"I'm {rest}"
-    before = _trusted().match(clause)
+    before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
     if before:
@@ -337,7 +341,7 @@ def _is_reported(before: str) -> bool:
 def _opening() -> re.Pattern[str]:
     words = alternatives(vocabulary().openings)
     # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
-    return re.compile(rf"(?:(?:{words})(?:\s+there)?\b[\s,:!]*){{1,8}}(?=\S)", re.I)
+    return re.compile(rf"(?:(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)", re.I)
 
 
 @cache

@@ -72,6 +72,7 @@ _LEAVING_A_JOB = re.compile(
 # "My botany degree" and "a botany student" name what is studied first.
 _DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
+_IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
 _NAME_WORDS = 4
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -241,6 +242,17 @@ def _work(spoken: MatchContext) -> list[Thing]:
     return [found] if occupied or _ANY_WORK.search(spoken.said) else []
 
 
+def _occupation(spoken: MatchContext) -> list[Thing]:
+    """Work that is named alone: "nurse here", and no "nice doctor here"."""
+    known = vocabulary().occupations
+    return [one for one in _work(spoken) if _IN_WORK.sub("", one.name.casefold()) in known]
+
+
+def _moved_to(spoken: MatchContext) -> list[Thing]:
+    # "Moved to Bosch" says where somebody works.
+    return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
+
+
 def _birth(spoken: MatchContext) -> list[Thing]:
     rest = spoken.rest.strip()
     preposition, _, what = rest.partition(" ")
@@ -307,7 +319,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "nothing": _nothing,
     "titled": _titled,
     "origin": _place,
-    "moved_to": _place,
+    "moved_to": _moved_to,
     "organisation": _organisation,
     "former_employer": _former_employer,
     "name": _name,
@@ -326,6 +338,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "known_subject": _known_subject,
     "language": _language,
     "work": _work,
+    "occupation": _occupation,
     "birth": _birth,
 }
 
