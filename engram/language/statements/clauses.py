@@ -302,11 +302,9 @@ def opened(sentence: Sentence) -> tuple[int, str]:
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     rest, spoken = after
     # "I quit and started at a bakery": the second verb has the same subject.
-    if spoken and rest.lower().startswith(("and ", "but ", "so ")):
-        if _same_subject().match(clause):
-            return f"I {clause}"
-        if expression("statements", "no_longer").match(clause):
-            return f"I'm {clause}"
+    shared = _shared(clause) if rest.lower().startswith(("and ", "but ", "so ")) else ""
+    if spoken and shared:
+        return f"{shared} {clause}"
     # "I'm from Naples originally, living in Munich now".
     if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
         return f"I'm {rest}"
@@ -328,6 +326,13 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     return ""
 
 
+def _shared(clause: str) -> str:
+    """The subject that a clause shares with the one before it: "... so no longer a lifeguard"."""
+    if expression("statements", "no_longer").match(clause):
+        return "I'm"
+    return "I" if _same_subject().match(clause) else ""
+
+
 def _is_reported(before: str) -> bool:
     """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
     words = SPOKEN_WORDS.findall(before.casefold())
@@ -341,7 +346,9 @@ def _is_reported(before: str) -> bool:
 def _opening() -> re.Pattern[str]:
     words = alternatives(vocabulary().openings)
     # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
-    return re.compile(rf"(?:(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)", re.I)
+    return re.compile(
+        rf"(?:(?!no\s+longer\b)(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)", re.I
+    )
 
 
 @cache

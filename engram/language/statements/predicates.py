@@ -73,7 +73,7 @@ _LEAVING_A_JOB = re.compile(
 _DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
 _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
-_NAME_WORDS = 4
+_NAME_WORDS = 5
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
 _ENDS_THERE = re.compile(
@@ -238,7 +238,9 @@ def _work(spoken: MatchContext) -> list[Thing]:
     known = vocabulary().occupations
     if vocabulary().hobby_words.intersection(words):
         return []
-    occupied = words[-1] in known or " ".join(words[-2:]) in known
+    # "Head of sales", "manager of a shoe shop"
+    occupied = words[1:2] == ["of"] and words[0] in {*known, "head", "vp", "chief"}
+    occupied = occupied or words[-1] in known or " ".join(words[-2:]) in known
     return [found] if occupied or _ANY_WORK.search(spoken.said) else []
 
 
@@ -380,12 +382,9 @@ def exchanged(clause: str) -> list[RuleStatement]:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
     swapped = moved or expression(_EXCHANGES, "for").match(clause)
-    if swapped:
-        both = [objects.thing(swapped.group(one)) for one in ("old", "new")]
-        if all(one is not None and is_subject(one) for one in both):
-            return _exchange("studies", *both)
-        if any(one is not None and _is_employer(one) and not is_product(one) for one in both):
-            return _exchange("works at", *both)
+    known = _of_a_kind(swapped) if swapped else []
+    if known:
+        return known
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
         old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
         if any(thing is not None and _is_company(thing) for thing in (old, new)):
@@ -394,10 +393,18 @@ def exchanged(clause: str) -> list[RuleStatement]:
         return _exchange("uses" if tools else "lives in", old, new)
     if swapped is None:
         return []
-    jobs = _jobs(swapped.group("old"), swapped.group("new"))
-    if jobs:
-        return jobs
-    return _of_names(swapped)
+    return _jobs(swapped.group("old"), swapped.group("new")) or _of_names(swapped)
+
+
+def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:
+    """By what the two are, whatever the verb: subjects, or well-known employers."""
+    both = [objects.thing(swapped.group(one)) for one in ("old", "new")]
+    named = [one for one in both if one is not None]
+    if len(named) == len(both) and all(is_subject(one) for one in named):
+        return _exchange("studies", *both)
+    if any(_is_employer(one) and not is_product(one) for one in named):
+        return _exchange("works at", *both)
+    return []
 
 
 def _of_names(swapped: re.Match[str]) -> list[RuleStatement]:

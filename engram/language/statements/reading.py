@@ -73,6 +73,7 @@ def continued(
     more: list[RuleStatement] = []
     for said, cue in (
         ("mend", True),
+        ("hesitated", True),
         ("now", False),
         ("since", False),
         ("listed", False),
@@ -81,7 +82,7 @@ def continued(
     ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
-            about = _spoken_of(at, [*found, *more], topic)
+            about = _spoken_of(at, [*found, *more], None if said == "hesitated" else topic)
             if about is None or (said == "but" and about.holds):
                 continue
             if said != "mend" and kind_of_object(about.predicate) == "liked":
