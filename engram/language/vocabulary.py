@@ -64,6 +64,8 @@ class Vocabulary(BaseModel):
         has_nouns: What it means something to have.
         has_blockers: What one has without owning or suffering it.
         products: Names of tools that could be mistaken for places.
+        employers: Well-known employers.
+        subjects: What one studies.
         languages: Names of languages.
         plan_blockers: "Going to" before one of these is no plan.
         hobby_words: What is done for pleasure is no job.
@@ -108,6 +110,8 @@ class Vocabulary(BaseModel):
     has_nouns: frozenset[str]
     has_blockers: frozenset[str]
     products: frozenset[str]
+    employers: frozenset[str]
+    subjects: frozenset[str]
     languages: frozenset[str]
     plan_blockers: frozenset[str]
     liked_with_the: frozenset[str]

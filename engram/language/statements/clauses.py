@@ -43,7 +43,7 @@ _ASKING = re.compile(
 )
 # "Did I mention I speak Quechua?" asks nothing.
 _MENTIONED = re.compile(
-    r"(?:\w+,?\s+)?(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said)"
+    r"(?:\w+,?\s+)?(?:did\s+you\s+know|(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said))"
     r"\s+(?:that\s+)?(?=(?:i|i'm|i've|my|we|we're|we've|our)\b)",
     re.I,
 )
@@ -133,7 +133,8 @@ def _before_the_question(sentence: str) -> str:
     if _MENTIONED.match(sentence):
         return sentence
     asking = _ASKING.search(sentence)
-    if asking is None or not _DECLARES.match(sentence):
+    declares = _DECLARES.match(sentence) or expression("statements", "own_word").match(sentence)
+    if asking is None or not declares:
         return ""
     return sentence[: asking.start()]
 
@@ -177,7 +178,7 @@ _CLAUSE_BREAK = re.compile(
     re.I,
 )
 _FIRST_PERSON = re.compile(
-    r"(?:i|ive|im|we|my|our|call\s+me|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
+    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|name's|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
     r"\s+(?:just\s+|all\s+)?(?:calls?|knows?)\s+me|home(?:\s+for\s+(?:me|us|now))?(?:\s+(?:is|has|isn't)|'s))\b",
     re.I,
 )
@@ -239,6 +240,58 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
             yield Clause(clause, at)
 
 
+# A place to work has another preposition than one to live: "Where do I work? Ardent".
+_ASKED_FOR = {
+    "live": "I live in",
+    "work": "I work at",
+    "work for": "I work for",
+    "come from": "I come from",
+    "from": "I'm from",
+    "based": "I'm based in",
+    "living": "I'm living in",
+}
+_LONGEST_ASKED = 80
+_WHERE = re.compile(r"\A(?:in|at|for|from)\s+", re.I)
+_TURNED_ROUND = ("cleft", "pseudo_cleft", "named", "topped")
+
+
+def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
+    """What a sentence says with its object first, in plain order: "It's geology I study".
+
+    Args:
+        sentence: The sentence.
+        turn: What it stands in: "Where do I live? Ghent" is answered by it.
+    """
+    at, said = opened(sentence)
+    for way in _TURNED_ROUND:
+        found = expression("statements", way).match(said)
+        if found:
+            words = found.groupdict()
+            what = words["it"] or words.get("called") or ""
+            yield Clause(f"{words['i']} {what}{said[found.end() :]}", at)
+            return
+    before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
+    if before.rstrip().endswith("?"):
+        answer = _WHERE.sub("", said)
+        yield from (Clause(f"{words} {answer}", at) for words in _asked(before, said))
+
+
+def _asked(before: str, answer: str) -> Iterator[str]:
+    """What the answer to the speaker's own question begins with, were it a sentence."""
+    if _FIRST_PERSON.match(answer) or expression("statements", "no_answer").match(answer):
+        return
+    for way in ("asked_where", "asked_what"):
+        found = expression("statements", way).search(before)
+        if found:
+            verb = found.group("verb") or found.group("am")
+            am = f"I'm {verb}" if found.group("am") else f"I {verb}"
+            study = way == "asked_where" and verb == "study"
+            yield "I study at" if study else _ASKED_FOR.get(verb.lower(), am)
+    mine = expression("statements", "asked_mine").search(before)
+    if mine:
+        yield f"My {mine.group('mine')} is"
+
+
 def opened(sentence: Sentence) -> tuple[int, str]:
     """Where a sentence begins without its opening ("Well, ..."), and what it says from there."""
     found = _opening().match(sentence.text)
@@ -249,12 +302,13 @@ def opened(sentence: Sentence) -> tuple[int, str]:
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     rest, spoken = after
     # "I quit and started at a bakery": the second verb has the same subject.
-    if spoken and rest.lower().startswith(("and ", "but ")) and _same_subject().match(clause):
-        return f"I {clause}"
+    shared = _shared(clause) if rest.lower().startswith(("and ", "but ", "so ")) else ""
+    if spoken and shared:
+        return f"{shared} {clause}"
     # "I'm from Naples originally, living in Munich now".
     if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
         return f"I'm {rest}"
-    before = _trusted().match(clause)
+    before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
     if before:
@@ -272,6 +326,13 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     return ""
 
 
+def _shared(clause: str) -> str:
+    """The subject that a clause shares with the one before it: "... so no longer a lifeguard"."""
+    if expression("statements", "no_longer").match(clause):
+        return "I'm"
+    return "I" if _same_subject().match(clause) else ""
+
+
 def _is_reported(before: str) -> bool:
     """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
     words = SPOKEN_WORDS.findall(before.casefold())
@@ -285,7 +346,9 @@ def _is_reported(before: str) -> bool:
 def _opening() -> re.Pattern[str]:
     words = alternatives(vocabulary().openings)
     # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
-    return re.compile(rf"(?:(?:{words})(?:\s+there)?\b[\s,:!]*){{1,8}}(?=\S)", re.I)
+    return re.compile(
+        rf"(?:(?!no\s+longer\b)(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)", re.I
+    )
 
 
 @cache
@@ -324,7 +387,7 @@ def _trusted() -> re.Pattern[str]:
 def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
-        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|last|this|these|next|about|around|over|"
+        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b|i\b|we\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,

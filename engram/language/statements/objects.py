@@ -25,7 +25,8 @@ _YEAR_OR_DATE = re.compile(
     r"\s+(?:in|on|since|from|until|around|about|back\s+in|as\s+of|for)\s+"
     r"(?:early|late|mid|the\s+(?:early|late|mid|spring|summer|autumn|fall|winter)|spring|summer|autumn|winter|"
     rf"{WEEKDAY}|christmas|easter|{MONTH_NAME}\b|"
-    r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*",
+    r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*"
+    r"|\s+(?:an?\s+(?:few|couple\s+of|good)|[\w-]+)\s+(?:days?|weeks?|months?|years?|decades?)\s+ago\b.*",
     re.I,
 )
 _CALLED = re.compile(r"\b(?:called|named)\s+", re.I)
@@ -36,6 +37,15 @@ _DOING_SOMETHING = re.compile(
 )
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
+# "3M", "7-Eleven", "eBay"
+_LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
+# "sunny Alicante", "downtown Toronto": what it is like there is no part of its name.
+_PRAISED = re.compile(
+    r"(?:(?:good\s+old|downtown|central|inner|sunny|rainy|windy|cold|grey|gray|lovely|beautiful|"
+    r"gorgeous|glorious|dear|boring|noisy|busy|quiet|tiny|little|old|historic|leafy|freezing|foggy|"
+    r"snowy|tropical|mainland|rural|metropolitan|greater)\s+){1,3}(?=[A-Z])"
+)
+_NAME_PREFIXES = ("al-", "el-", "d'", "l'", "'t", "'s-")
 _WORDS_AT_MOST = 8
 _MEMBER_WORDS = 3
 
@@ -115,7 +125,7 @@ def place(rest: str, *, lower: bool = False) -> Thing | None:
         rest: What follows "live in".
         lower: Whether the speaker writes everything in lower case, names too.
     """
-    text = _until_cut(rest, dates=True)
+    text = _PRAISED.sub("", _until_cut(rest, dates=True).strip(), count=1)
     if _starts_with_name(text):
         return _made(_name(text))
     named = _called(text)
@@ -237,7 +247,7 @@ def _has_determiner(text: str) -> bool:
 
 def _starts_with_name(text: str) -> bool:
     bare = text.strip()
-    return bool(bare) and (bare[0].isupper() or (bare[0].isdigit() and bare[1:2].isalpha()))
+    return bool(bare) and (bare[0].isupper() or _LIKE_A_NAME.match(bare) is not None)
 
 
 def _name(text: str) -> str:
@@ -247,14 +257,17 @@ def _name(text: str) -> str:
     for number, word in enumerate(words):
         particle = word.casefold() in vocabulary().place_particles
         follows = words[number + 1][:1].isupper() if number + 1 < len(words) else False
-        if word[0].isupper() or word[0].isdigit() or (kept and particle and follows):
+        written_so = word[0].isupper() or word[0].isdigit() or bool(_LIKE_A_NAME.match(word))
+        prefixed = bool(kept) and word.casefold().startswith(_NAME_PREFIXES)
+        if written_so or prefixed or (kept and particle and follows):
             kept.append(word)
             continue
         if kept and particle and number + 2 < len(words) and words[number + 2][:1].isupper():
             kept.append(word)
             continue
         break
-    while kept and kept[-1].casefold() in vocabulary().place_particles:
+    # Alone it is no particle: somebody may be called Al.
+    while len(kept) > 1 and kept[-1].casefold() in vocabulary().place_particles:
         kept.pop()
     return " ".join(kept)
 
@@ -271,7 +284,9 @@ def _determiner() -> re.Pattern[str]:
 
 @cache
 def _cut_word() -> re.Pattern[str]:
-    return re.compile(rf"(?:^|\s+)(?:{alternatives(vocabulary().cut_words)})\b(?!')", re.I)
+    # "A full-time carer" is one; what follows "I work full-time" is not cut out here.
+    work = r"(?!\A\s*(?:full|part)[ -]time\s+\w)(?<!\ba)(?<!\ban)"
+    return re.compile(rf"{work}(?:^|\s+)(?:{alternatives(vocabulary().cut_words)})\b(?!')", re.I)
 
 
 @cache

@@ -69,7 +69,11 @@ _LEAVING_A_JOB = re.compile(
     r"redundan\w+|company|salary)\b",
     re.I,
 )
-_NAME_WORDS = 4
+# "My botany degree" and "a botany student" name what is studied first.
+_DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
+_SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
+_IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
+_NAME_WORDS = 5
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
 _ENDS_THERE = re.compile(
@@ -101,7 +105,9 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     dated = _WEEKDAY.match(found.name) or _date().match(found.name)
-    return [found] if named and not blocked and not dated else []
+    # "Gone back to Firefox", "moved to Bosch": neither is a place to live.
+    elsewhere = (is_product(found) or _is_employer(found)) and not is_place(found)
+    return [found] if named and not (blocked or dated or elsewhere) else []
 
 
 def _known_place(spoken: MatchContext) -> list[Thing]:
@@ -136,7 +142,7 @@ def _former_employer(spoken: MatchContext) -> list[Thing]:
     if is_product(found):
         return [found] if _LEAVING_A_JOB.search(spoken.sentence) else []
     quitting = spoken.said.casefold().endswith("quit")
-    at_work = set(found.name.casefold().split()) & vocabulary().company_words
+    at_work = _is_company(found) or _is_employer(found)
     return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
 
 
@@ -147,8 +153,7 @@ def _name(spoken: MatchContext) -> list[Thing]:
 def _company(spoken: MatchContext) -> list[Thing]:
     """A name that says itself that it is an employer's."""
     found = _name(spoken)
-    words = vocabulary().company_words
-    return [one for one in found if words.intersection(one.name.casefold().split())]
+    return [one for one in found if _is_company(one) or _is_employer(one)]
 
 
 def _own_name(spoken: MatchContext) -> list[Thing]:
@@ -187,8 +192,20 @@ def _possession(spoken: MatchContext) -> list[Thing]:
 
 
 def _subject(spoken: MatchContext) -> list[Thing]:
-    found = objects.several(spoken.rest.strip(), objects.thing)
+    said = objects.several(spoken.rest.strip(), objects.thing)
+    found = [Thing(_DEGREE.sub("", one.phrase), _DEGREE.sub("", one.name)) for one in said]
     return [] if not found or found[0].name.casefold() in _SCHOOLS else found
+
+
+def _known_subject(spoken: MatchContext) -> list[Thing]:
+    """A subject by name or ending: "dropped botany", but no "dropped the plates"."""
+    return [one for one in _subject(spoken) if is_subject(one)]
+
+
+def is_subject(thing: Thing) -> bool:
+    """Whether it is something that is studied."""
+    name = thing.name.casefold()
+    return name in vocabulary().subjects or _SUBJECT_ENDS.search(name) is not None
 
 
 def _language(spoken: MatchContext) -> list[Thing]:
@@ -221,8 +238,21 @@ def _work(spoken: MatchContext) -> list[Thing]:
     known = vocabulary().occupations
     if vocabulary().hobby_words.intersection(words):
         return []
-    occupied = words[-1] in known or " ".join(words[-2:]) in known
+    # "Head of sales", "manager of a shoe shop"
+    occupied = words[1:2] == ["of"] and words[0] in {*known, "head", "vp", "chief"}
+    occupied = occupied or words[-1] in known or " ".join(words[-2:]) in known
     return [found] if occupied or _ANY_WORK.search(spoken.said) else []
+
+
+def _occupation(spoken: MatchContext) -> list[Thing]:
+    """Work that is named alone: "nurse here", and no "nice doctor here"."""
+    known = vocabulary().occupations
+    return [one for one in _work(spoken) if _IN_WORK.sub("", one.name.casefold()) in known]
+
+
+def _moved_to(spoken: MatchContext) -> list[Thing]:
+    # "Moved to Bosch" says where somebody works.
+    return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
 
 
 def _birth(spoken: MatchContext) -> list[Thing]:
@@ -241,6 +271,11 @@ def _birth(spoken: MatchContext) -> list[Thing]:
         short = "in" if re.match(r"(?:\d{4}|[A-Za-z]+\s+\d{4})\Z", bare) else "on"
         found.append(Thing(phrase=f"{short} {date}", name=bare))
     return found
+
+
+def _is_employer(thing: Thing) -> bool:
+    # "Boots" may be worn.
+    return thing.name[:1].isupper() and thing.name.casefold() in vocabulary().employers
 
 
 def _is_possession(thing: Thing) -> bool:
@@ -286,7 +321,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "nothing": _nothing,
     "titled": _titled,
     "origin": _place,
-    "moved_to": _place,
+    "moved_to": _moved_to,
     "organisation": _organisation,
     "former_employer": _former_employer,
     "name": _name,
@@ -302,8 +337,10 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "promise": doings.promise,
     "offer": doings.offer,
     "subject": _subject,
+    "known_subject": _known_subject,
     "language": _language,
     "work": _work,
+    "occupation": _occupation,
     "birth": _birth,
 }
 
@@ -317,7 +354,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted", "found"):
+    for said in ("is", "inverted", "found", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             if thing is None:
@@ -344,19 +381,30 @@ def exchanged(clause: str) -> list[RuleStatement]:
     if learnt:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
+    swapped = moved or expression(_EXCHANGES, "for").match(clause)
+    known = _of_a_kind(swapped) if swapped else []
+    if known:
+        return known
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
         old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
         if any(thing is not None and _is_company(thing) for thing in (old, new)):
             return _exchange("works at", old, new)
         tools = any(thing is not None and is_product(thing) for thing in (old, new))
         return _exchange("uses" if tools else "lives in", old, new)
-    swapped = moved or expression(_EXCHANGES, "for").match(clause)
     if swapped is None:
         return []
-    jobs = _jobs(swapped.group("old"), swapped.group("new"))
-    if jobs:
-        return jobs
-    return _of_names(swapped)
+    return _jobs(swapped.group("old"), swapped.group("new")) or _of_names(swapped)
+
+
+def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:
+    """By what the two are, whatever the verb: subjects, or well-known employers."""
+    both = [objects.thing(swapped.group(one)) for one in ("old", "new")]
+    named = [one for one in both if one is not None]
+    if len(named) == len(both) and all(is_subject(one) for one in named):
+        return _exchange("studies", *both)
+    if any(_is_employer(one) and not is_product(one) for one in named):
+        return _exchange("works at", *both)
+    return []
 
 
 def _of_names(swapped: re.Match[str]) -> list[RuleStatement]:

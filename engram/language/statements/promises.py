@@ -19,11 +19,14 @@ _SHORTEST_CONTENT_WORD: Final = 3
 _SHORTEST_ROOT: Final = 4
 # Characters in which a sentence has to say how something is.
 _LONGEST_STATE: Final = 100
+# "Can play chess": what somebody was to be taught stands right after.
+_NEXT_WORD: Final = 20
 _ABBREVIATION: Final = re.compile(r"[A-Z]{2}")
 # Of the words of a promise that somebody who speaks of its end says again.
 _LEAST_SHARED: Final = 0.5
 # "The case was settled": says of nobody that they were what was promised.
 _NO_DEED: Final = frozenset({"be"})
+_NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
 _STRANGER: Final = "stranger"
@@ -115,11 +118,12 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     if _is_put_off(text):
         return None
     off = expression("commitments", "dropped").search(text)
+    by_them = _is_done_by(_NAMED, text, promise, did)
     # Who promised to cancel, and cancelled, has kept the promise.
-    called_off = off and not (did and did in off.group().lower().split())
+    called_off = off and (by_them or not (did and did in off.group().lower().split()))
     if called_off or _is_done_by(_STRANGER, text, promise, did) or _is_taken_over(text, promise):
         return Resolution.EXPIRED
-    if _is_done_by(_NAMED, text, promise, did):
+    if by_them:
         # "Amina covered mine": whom it was promised to did something like it.
         did = None
     # "Sent the slides, I'll present them tomorrow": what is still to come is something else.
@@ -154,6 +158,12 @@ def _is_taken_over(text: str, promise: str) -> bool:
     if expression("commitments", "together").search(text):
         return False
     doings = _doings(_verb(promise))
+    if any(
+        verb_lemma(found.group("verb").lower()) in doings
+        and not _stems(found.group("who")) & _stems(promise)
+        for found in expression("commitments", "by_another").finditer(text)
+    ):
+        return True
     return any(
         verb_lemma(found.group("verb").lower()) in doings
         and not is_past(found.group("verb").lower())
@@ -169,7 +179,11 @@ def _came_about(text: str, promise: str) -> bool:
     shown = _outcomes(verb)
     for said in ("state", "turned_out", "gone") if shown else ():
         for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
-            if now.group("how").lower() in shown and _stems(text[: now.start()]) & wanted:
+            before = text[: now.start()]
+            # "They don't take sofas back": it is said not to be so.
+            if _NOT.search(before) or now.group("how").lower() not in shown:
+                continue
+            if _stems(before) & wanted:
                 return True
     for deed in expression("commitments", "light").finditer(text):
         nouns = deed.group("nouns").lower().split()
@@ -203,9 +217,12 @@ def _has_learnt(text: str, promise: str) -> bool:
     """Whether who was to be taught can do it now: "Ben can solder now"."""
     if expression("commitments", "teaching").fullmatch(_verb(promise)) is None:
         return False
+    if _verb(promise) == "learn" and expression("commitments", "i_can").search(text) is None:
+        return False
     wanted = _stems(promise)
     return any(
         stem(found.group("verb").lower()) in wanted
+        or _stems(text[found.end() : found.end() + _NEXT_WORD]) & wanted
         for found in expression("commitments", "learnt").finditer(text)
     )
 
@@ -238,9 +255,9 @@ def _did(text: str, promise: str) -> str | None:
     verb = _verb(promise)
     words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
     said = [word for word in words[:2] if word not in {"i", "we"}]
-    if said[:1] == [verb] and expression("commitments", "unchanging").fullmatch(verb):
-        return verb
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
+    if said and said[0] in doings and expression("commitments", "unchanging").fullmatch(said[0]):
+        return said[0]
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
     return next(
         (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)),

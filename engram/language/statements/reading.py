@@ -9,7 +9,14 @@ from functools import cache
 
 from engram.language.calendar import MONTH_NAMES
 from engram.language.statements import objects
-from engram.language.statements.clauses import Clause, Sentence, clauses, masked, sentences
+from engram.language.statements.clauses import (
+    Clause,
+    Sentence,
+    clauses,
+    masked,
+    sentences,
+    turned_round,
+)
 from engram.language.statements.objects import NOTHING_NAMED, MatchContext, Thing, is_product
 from engram.language.statements.patterns import (
     Pattern,
@@ -66,6 +73,7 @@ def continued(
     more: list[RuleStatement] = []
     for said, cue in (
         ("mend", True),
+        ("hesitated", True),
         ("now", False),
         ("since", False),
         ("listed", False),
@@ -74,7 +82,7 @@ def continued(
     ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
-            about = _spoken_of(at, [*found, *more], topic)
+            about = _spoken_of(at, [*found, *more], None if said == "hesitated" else topic)
             if about is None or (said == "but" and about.holds):
                 continue
             if said != "mend" and kind_of_object(about.predicate) == "liked":
@@ -129,12 +137,15 @@ def topic_after(
     sentence: Sentence, found: Sequence[RuleStatement], before: RuleStatement | None
 ) -> RuleStatement | None:
     """What the sentences that follow may go on about."""
-    if found:
-        return found[-1]
+    return found[-1] if found else _topic_in(sentence) or before
+
+
+def _topic_in(sentence: Sentence) -> RuleStatement | None:
+    """What a sentence speaks of without a value: "Moved house: it's Dundee now"."""
     for name, cue in _topics():
         if cue.search(sentence.text):
             return RuleStatement(name, NOTHING_NAMED, sentence=sentence)
-    return before
+    return None
 
 
 def not_but(rest: str) -> str | None:
@@ -171,6 +182,7 @@ def _topics() -> tuple[tuple[str, re.Pattern[str]], ...]:
 _STATEMENTS = "statements"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
+_GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
 
 
@@ -194,6 +206,7 @@ def everything(text: str) -> list[RuleStatement]:
         for one in found.values()
         if (one.thing.name or (one.predicate, one.sentence.start) not in named)
         and not _is_taken_up_again(one, found)
+        and not _is_called_otherwise(one, found)
     ]
 
 
@@ -208,6 +221,17 @@ def _is_taken_up_again(
         and again.sentence == ended.sentence
         and again.at > ended.at
     )
+
+
+def _is_called_otherwise(
+    one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
+) -> bool:
+    """Whether it is a name that its bearer does not go by: "I'm Thomas but call me Tom"."""
+    names = [other for other in found.values() if other.predicate == "is called" and other.holds]
+    if one not in names or len(names) == 1:
+        return False
+    going_by = [other for other in names if _GOES_BY.search(other.said)]
+    return bool(going_by) and one not in going_by
 
 
 def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[RuleStatement]:
@@ -228,7 +252,7 @@ def _all(plain: str, text: str) -> Iterator[RuleStatement]:
     topic: RuleStatement | None = None
     for sentence in sentences(text):
         found = list(_in_sentence(sentence, plain))
-        found += continued(sentence, found, topic)
+        found += continued(sentence, found, _topic_in(sentence) or topic)
         yield from found
         topic = topic_after(sentence, found, topic)
 
@@ -236,6 +260,9 @@ def _all(plain: str, text: str) -> Iterator[RuleStatement]:
 def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
     for clause in clauses(sentence):
         yield from in_clause(clause, sentence, turn)
+    for clause in turned_round(sentence, turn):
+        yield from in_clause(clause, sentence, turn)
+        yield from favourites(Sentence(clause.text, clause.at))
     yield from favourites(sentence)
     for pattern in inside(sentence.text):
         for said in pattern.says.finditer(sentence.text):

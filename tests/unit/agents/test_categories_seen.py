@@ -30,11 +30,13 @@ def test_more_turns_are_learnt_under_their_category() -> None:
     assert all(counts.recall(one.value) >= RECALL for one in Category)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_seen_promises_are_open_kept_or_called_off(file: str) -> None:
-    """A promise is in its base form, and ends when a later turn says so."""
+@pytest.mark.parametrize(
+    ("file", "right"), [("seen", PROMISES), ("more", PROMISES), ("talk", 0.75)]
+)
+def test_seen_promises_are_open_kept_or_called_off(file: str, right: float) -> None:
+    """A promise is in its base form, and ends when a later turn says so; looser talk says less."""
     count, wrong = commitments(f"commitments.{file}.jsonl")
-    assert len(wrong) <= (1 - PROMISES) * count, [item["turns"] for item in wrong]
+    assert len(wrong) <= (1 - right) * count, [item["turns"] for item in wrong]
 
 
 @pytest.mark.parametrize("file", FILES)

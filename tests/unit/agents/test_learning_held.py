@@ -8,6 +8,8 @@ are what the rules reach; docs/benchmarks.md has the figures.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.category_labels import believed_injections, categories, commitments
 from tests.support.slot_labels import judged, stories, told
 
@@ -15,8 +17,7 @@ STORIES_RIGHT = 0.8
 NOTES_PRECISION = 0.85
 NOTES_RECALL = 0.55
 PROMISES_RIGHT = 0.7
-KEPT_PROMISES_RIGHT = 0.8
-KEPT_STORIES_RIGHT = 0.75
+KEPT = [("more", 0.75, 0.8), ("talk", 0.75, 0.7)]
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:
@@ -38,12 +39,15 @@ def test_held_turns_are_learnt_under_their_category() -> None:
     assert counts.recall() >= NOTES_RECALL
 
 
-def test_kept_halves_of_later_turns_are_mostly_understood() -> None:
+@pytest.mark.parametrize(("file", "stories_right", "promises_right"), KEPT)
+def test_kept_halves_of_later_turns_are_mostly_understood(
+    file: str, stories_right: float, promises_right: float
+) -> None:
     """Promises and stories in wordings that the rules were not changed for, and nothing false."""
-    count, wrong = commitments("commitments.more.held.jsonl")
-    assert len(wrong) <= (1 - KEPT_PROMISES_RIGHT) * count, len(wrong)
-    items, mistaken = stories("slots.more.held.jsonl")
-    assert len(mistaken) <= (1 - KEPT_STORIES_RIGHT) * len(items), len(mistaken)
+    count, wrong = commitments(f"commitments.{file}.held.jsonl")
+    assert len(wrong) <= (1 - promises_right) * count, len(wrong)
+    items, mistaken = stories(f"slots.{file}.held.jsonl")
+    assert len(mistaken) <= (1 - stories_right) * len(items), len(mistaken)
     assert not sum(bool(judged(story, told(story["turns"])).false) for story in items)
 
 

@@ -8,13 +8,17 @@ from tests.support.slot_labels import Verdict, judged, stories, told
 from tests.support.statement_labels import labelled
 
 RIGHT = 0.95
+# Of the looser talk of the last file, somewhat less.
+FILES = [("slots.seen.jsonl", RIGHT), ("slots.more.jsonl", RIGHT), ("slots.talk.jsonl", 0.85)]
 
 
-@pytest.mark.parametrize("file", ["slots.seen.jsonl", "slots.more.jsonl"])
-def test_seen_stories_end_with_the_right_current_values(file: str) -> None:
-    """In 95 of 100 stories every current value is right and nothing false is known."""
+@pytest.mark.parametrize(("file", "right"), FILES)
+def test_seen_stories_end_with_the_right_current_values(file: str, right: float) -> None:
+    """In so many of the stories every current value is right, and nothing false is known in any."""
     items, wrong = stories(file)
-    assert len(wrong) <= (1 - RIGHT) * len(items), [story["turns"] for story in wrong]
+    assert len(wrong) <= (1 - right) * len(items), [story["turns"] for story in wrong]
+    false = [one["turns"] for one in items if judged(one, told(one["turns"])).false]
+    assert false == []
 
 
 @pytest.mark.parametrize("file", ["slots.seen.jsonl", "slots.more.jsonl"])
