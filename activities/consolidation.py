@@ -13,8 +13,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from engram.activities.runtime import accounted, heartbeating, unforeseen
-from engram.agents.extraction import ExtractionAgent
+from engram.agents.extraction import ExtractionAgent, open_promises, with_promises
 from engram.agents.linking import LinkingAgent, with_reinforcements
+from engram.agents.requests import PromiseView
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.taking_up import TurnConsolidator, effect_of, made_by, union
@@ -230,18 +231,24 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
     async def _extract(self, request: ExtractInput) -> ExtractOutput:
         async with accounted() as account:
             guidance, readable = await current_guidance(self._repository, request.scope)
-            extracted = await self._read(request.scope, request.episode_ids, guidance)
+            made = dict[bool, list[PromiseView]]()
+            extracted = await self._read(request.scope, request.episode_ids, guidance, made)
             return extracted.model_copy(
                 update={
-                    "further": await self._read_further(request, extracted, guidance),
+                    "further": await self._read_further(request, extracted, guidance, made),
                     "spent": account.succeeded(),
                     "unguided": not readable,
                 }
             )
 
     async def _read(
-        self, scope: Scope, episode_ids: Sequence[str], guidance: Sequence[str]
+        self,
+        scope: Scope,
+        episode_ids: Sequence[str],
+        guidance: Sequence[str],
+        made: dict[bool, list[PromiseView]],
     ) -> ExtractOutput:
+        """What a batch states; ``made`` keeps the promises of test turns and real ones apart."""
         found = await _episodes(self._repository, scope, episode_ids)
         # Forgotten since they were selected: nothing is left to read of those.
         episodes = [found[e] for e in episode_ids if e in found]
@@ -250,10 +257,22 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         first = episodes[0]
         before = await last_before(self._repository, scope, first.session_id, first.sequence)
         learning = self._learning.get(scope.namespace)
-        return await self._extraction.extract(episodes, guidance, before, learning)
+        if first.is_test not in made:
+            known = await self._known.open_promises(scope, is_test=first.is_test)
+            made[first.is_test] = list(open_promises(known))
+        promised = made[first.is_test]
+        output = await self._extraction.extract(episodes, guidance, before, learning, promised)
+        # The next batch is read before this one is taken up.
+        said_at = max(episode.timestamp for episode in episodes)
+        made[first.is_test] = with_promises(promised, output.statements, said_at)
+        return output
 
     async def _read_further(
-        self, request: ExtractInput, first: ExtractOutput, guidance: Sequence[str]
+        self,
+        request: ExtractInput,
+        first: ExtractOutput,
+        guidance: Sequence[str],
+        made: dict[bool, list[PromiseView]],
     ) -> tuple[ExtractOutput, ...]:
         """The next batches as well, where reading them again after a crash costs nothing."""
         done, stated = list[ExtractOutput](), len(first.statements)
@@ -263,7 +282,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             if stated >= _MOST_STATEMENTS:
                 break
             try:
-                one = await self._read(request.scope, batch.episode_ids, guidance)
+                one = await self._read(request.scope, batch.episode_ids, guidance, made)
             except EngramError:
                 # Asked for by itself, it fails by itself.
                 break

@@ -54,6 +54,20 @@ class MemoryView(_RequestPart):
     fresh: bool
 
 
+class PromiseView(_RequestPart):
+    """A promise that is still open.
+
+    Attributes:
+        subject: Who made it: "user", or a name.
+        object: What was promised: "send Mira the slides".
+        said_at: When.
+    """
+
+    subject: str
+    object: str
+    said_at: datetime
+
+
 class ExtractionRequest(_RequestPart):
     """Find what these turns state.
 
@@ -62,6 +76,7 @@ class ExtractionRequest(_RequestPart):
             back. They are read already, and no statement rests on them.
         guidance: What became of earlier statements, and what to be careful with.
         learning: What the namespace asks for.
+        promised: What was promised in other conversations before, and is still open.
     """
 
     task: Literal["extract"] = "extract"
@@ -69,6 +84,7 @@ class ExtractionRequest(_RequestPart):
     guidance: tuple[str, ...] = ()
     before: tuple[TurnView, ...] = ()
     learning: LearningRules | None = None
+    promised: tuple[PromiseView, ...] = ()
 
 
 class LinkingRequest(_RequestPart):
@@ -90,9 +106,13 @@ REQUESTS: TypeAdapter[ExtractionRequest | LinkingRequest] = TypeAdapter(AgentReq
 def as_prompt(request: ExtractionRequest | LinkingRequest) -> str:
     """The user prompt: the request as one JSON document.
 
-    A namespace that asks for nothing of its own gets the prompt that it had before any could.
+    A namespace that asks for nothing of its own gets the prompt that it had before any could, and
+    so does who has promised nothing.
     """
-    return request.model_dump_json(exclude={"learning"} if request.learning is None else None)
+    unused = {"learning"} if request.learning is None else set[str]()
+    if isinstance(request, ExtractionRequest) and not request.promised:
+        unused.add("promised")
+    return request.model_dump_json(exclude=unused)
 
 
 def read_prompt(prompt: str) -> ExtractionRequest | LinkingRequest:

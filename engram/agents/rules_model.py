@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -38,12 +38,15 @@ from engram.agents.requests import (
     LinkingRequest,
     LinkProposal,
     MemoryView,
+    PromiseView,
     StatedKnowledge,
     TurnView,
     read_prompt,
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.decisions import Relation, most_retired, word_stems
+from engram.consolidation.implied import SWITCHED
+from engram.consolidation.known import PROMISED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
@@ -56,14 +59,13 @@ from engram.language.statements.corrections import claims, corrected, denied
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
-from engram.language.statements.promises import Ended, confirmed, ends, kept
+from engram.language.statements.promises import Ended, confirmed, ends, kept, names_what
 from engram.language.statements.reading import everything
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression
 
 # --- what the rules found in a turn, as the agent answers it
 
-PROMISED: Final = "promised to"
 _PLAINLY_SAID: Final = 0.9
 # The rest of a sentence is taken as it stands, with more room for misreading.
 _AS_IT_STANDS: Final = 0.75
@@ -107,8 +109,8 @@ def from_statement(
         quotes=_quotes(turn, stated.sentence),
         category=category,
         subject=of or turn.speaker or "user",
-        predicate=stated.predicate,
-        object=in_third_person(thing.name) or None,
+        predicate=SWITCHED if _gives_up_another(stated) else stated.predicate,
+        object=in_third_person(thing.own) or None,
         holds=stated.holds,
         begins=stated.begins,
         entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
@@ -116,6 +118,16 @@ def from_statement(
         confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,
         importance=importance,
     )
+
+
+def _gives_up_another(stated: RuleStatement) -> bool:
+    """Whether a tool takes the place of another one: "I switched to Neovim", and no more."""
+    if not (stated.predicate == "uses" and stated.begins and stated.holds):
+        return False
+    if not expression("exchanges", "switching").search(stated.said):
+        return False
+    after = stated.sentence.text.partition(stated.thing.phrase)[2]
+    return expression("exchanges", "altogether", exact_case=True).match(after) is not None
 
 
 def from_confirmation(asked: TurnView, answer: TurnView, stated: RuleStatement) -> StatedKnowledge:
@@ -264,7 +276,9 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
         # What a program says of itself is no memory, whatever it is called.
         if turn.role == "user":
             own = _in_own_words(turn)
-            found += _ended_promises(own, found)
+            ended = _ended_promises(own, found)
+            over = {one.object for one in (*found, *ended) if one.ended}
+            found += [*ended, *_ended_before(own, request.promised, over)]
             found += _told(own, heard[-_HEARD_BEFORE:])
             if heard and heard[-1].role == "assistant":
                 found += _confirmed(heard[-1], own)
@@ -395,6 +409,34 @@ def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[S
     if found:
         return [from_end(turn, made[number], end) for number, end in found.items()]
     return _kept(turn)
+
+
+def _ended_before(
+    turn: TurnView, promised: Sequence[PromiseView], over: Container[str | None]
+) -> list[StatedKnowledge]:
+    """What a turn ends of the promises of other conversations, where it names what was promised."""
+    whose = normalise(turn.speaker or "user")
+    made = [one for one in promised if one.subject == whose and one.said_at < turn.said_at]
+    made = [one for one in made if one.object not in over]
+    found: dict[int, Ended] = {}
+    for end in ends(turn.content, [one.object for one in made]) if made else ():
+        if names_what(end.sentence.text, made[end.promise].object):
+            found.setdefault(end.promise, end)
+    return [from_end(turn, _as_promised(turn, made[n].object), end) for n, end in found.items()]
+
+
+def _as_promised(turn: TurnView, what: str) -> StatedKnowledge:
+    return _PROPOSED(
+        sources=[turn.alias],
+        content=what,
+        category=Category.COMMITMENT,
+        subject=turn.speaker or "user",
+        predicate=PROMISED,
+        object=what,
+        entities=_names(what),
+        confidence=_AS_IT_STANDS,
+        importance=_PROMISE_IMPORTANCE,
+    )
 
 
 def _kept(turn: TurnView) -> list[StatedKnowledge]:

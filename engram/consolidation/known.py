@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engram.consolidation.implied import ended_unnamed
 from engram.consolidation.keep import artifact_ids
 from engram.consolidation.summaries import MOST_SUMMARISED
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
@@ -21,7 +22,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import Statement
 from engram.domain.scope import Scope
-from engram.domain.slots import is_functional, may_replace, related_predicates, slot_of
+from engram.domain.slots import is_functional, may_replace, related_predicates, slot_of, stored_as
 from engram.ports import (
     AnyOf,
     Condition,
@@ -39,6 +40,9 @@ _GENERATIONS_AT_ONCE = 4
 _PAGE = 500
 # More entries than this under one subject and predicate are not looked through.
 _MOST_ENTRIES = 4 * _PAGE
+PROMISED = "promised to"
+# Somebody who keeps their word has few.
+_MOST_PROMISES = 50
 # Enough to know the latest generation, also where several became known at one moment.
 _LATEST_SUMMARIES = 32
 
@@ -99,8 +103,24 @@ class KnownMemories:
             # What it changes is told by what is known, a bounded number.
             of_them = (Equals("slot.subject", subject), here)
             found |= await self._some(scope, of_them, most=_PAGE)
+        unnamed = sorted(ended_unnamed(statements))
+        if unnamed:
+            # With what ended: an earlier run may have taken up the very same statements.
+            named = stored_as(*unnamed, *(f"no longer {one}" for one in unnamed))
+            found |= await self._some(scope, (AnyOf("slot.predicate", named), here), most=_PAGE)
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def open_promises(self, scope: Scope, *, is_test: bool) -> list[SemanticMemory]:
+        """The latest promises that were neither kept nor called off, a bounded number."""
+        where = (
+            Equals("slot.predicate", PROMISED),
+            Equals("status", MemoryStatus.ACTIVE.value),
+            _side(is_test=is_test),
+        )
+        found = await self._some(scope, where, most=_MOST_PROMISES)
+        ordered = sorted(found.values(), key=lambda one: (one.known_at, one.id))
+        return ordered[-_MOST_PROMISES:]
 
     async def artifacts(self, scope: Scope, episodes: Sequence[Episode]) -> list[SemanticMemory]:
         """What exists already of the artifacts in these turns."""

@@ -21,6 +21,7 @@ from engram.consolidation.amendments import (
     with_traits,
 )
 from engram.consolidation.decisions import settled
+from engram.consolidation.implied import with_implied
 from engram.consolidation.keep import Circumstances, keep_verbatim
 from engram.consolidation.summaries import summaries
 from engram.consolidation.timeline import TimelineEntry, change, history
@@ -129,10 +130,9 @@ def reconcile(
     for is_test in (False, True):
         # What test turns state never meets what real ones do.
         side = circumstances.side(is_test=is_test)
-        stated = _with_what_changed(
-            [s for s in statements if side.sources(s)],
-            [m for m in remembered if m.is_test == is_test],
-        )
+        about = [m for m in remembered if m.is_test == is_test]
+        told = with_implied([s for s in statements if side.sources(s)], about, side)
+        stated = _with_what_changed(told, about)
         to_keep = [episode for episode in quoted if episode.is_test == is_test]
         here = {m.id: m for m in remembered if m.is_test == is_test}
         done = _reconciled(stated, here, side)

@@ -207,7 +207,9 @@ def _is_job(sentence: WordedSentence) -> bool:
 
 
 def _is_service(sentence: WordedSentence, span: Span) -> bool:
-    return _is_tool(sentence, span) or sentence.low(span.end - 1) in vocabulary("subscriptions")
+    """Whether it is something one subscribes to: a trip that was cancelled was no possession."""
+    known = _is_tool(sentence, span, known=True)
+    return known or sentence.low(span.end - 1) in vocabulary("subscriptions")
 
 
 def no_thing(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:

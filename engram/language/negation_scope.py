@@ -41,6 +41,24 @@ _MEANS_THE_SAME: tuple[frozenset[str], ...] = (
     frozenset("drink consume".split()),
     frozenset("teach".split()),
 )
+# Who says that they went there, or saw it, denies that they never did.
+_NEVER_BEEN = re.compile(r"\b(?:has|have) (?:never|not) been to\b")
+_WENT = (
+    r"(?:i'm|we're|was|were|am|are|been) (?:just )?(?:(?:back|home) )?(?:in|from)"
+    r"|(?:went|flew|travelled|traveled|(?:got|came|get|come) (?:back|home)|returned|back|home)"
+    r"(?: (?:over|down|up|out|back|home|all))* (?:to|from)|visited"
+)
+_ON_THE_WAY = (
+    "the a my our trip holiday honeymoon week two three weeks days to in from around across"
+)
+_WAS_THERE = {
+    # Who speaks may leave out "I": "Just got back from Japan".
+    told_by_user: re.compile(
+        rf"(?:\A|(?<=[,;:] )|\b{who} )(?:(?:have|has|just|also|only|\w+ly|so|and|then|actually) )*"
+        rf"(?:{_WENT})(?: (?:{_ON_THE_WAY.replace(' ', '|')}))* "
+    )
+    for told_by_user, who in ((True, "(?:i|we|i've|we've)"), (False, "user"))
+}
 _FED = frozenset("have eat drink take consume".split())
 # Verbs whose place or employer may come after other words: "works as a cook at Ikea".
 _LOOSE = frozenset("live reside work study go move teach".split())
@@ -179,6 +197,7 @@ class _Denied:
         self.subject = "user" if mine else subject
         self._subject_stems = frozenset(_content_stems(words)) - {"user"}
         self._verbs = _equivalents(verb)
+        self._never_been = _NEVER_BEEN.search(negation.content) is not None
         if _FOR_ME.search(negation.evidence):
             self._verbs |= {_verb(word) for word in _FED}
 
@@ -204,7 +223,17 @@ class _Denied:
         """Whether a sentence of ``text`` states what is denied."""
         return any(self._stated(words, told_by_user=told_by_user) for words in _statements(text))
 
+    def _was_there(self, words: Sequence[str], *, told_by_user: bool) -> bool:
+        """Whether the user was where they had never been: "came back from Japan"."""
+        said = " ".join(words)
+        return self.subject == "user" and any(
+            set(_content_stems(_words(said[found.end() :])[: len(self.terms)])) == set(self.terms)
+            for found in _WAS_THERE[told_by_user].finditer(said)
+        )
+
     def _stated(self, words: Sequence[str], *, told_by_user: bool) -> bool:
+        if self._never_been and self._was_there(words, told_by_user=told_by_user):
+            return True
         for index, word in enumerate(words):
             if not self._is_verb(words, index):
                 continue

@@ -48,6 +48,12 @@ _ASKS_ADVICE = re.compile(
     re.IGNORECASE,
 )
 
+# What is over is asked for.
+_ASKS_FORMER = re.compile(
+    r"\b(?:used? to|before|formerly|former|previous(?:ly)?|old|earlier|ex|no longer|any ?more|"
+    r"stop(?:ped)?|quit|g[ai]ve(?:n)? up|left|leave|drop(?:ped)?|did|was|were|not|don't)\b",
+    re.IGNORECASE,
+)
 
 # What somebody else advised is a fact: "which book did Anna recommend?".
 _ASKS_WHAT_WAS_ADVISED = re.compile(
@@ -76,12 +82,14 @@ class Analysis:
         asked: The kinds of thing it asks for.
         period: The time it names; None if it names none.
         advice: Whether it wants a suggestion.
+        former: Whether it may ask for what is over.
     """
 
     subjects: frozenset[str]
     asked: frozenset[AskedFor]
     period: Period | None
     advice: bool = False
+    former: bool = False
 
 
 def analyse(query: str, now: datetime) -> Analysis:
@@ -98,6 +106,7 @@ def analyse(query: str, now: datetime) -> Analysis:
         subjects=frozenset(words - SMALL_WORDS),
         asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
         period=period_named(query, now),
+        former=_ASKS_FORMER.search(query) is not None,
         advice=not answered
         and _ASKS_ADVICE.search(query) is not None
         and _ASKS_WHAT_WAS_ADVISED.search(query) is None,

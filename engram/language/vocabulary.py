@@ -31,6 +31,17 @@ def words(name: str, key: str) -> frozenset[str]:
     return frozenset(value.split() if isinstance(value, str) else value)
 
 
+@cache
+def _kinds_of_tools() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(kind) for kind in load("tools").values())
+
+
+def of_one_kind(one: str, other: str) -> bool:
+    """Whether two are tools for the same, so that one can take the other's place."""
+    names = {one.casefold(), other.casefold()}
+    return len(names) > 1 and any(names <= kind for kind in _kinds_of_tools())
+
+
 # --- the word lists that the rules go by
 
 

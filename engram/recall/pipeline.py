@@ -28,6 +28,7 @@ from engram.recall.stages import (
     below_successors,
     folded,
     follow,
+    instead_first,
     newest_first,
     reranked,
     sources_of,
@@ -186,7 +187,7 @@ class Recaller:
             stretch = passing[start : start + stride]
             standing.extend(await self._negations.apply(question, stretch))
             ordered = folded(without_repeats(below_successors(standing)))
-            chosen = below_successors(ordered)
+            chosen = instead_first(question, below_successors(ordered))
             rest = passing[start + stride : start + stride + 1]
             # Denied episodes have sunk; what was not looked at yet may belong before them.
             if len(chosen) >= wanted and (not rest or chosen[wanted - 1].score >= rest[0].score):

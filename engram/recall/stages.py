@@ -194,6 +194,63 @@ def _endings_last(known: dict[str, Ranked]) -> None:
             known[old.memory.id] = old.moved_to(max(holding) * JUST_BELOW, "replaced")
 
 
+def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
+    """What holds before what the same turn says is over, or not so, where nobody asks for that.
+
+    "I don't use Vim any more, I switched to Neovim" answers "Which editor do I use?" with Neovim:
+    the two change places where the ending stands first. Who asks for Vim gets the ending.
+    """
+    if question.analysis.former or question.visibility.valid_at is not None:
+        return list(found)
+    known = {one.memory.id: one for one in found}
+    asked = bare_stems(question.request.query)
+    holding = [
+        (one.memory, slot)
+        for one in found
+        if isinstance(one.memory, SemanticMemory)
+        and (slot := _slot_of(one.memory)) is not None
+        and not ends_something(slot)
+        and asked.isdisjoint(bare_stems(slot.object))
+    ]
+    for over in [one.memory for one in found]:
+        gone = _over_unasked(over, asked)
+        if gone is None or not isinstance(over, DerivedMemory):
+            continue
+        turns = set(over.source_episode_ids)
+        instead = [
+            known[new.id]
+            for new, slot in holding
+            if gone(slot) and not turns.isdisjoint(new.source_episode_ids)
+        ]
+        if not instead:
+            continue
+        new, old = max(instead, key=lambda one: one.score), known[over.id]
+        if old.score > new.score * JUST_BELOW:
+            best = max(old.score, new.score)
+            known[new.memory.id] = new.moved_to(best, "newest")
+            known[over.id] = old.moved_to(min(old.score, new.score, best * JUST_BELOW), "replaced")
+    return by_score(list(known.values()))
+
+
+def _over_unasked(memory: AnyMemory, asked: frozenset[str]) -> Callable[[Slot], bool] | None:
+    """What tells the slots that can stand in place of an ending or a denial, if it is one.
+
+    None where the question names what is over.
+    """
+    if isinstance(memory, NegationFact):
+        denied, subject = memory.negates_pattern, memory.subject
+        verb = denied.partition(" ")[0]
+        if not asked.isdisjoint(bare_stems(denied) - bare_stems(verb)) or " " not in denied:
+            return None
+        return lambda slot: (
+            slot.subject == subject and bool(bare_stems(verb) & bare_stems(slot.predicate))
+        )
+    ended = _slot_of(memory)
+    if ended is None or not ends_something(ended) or asked & bare_stems(ended.object):
+        return None
+    return lambda slot: (slot.subject, slot.predicate) == (ended.subject, held_predicate(ended))
+
+
 def _slot_of(memory: AnyMemory) -> Slot | None:
     if not isinstance(memory, SemanticMemory) or memory.status is not MemoryStatus.ACTIVE:
         return None
@@ -382,9 +439,20 @@ def _stale(told: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclu
     if not old or len(old) == len(told):
         return old
     asked = bare_stems(question.request.query)
+    # "My sister Clara lives in Rome": who asks where their sister lives asks for Clara.
+    who = [one for one in told if one not in old and _says_who(one, asked)]
+    asked |= {word for one in who for word in bare_stems(one.content)}
     shared = {one.id: len(asked & bare_stems(one.content)) for one in told}
-    most = max(shared[one.id] for one in told if one not in old)
+    most = max((shared[one.id] for one in told if one not in (*old, *who)), default=0)
     return [one for one in old if shared[one.id] > most]
+
+
+def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
+    """Whether it says who somebody is whom the question calls by what they are to the user."""
+    slot = one.slot
+    if slot is None or slot.predicate != "is the user's" or asked & bare_stems(slot.subject):
+        return False
+    return bool(asked & bare_stems(slot.object)) and len(asked) > len(bare_stems(slot.object))
 
 
 def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:

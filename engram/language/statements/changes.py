@@ -32,7 +32,7 @@ from engram.language.statements.predicates import find
 from engram.language.vocabulary import load, words
 
 _DATA = "changes"
-_SHORTEST, _LONGEST = 3, 40
+_SHORTEST, _LONGEST = 2, 40
 _LONGEST_NAME = 6
 _FEW = 2
 _CUE_WORDS = re.compile(r"[a-z]+")
@@ -75,6 +75,10 @@ _LEFT_FOR = re.compile(
     r" (?P<old>[A-Z][^,;:]{1,40}?)"
     r" (?:for|to join|and joined|to work at|to work for|to play for|and is now at|and went to)"
     r" (?P<where>(?:the )?[A-Z].{1,50})\Z"
+)
+_WORKS_NOWHERE = re.compile(
+    rf"{_SOMEBODY} (?:(?:has|is|just|finally|recently|now) ){{0,3}}retired"
+    r"(?= (?:in|last|this|early|from|after|now|at|yesterday|today|on)\b|\Z|[,;])"
 )
 # Which way a day went, and then to which: "they pushed the talk back, we have until Friday".
 _UNTIL = re.compile(
@@ -264,7 +268,10 @@ def _role_taken(change: _Change) -> Declared | None:
 def _by_form(sentence: Sentence, said: str, spoken: Sequence[str]) -> Declared | None:
     """Changes that no verb of change tells: "Verve 2.0 is out", "Ana is a nurse now"."""
     del spoken
-    readings = (_released, _bought, _new_work, _gone_elsewhere, _until, _with_somebody, _new_holder)
+    readings = (
+        _released, _bought, _new_work, _gone_elsewhere, _until, _with_somebody, _new_holder, _died,
+        _retired,
+    )  # fmt: skip
     return next((found for read in readings if (found := read(sentence, said))), None)
 
 
@@ -319,6 +326,26 @@ def _gone_elsewhere(sentence: Sentence, said: str) -> Declared | None:
         if subject and value:
             return made(sentence, subject, predicate, value, begins=True)
     return None
+
+
+def _died(sentence: Sentence, said: str) -> Declared | None:
+    """Who or what is no more, by name; whose it was is told by what is known."""
+    for name, predicate in (("died", "died"), ("put_down", "was put down")):
+        found = re.match(load(_DATA)[name], said)
+        if found is not None:
+            who = found.group("who")
+            return Declared(who, predicate, "", f"{who} has died.", sentence, begins=True)
+    return None
+
+
+def _retired(sentence: Sentence, said: str) -> Declared | None:
+    """Who works nowhere any more: "My dad retired in May"."""
+    found = _WORKS_NOWHERE.match(said)
+    subject = subject_of(found.group("who").split(), "works at") if found else None
+    if found is None or subject is None:
+        return None
+    content = f"{found.group('who')} has retired."
+    return Declared(subject, "works at", "", content, sentence, holds=False)
 
 
 def _until(sentence: Sentence, said: str) -> Declared | None:

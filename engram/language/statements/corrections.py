@@ -60,6 +60,7 @@ def corrected(
     elsewhere = cache(partial(_by_value, before))
     last_declared = cache(partial(_declared_last, before))
     own = cache(lambda: {_bare(one.thing.name) for one in everything(text)})
+    mistaken = expression(_TABLE, "mistaken").search(text) is not None
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
@@ -68,7 +69,7 @@ def corrected(
         if swap and not _names(swap.group("new"), swap.group("old")):
             old, new = swap.group("old").strip(), swap.group("new").strip()
             yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
-        elif meant := expression(_TABLE, "meant").search(sentence.text):
+        elif meant := _value_meant(sentence, mistaken=mistaken):
             new = meant.group("new").strip()
             last = last_declared()
             if last is not None:
@@ -76,6 +77,14 @@ def corrected(
             # "I meant Bosch. I work at Bosch." says itself of what.
             elif told and _bare(new) not in own():
                 yield from _meant(sentence, new, told[-1])
+
+
+def _value_meant(sentence: Sentence, *, mistaken: bool) -> re.Match[str] | None:
+    """The value alone: "I meant KPMG", and "it's KPMG" of who says that they got it wrong."""
+    meant = expression(_TABLE, "meant").search(sentence.text)
+    if meant is None and mistaken:
+        return expression(_TABLE, "instead").search(sentence.text)
+    return meant
 
 
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:

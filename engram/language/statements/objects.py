@@ -62,6 +62,12 @@ class Thing:
     phrase: str
     name: str
 
+    @property
+    def own(self) -> str:
+        """What tells it from others of its kind: "cat called Miso"."""
+        called = self.phrase.partition(" called ")[2]
+        return f"{self.name} called {called}" if called else self.name
+
 
 def thing(rest: str) -> Thing | None:
     """A thing: cut at what describes it further, unless it is an activity."""
@@ -169,7 +175,9 @@ def several(rest: str, one: Callable[[str], Thing | None]) -> list[Thing]:
         if member is None or (found and _NEW_CLAUSE.match(part)):
             break
         found.append(member)
-        if _until_cut(part).strip() != part.strip():
+        # "A cat called Miso and a cat called Luna" are two.
+        told = _CALLED_NAME.sub("", part).strip()
+        if _until_cut(told) != told:
             break
     return found
 

@@ -191,6 +191,19 @@ def _possession(spoken: MatchContext) -> list[Thing]:
     return found
 
 
+def _weight(spoken: MatchContext) -> list[Thing]:
+    """What one weighs, with its unit; as something else than a person weighs, it is no answer."""
+    found = expression("statements", "weight").match(spoken.rest)
+    return [] if found is None else [Thing(found.group("it"), found.group("it"))]
+
+
+def _vehicle(spoken: MatchContext) -> list[Thing]:
+    """A car by its make; "a truck for work" is no car of one's own."""
+    found = objects.thing(spoken.rest.strip())
+    makes = found is not None and any(word[:1].isupper() for word in found.name.split())
+    return [found] if found is not None and makes else []
+
+
 def _subject(spoken: MatchContext) -> list[Thing]:
     said = objects.several(spoken.rest.strip(), objects.thing)
     found = [Thing(_DEGREE.sub("", one.phrase), _DEGREE.sub("", one.name)) for one in said]
@@ -336,6 +349,8 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "plan": doings.plan,
     "promise": doings.promise,
     "offer": doings.offer,
+    "weight": _weight,
+    "vehicle": _vehicle,
     "subject": _subject,
     "known_subject": _known_subject,
     "language": _language,

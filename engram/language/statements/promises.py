@@ -68,6 +68,20 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
                 yield Ended(number, how, sentence)
 
 
+def names_what(text: str, promise: str) -> bool:
+    """Whether a sentence of another conversation speaks of this promise, and no other like it.
+
+    It has the things that were promised, not only whom it was promised to; what is promised for
+    every week is never over.
+    """
+    if expression("commitments", "repeated").search(promise):
+        return False
+    words = _stems(promise.partition(" ")[2])
+    things = _stems(" ".join(word for word in promise.split()[1:] if not word[:1].isupper()))
+    shared = words & _stems(text)
+    return bool(things & shared) and len(shared) >= _LEAST_SHARED * len(words)
+
+
 def kept(text: str) -> Iterator[tuple[str, Sentence]]:
     """What was done "as promised", by the speaker's own word: "bring the folding chairs"."""
     for sentence in sentences(text):

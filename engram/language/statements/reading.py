@@ -197,8 +197,7 @@ def everything(text: str) -> list[RuleStatement]:
     found: dict[tuple[str, str, bool], RuleStatement] = {}
     told = mended(sorted(_all(plain, text), key=lambda one: one.at), plain)
     for stated in [*told, *taken_back(told, plain)]:
-        key = (stated.predicate, stated.thing.name.casefold(), stated.holds)
-        found.setdefault(key, stated)
+        found.setdefault((stated.predicate, stated.thing.own.casefold(), stated.holds), stated)
     named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
     # "Callum and I got divorced" also holds "I got divorced".
     return [
@@ -214,7 +213,7 @@ def _is_taken_up_again(
     ended: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
 ) -> bool:
     """Whether the same sentence says after it that it is so: nothing has ended then."""
-    again = found.get((ended.predicate, ended.thing.name.casefold(), True))
+    again = found.get((ended.predicate, ended.thing.own.casefold(), True))
     return (
         not ended.holds
         and again is not None

@@ -1,0 +1,293 @@
+"""What ends without being named as it was told: pets that died, tools that gave way, promises."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.scope import Scope
+from engram.storage.edge import EdgeRepository
+from engram.storage.updates import every_page
+from tests.support.in_process_memory import InProcessMemory
+from tests.support.recall_memories import NOW, day
+
+
+class Days:
+    """Somebody who talks, one conversation every five days."""
+
+    def __init__(self, repository: EdgeRepository) -> None:
+        self.memory, self.scope = InProcessMemory(repository), Scope.of("days", uuid4().hex)
+        self._repository, self._said = repository, 0
+
+    async def talk(self, *days: str | tuple[str, ...]) -> None:
+        """Say what is said each day, and conclude from it; then once more, as after a crash."""
+        for number, said in enumerate(days):
+            turns, at = (said,) if isinstance(said, str) else said, day(1 + 5 * number)
+            ids = await self.memory.hear(self.scope, turns, self._said, at=at, session=f"s{number}")
+            self._said += len(turns)
+            await self.memory.conclude(self.scope, ids, at)
+            before = await self.known()
+            await self.memory.conclude(self.scope, ids, at)
+            assert await self.known() == before
+
+    async def known(self) -> dict[str, bool]:
+        """Each conclusion, and whether it stands."""
+        pages = every_page(self._repository, self.scope, MemoryType.SEMANTIC)
+        return {
+            one.content: one.status is MemoryStatus.ACTIVE
+            async for page in pages
+            for one in page
+            if isinstance(one, SemanticMemory)
+        }
+
+    async def answers(self, question: str) -> list[str]:
+        """What recall says, best first."""
+        found = await self.memory.recall(self.scope, question, NOW)
+        return [hit.memory.content for hit in found]
+
+
+@pytest.fixture
+def days(repository: EdgeRepository) -> Days:
+    """A memory over the shared store."""
+    return Days(repository)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "over", "holds"),
+    [
+        (
+            "We have a cat called Miso.",
+            "Miso died last night, we are heartbroken.",
+            "The user has a cat called Miso.",
+            "The user no longer has a cat called Miso.",
+        ),
+        (
+            "I have a dog named Rex and a cat called Miso.",
+            "Sadly our cat Miso passed away on Monday.",
+            "The user has a cat called Miso.",
+            "The user has a dog called Rex.",
+        ),
+        (
+            "I have a cat called Miso and a cat called Luna.",
+            "Miso died.",
+            "The user has a cat called Miso.",
+            "The user has a cat called Luna.",
+        ),
+        (
+            "I have a cat called Pip.",
+            "I gave Pip to my sister because of my allergy.",
+            "The user has a cat called Pip.",
+            "The user no longer has a cat called Pip.",
+        ),
+        (
+            "I use VS Code for everything.",
+            "I switched to Neovim last week.",
+            "The user uses VS Code.",
+            "The user uses Neovim.",
+        ),
+        (
+            "I drive a red Golf.",
+            "I sold the Golf and bought a Tesla Model 3.",
+            "The user drives a red Golf.",
+            "The user owns a Tesla Model 3.",
+        ),
+        (
+            "I weigh 82 kg.",
+            "I weigh 78 kg now.",
+            "The user weighs 82 kg.",
+            "The user weighs 78 kg.",
+        ),
+        (
+            "My girlfriend is called Lena.",
+            "Lena and I broke up.",
+            "Lena is the user's girlfriend.",
+            "The user is no longer together with Lena.",
+        ),
+        (
+            "My dad works at Siemens.",
+            "My dad retired in May.",
+            "The user's dad works at Siemens.",
+            "The user's dad has retired.",
+        ),
+        (
+            "I work at Intel in the validation team.",
+            "They laid me off last week.",
+            "The user works at Intel.",
+            "The user has left their job.",
+        ),
+    ],
+)
+async def test_it_ends_by_what_is_known(
+    days: Days, before: str, then: str, over: str, holds: str
+) -> None:
+    """The old value is history, and what holds stands."""
+    await days.talk(before, then)
+    known = await days.known()
+    assert (known[over], known[holds]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "stays"),
+    [
+        ("I have a bike and a bike lock.", "I sold my bike lock.", "The user has a bike."),
+        (
+            "I have a cat called Miso and a cat called Luna.",
+            "Our cat died.",
+            "The user has a cat called Luna.",
+        ),
+        ("I have a cat called Miso.", "Tom died.", "The user has a cat called Miso."),
+        (
+            "I use Slack.",
+            "We switched to Teams for calls with one client.",
+            "The user uses Slack.",
+        ),
+        ("I use Slack.", "I started using Teams.", "The user uses Slack."),
+        ("I use Firefox.", "My brother switched to Chrome.", "The user uses Firefox."),
+        ("I use Firefox.", "I switched to Neovim.", "The user uses Firefox."),
+        (
+            "I use Firefox and Chrome.",
+            "I switched to Brave.",
+            "The user uses Chrome.",
+        ),
+        (
+            "My girlfriend is called Lena.",
+            "My friend Tom and his wife got divorced.",
+            "Lena is the user's girlfriend.",
+        ),
+        (
+            "I have a dog called Rex.",
+            "Rex died of laughter, just kidding.",
+            "The user has a dog called Rex.",
+        ),
+    ],
+)
+async def test_nothing_ends_that_was_not_meant(
+    days: Days, before: str, then: str, stays: str
+) -> None:
+    """Something else, somebody else's, or which of several nobody can tell."""
+    await days.talk(before, then)
+    assert (await days.known())[stays]
+
+
+@pytest.mark.parametrize(
+    ("promised", "done", "how"),
+    [
+        ("I promised Tom I'd send him the slides.", "I sent Tom the slides this morning.", "kept"),
+        (
+            "I promised Mira to bring the folding chairs on Saturday.",
+            "Brought the folding chairs over to Mira today.",
+            "kept",
+        ),
+        (
+            "I promised Leo to fix his bike.",
+            "I can't fix Leo's bike after all, the frame is broken.",
+            "no longer means",
+        ),
+        ("I promised Tom I'd send him the slides.", "I sent Tom a birthday card.", None),
+        ("I promised my mum to call her every Sunday.", "I called my mum yesterday.", None),
+        ("I told Ana I'd help her move on Friday.", "I helped Ana with her tax return.", None),
+        ("I promised Tom I'd send him the slides.", "Done, finally!", None),
+    ],
+)
+async def test_a_promise_of_another_conversation_ends_where_it_is_named(
+    days: Days, promised: str, done: str, how: str | None
+) -> None:
+    """Kept or called off without "as promised"; what is only like it leaves it open."""
+    await days.talk(promised, done)
+    known = await days.known()
+    (still_open,) = [stands for one, stands in known.items() if " promised " in one]
+    ended = [one for one in known if "their promise" in one or "no longer means" in one]
+    assert still_open is (how is None)
+    assert [how in one for one in ended] == ([] if how is None else [True])
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "first"),
+    [
+        (
+            ["I have never been to Japan.", "We just came back from Japan, it was amazing."],
+            "Have I been to Japan?",
+            "We just came back from Japan, it was amazing.",
+        ),
+        (
+            ["I've never been to Japan, but I'd love to go.", "I went to Japan in March."],
+            "Have I been to Japan?",
+            "The user went to Japan in March.",
+        ),
+        (
+            ["I've never been to Japan.", "I'm going to Japan in May!"],
+            "Have I been to Japan?",
+            "The user has never been to Japan.",
+        ),
+        (
+            ["I've never been to Japan.", "My sister came back from Japan."],
+            "Have I been to Japan?",
+            "The user has never been to Japan.",
+        ),
+        (
+            [
+                "I use Obsidian for my notes.",
+                "I don't use Obsidian any more, I switched to Logseq.",
+            ],
+            "What do I use for notes?",
+            "The user uses Logseq.",
+        ),
+        (
+            ["My editor is VS Code.", "I've switched to Neovim."],
+            "Which editor do I use?",
+            "The user uses Neovim.",
+        ),
+        (
+            ["I use Slack.", "I don't use Slack any more, I switched to Teams."],
+            "Do I use Slack?",
+            "The user does not use Slack.",
+        ),
+        (
+            ["My sister Clara lives in Rome with her boyfriend.", "Clara moved to Milan for work."],
+            "Where does my sister live?",
+            "Clara lives in Milan for work.",
+        ),
+        (
+            ["My flight is at 7am.", "Sorry, I got that wrong, my flight is at 9am."],
+            "When is my flight?",
+            "The user's flight is at 9am.",
+        ),
+        (
+            [
+                "My favourite band is Radiohead.",
+                "Lately I prefer Pulp, they're my favourite band now.",
+            ],
+            "What is my favourite band?",
+            "The user's favourite band is Pulp.",
+        ),
+    ],
+)
+async def test_the_answer_is_what_holds_now(
+    days: Days, said: list[str], question: str, first: str
+) -> None:
+    """Before what it replaced, what is over, and what was denied in the same breath."""
+    await days.talk(*said)
+    assert (await days.answers(question))[0] == first
+
+
+async def test_a_denial_stands_behind_what_its_turn_says_instead(days: Days) -> None:
+    """Who asks where somebody lives is not told where they do not."""
+    await days.talk("I live in Bern.", "I don't live in Zurich, I live in Bern.")
+    found = await days.answers("Where do I live?")
+    assert found.index("The user lives in Bern.") < found.index("The user does not live in Zurich.")
+
+
+async def test_who_mistyped_mends_with_the_value_alone(days: Days) -> None:
+    """The user's own slip, told as one, in the next sentence."""
+    await days.talk(("My birthday is on 3 May.", "Wait, I typed that wrong. It's 5 May."))
+    known = await days.known()
+    assert known["The user's birthday is on 5 May."]
+    assert not known.get("The user's birthday is on 3 May.", False)
+
+
+async def test_a_trip_that_is_cancelled_was_no_possession(days: Days) -> None:
+    """No "does not have Portugal"."""
+    await days.talk("We cancelled Portugal, we're going to Wales instead.")
+    assert not [one for one in await days.answers("Portugal") if "not have" in one]
