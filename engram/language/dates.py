@@ -136,7 +136,7 @@ _AMOUNT_AFTER = re.compile(
 
 # A turn with more dates than this is a table; what it says is not about days.
 _MOST_DATES = 40
-_STEP = {"next": 1, "last": -1, "past": -1, "this": 0}
+_STEP = {"next": 1, "last": -1, "this": 0}
 _NOT_AROUND = re.compile(r"\b(?:over|almost|nearly|more than|less than|under|or|up to)\s\Z")
 _OR = re.compile(r"\s(?:or\s(?!so\b)|and a half\b|of\b|to\b|into\b)|-\d")
 DURATION = re.compile(
@@ -461,6 +461,10 @@ def _period(reader: DateReader, match: re.Match[str]) -> When | None:
     )
     if loose and reader.asked is None:
         return None
+    if match["which"] == "past":
+        # The month that ends now, as with "the past two weeks"; "last month" is the one before.
+        begin = calendar.shift(reader.today, -1, match["unit"])
+        return calendar.stretch(begin, reader.today + timedelta(days=1))
     return calendar.period(reader.today, _STEP[match["which"]], match["unit"])
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from engram.domain.values import Period
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.periods import period_named
-from engram.language.text import BARE_WORDS, SMALL_WORDS
+from engram.language.text import BARE_WORDS, SMALL_WORDS, is_past
 
 # --- what a question asks for: of whom, for what kind of thing, of which time
 #
@@ -18,7 +18,8 @@ from engram.language.text import BARE_WORDS, SMALL_WORDS
 
 _FIRST_PERSON_WORDS = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", "ours"})
 _SECOND_PERSON_WORDS = frozenset({"you", "your", "yours", "yourself"})
-_USER, _ASSISTANT = "user", "assistant"
+USER, ASSISTANT = "user", "assistant"
+"""The roles of who asks and who answers, as :attr:`Analysis.subjects` names them."""
 _ASKS_TIME = re.compile(
     r"\b(when|how long|since when|what (?:date|day|month|year|time)"
     r"|which (?:date|day|week|month|year))\b",
@@ -41,10 +42,30 @@ _ASKS_WHAT_WAS_ANSWERED = re.compile(
 )
 # A suggestion is wanted: its answer is in what was said of oneself in passing, in other words.
 _ASKS_ADVICE = re.compile(
-    r"\b(?:recommend\w*|suggest(?:ions?)?|advice|advi[sc]e|tips?|ideas?)\b"
+    r"\b(?:recommend\w*|suggest(?:ions?)?|propose|advice|advi[sc]e|tips?|ideas?)\b"
     r"|\b(?:could|can|might|shall|should|may) (?:i|we)\b"
     r"|\b(?:pick|plan|choose|find|give|help) (?:me|us|a|an|my|our)\b"
-    r"|\b(?:do|would) you think\b|\b(?:suits?|pleases?) (?:me|us)\b",
+    r"|\b(?:do|would) you think\b|\b(?:suits?|pleases?) (?:me|us)\b"
+    r"|^(?:please )?(?:pick|choose|plan|book|order|buy|draft|design|prepare|organi[sz]e|set up)\b",
+    re.IGNORECASE,
+)
+# The same, unless it is about what was: "what is best for my slides?", "what do I serve?",
+# "which bouquet should be on the table?", "where to spend June?".
+_WEIGHS_WHAT_TO_DO = re.compile(
+    r"\b(?:best|better|right|good|nice|worth|sensible|suitable|safe|fun|ok|okay)\b"
+    r"|\bfor (?:me|us|my|our)\b|\bshould\b|^(?:what|where|how|when) to\b"
+    r"|\b(?:what|which|how)(?! (?:many|much|often|long|old)\b)(?: [\w'-]+){0,3} do (?:i|we)\b"
+    r"|\bdo (?:i|we) need\b|^what about\b",
+    re.IGNORECASE,
+)
+_VERBS = frozenset({"is", "are", "am", "do", "does", "has", "have", "will", "can"})
+# Only a thing, and what it is for: "which swimming cap?", "what film with the family?"
+_NAMES_A_THING = re.compile(
+    r"^(?:what|which)(?: [\w'-]+){1,2}(?: (?:for|with|on|in|at) [^,;:]{1,40})?\?\s*$", re.IGNORECASE
+)
+# What was is a fact, and so is who somebody is.
+_ASKS_WHAT_WAS = re.compile(
+    r"\b(?:did|was|were|had|been|have (?:i|we)|(?:i|we|you)(?: have|['\u2019]ve))\b|^who",
     re.IGNORECASE,
 )
 
@@ -96,21 +117,38 @@ def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
     words = set(BARE_WORDS.findall(query.casefold()))
     answered = _ASKS_WHAT_WAS_ANSWERED.search(query) is not None
-    if answered or (words & _SECOND_PERSON_WORDS and not words & _FIRST_PERSON_WORDS):
-        words.add(_ASSISTANT)
-    elif words & _FIRST_PERSON_WORDS:
-        # "Can you tell me where I parked?" is addressed to the assistant, and about oneself.
-        words.add(_USER)
     kinds = {AskedFor.TIME: _ASKS_TIME, AskedFor.NUMBER: _ASKS_NUMBER, AskedFor.NAME: _ASKS_NAME}
+    asked = frozenset(kind for kind, pattern in kinds.items() if pattern.search(query))
+    advice = (
+        not answered
+        and _ASKS_WHAT_WAS_ADVISED.search(query) is None
+        and (_ASKS_ADVICE.search(query) is not None or _weighs_what_to_do(query, asked))
+    )
+    to_assistant = words & _SECOND_PERSON_WORDS and not words & _FIRST_PERSON_WORDS
+    if answered or (to_assistant and not advice):
+        words.add(ASSISTANT)
+    elif advice or words & _FIRST_PERSON_WORDS:
+        # "Can you tell me where I parked?" is addressed to the assistant, and about oneself; so
+        # is whatever asks for advice.
+        words.add(USER)
     return Analysis(
         subjects=frozenset(words - SMALL_WORDS),
-        asked=frozenset(kind for kind, pattern in kinds.items() if pattern.search(query)),
+        asked=asked,
         period=period_named(query, now),
         former=_ASKS_FORMER.search(query) is not None,
-        advice=not answered
-        and _ASKS_ADVICE.search(query) is not None
-        and _ASKS_WHAT_WAS_ADVISED.search(query) is None,
+        advice=advice,
     )
+
+
+def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:
+    """Whether it is open what somebody is to do or to take, without a word for advice."""
+    if not asked.isdisjoint({AskedFor.TIME, AskedFor.NUMBER}) or _ASKS_WHAT_WAS.search(query):
+        return False
+    if _WEIGHS_WHAT_TO_DO.search(query):
+        return True
+    words = BARE_WORDS.findall(query.casefold())
+    verb = any(word in _VERBS or is_past(word) for word in words)
+    return not verb and _NAMES_A_THING.search(query) is not None
 
 
 def says_nothing_more(text: str, analysis: Analysis) -> bool:

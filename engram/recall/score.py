@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.kept import kept
@@ -19,7 +20,10 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
+from engram.domain.values import Period
 from engram.language.query import (
+    ASSISTANT,
+    USER,
     Analysis,
     holds_cue,
     says_nothing_more,
@@ -38,7 +42,7 @@ from engram.lifecycle.policies import (
 from engram.lifecycle.promotion import circumstances_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
-from engram.recall.search import FoundMemory, PreparedQuery
+from engram.recall.search import FoundMemory, PreparedQuery, Sides
 
 # --- one score out of what a question asks for and what a memory is: a weighted sum of parts
 #
@@ -51,18 +55,27 @@ _SUBJECT_WORDS = 4
 _SUBJECT_CHARACTERS = 80
 # How many of a session's best tell how well it answers.
 _BEST_OF_SESSION = 3
-_USER = "user"
+# A name in the question is near to every text that holds it. Where it is that of somebody who
+# speaks, what he said counts by the part for the subject, and nearness counts for so much less.
+_NEAR_BESIDE_A_VOICE = 1 / 3
 # What people want and do holds for what they are to be advised.
 _OF_LASTING_USE = frozenset({Category.PREFERENCE, Category.PRINCIPLE})
+# What happened within a day is told for some days.
+_TOLD_FOR_AT_LEAST = timedelta(weeks=1)
 
 
 def score(
     found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
-    around = _around(found, analysis)
-    shares = _shares(weights)
     memories = [one.memory for one in found]
+    named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
+    shares = _shares(weights, named=named)
+    whose = _Whose(
+        analysis.subjects, default_is_user=not named and ASSISTANT not in analysis.subjects
+    )
+    matching = [shares.matching(one.sides) for one in found]
+    around = matching if analysis.advice else _around(memories, matching)
     cue = (
         _telling(holds_cue(one.content, analysis.asked) for one in memories)
         if (analysis.asked and not analysis.advice)
@@ -71,8 +84,8 @@ def score(
     asking = _telling(_only_asks(one, analysis) for one in memories)
     return by_score(
         [
-            _scored(one, analysis, shares, around, cue.get(place), asking.get(place))
-            for place, one in enumerate(found)
+            _scored(one, analysis, shares, whose, beside, cue.get(place), asking.get(place))
+            for place, (one, beside) in enumerate(zip(found, around, strict=True))
         ]
     )
 
@@ -81,27 +94,26 @@ def _scored(
     one: FoundMemory,
     analysis: Analysis,
     shares: _Shares,
-    around: Mapping[str, float],
+    whose: _Whose,
+    beside: float,
     cue: float | None,
     asking: float | None,
 ) -> Ranked:
     memory, sides = one.memory, one.sides
-    # A conclusion is as good as its own match: it stands alone, whatever was said beside it.
-    beside = around.get(memory.id, sides.both)
     match = sides.match
     parts = [
         part_of("sparse", sides.words, shares.sparse, match.sparse),
         part_of("dense", sides.near, shares.dense, match.dense),
         part_of("around", beside, shares.around),
     ]
-    if _is_subject(memory, analysis.subjects):
+    if whose.holds(memory):
         parts.append(part_of("subject", 1.0, shares.subject))
     if analysis.advice and _is_of_use(memory):
         parts.append(part_of("advice", 1.0, shares.advice))
     if cue is not None:
         parts.append(part_of("cue", cue, shares.cue))
-    if analysis.period is not None and analysis.period.holds(_moment(memory)):
-        parts.append(part_of("period", 1.0, shares.period))
+    if analysis.period is not None and (then := _of_that_time(memory, analysis.period)):
+        parts.append(part_of("period", then, shares.period))
     if asking is not None:
         parts.append(part_of("asking", asking, -shares.asking))
     whole = sum([part.value * part.weight for part in parts])
@@ -122,9 +134,16 @@ class _Shares:
     period: float
     asking: float
 
+    def matching(self, sides: Sides) -> float:
+        """What words and nearness say together, 0 to 1, by their shares."""
+        both = self.sparse + self.dense
+        return (self.sparse * sides.words + self.dense * sides.near) / both if both else 0.0
 
-def _shares(weights: RankingWeights) -> _Shares:
-    given = weights.model_dump()
+
+def _shares(weights: RankingWeights, *, named: bool) -> _Shares:
+    given: dict[str, float] = weights.model_dump()
+    if named:
+        given["dense"] *= _NEAR_BESIDE_A_VOICE
     total = sum(given.values()) - weights.asking or 1.0
     return _Shares(**{name: weight / total for name, weight in given.items()})
 
@@ -137,33 +156,55 @@ def _telling(having: Iterable[bool]) -> dict[int, float]:
     return dict.fromkeys(places, rare) if rare else {}
 
 
-def _around(found: Sequence[FoundMemory], analysis: Analysis) -> dict[str, float]:
+def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> list[float]:
     """For each turn, how well the best of its session match: what belongs together helps.
 
-    Not where advice is wanted: what bears on it was said in passing, about something else.
+    A conclusion is as good as its own match: it stands alone, whatever was said beside it.
     """
-    if analysis.advice:
-        return {}
     sessions: dict[str, list[float]] = {}
-    for one in found:
-        if one.memory.session_id is not None and isinstance(one.memory, Episode):
-            sessions.setdefault(one.memory.session_id, []).append(one.sides.both)
+    for memory, match in zip(memories, matching, strict=True):
+        if memory.session_id is not None and isinstance(memory, Episode):
+            sessions.setdefault(memory.session_id, []).append(match)
     best = {name: sorted(all_, reverse=True)[:_BEST_OF_SESSION] for name, all_ in sessions.items()}
     worth = {name: sum(values) / len(values) for name, values in best.items()}
-    return {
-        one.memory.id: worth[one.memory.session_id]
-        for one in found
-        if one.memory.session_id is not None and isinstance(one.memory, Episode)
-    }
+    return [
+        worth[memory.session_id]
+        if memory.session_id is not None and isinstance(memory, Episode)
+        else match
+        for memory, match in zip(memories, matching, strict=True)
+    ]
 
 
-def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
-    """Whether the question names who speaks or, of a conclusion, what it is about."""
-    if isinstance(memory, Episode):
-        who = memory.speaker if memory.speaker is not None else memory.role
-        return not subjects.isdisjoint(_words_of(who))
-    begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
-    return not subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
+def _is_named_voice(memory: AnyMemory, subjects: frozenset[str]) -> bool:
+    """Whether it is a turn of somebody whose name the question holds."""
+    return (
+        isinstance(memory, Episode)
+        and memory.speaker is not None
+        and not subjects.isdisjoint(_words_of(memory.speaker))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """Tells whom a question is about.
+
+    Attributes:
+        subjects: Words that may name him.
+        default_is_user: Whether the user's own turns count as well: nobody who speaks is named.
+    """
+
+    subjects: frozenset[str]
+    default_is_user: bool
+
+    def holds(self, memory: AnyMemory) -> bool:
+        """Whether he speaks or, of a conclusion, whether it is about him."""
+        if isinstance(memory, Episode):
+            if memory.speaker is None and memory.role == USER and self.default_is_user:
+                return True
+            who = memory.speaker if memory.speaker is not None else memory.role
+            return not self.subjects.isdisjoint(_words_of(who))
+        begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
+        return not self.subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
 
 
 @kept(4096)
@@ -174,7 +215,7 @@ def _words_of(name: str) -> tuple[str, ...]:
 def _is_of_use(memory: AnyMemory) -> bool:
     """Whether it tells how somebody is or what he wants, whatever it is about."""
     if isinstance(memory, Episode):
-        return memory.role == _USER and tells_of_oneself(memory.content)
+        return memory.role == USER and tells_of_oneself(memory.content)
     return isinstance(memory, ProceduralMemory) or (
         isinstance(memory, SemanticMemory) and memory.category in _OF_LASTING_USE
     )
@@ -188,13 +229,24 @@ def _only_asks(memory: AnyMemory, analysis: Analysis) -> bool:
     """
     if not isinstance(memory, Episode) or not memory.content.rstrip().endswith("?"):
         return False
-    to_assistant = memory.speaker is None and memory.role == _USER
+    to_assistant = memory.speaker is None and memory.role == USER
     tells = to_assistant and speaks_of_oneself(memory.content)
     return not tells or says_nothing_more(memory.content, analysis)
 
 
-def _moment(memory: AnyMemory) -> datetime:
-    return memory.event_at if isinstance(memory, DerivedMemory) else memory.timestamp
+def _of_that_time(memory: AnyMemory, period: Period) -> float:
+    """Whether it is of that time, 0 to 1.
+
+    What happened is told when it happens or afterwards, sooner rather than later, so that a turn
+    counts less the more of the period's lengths lie in between.
+    """
+    if isinstance(memory, DerivedMemory):
+        return float(period.holds(memory.event_at))
+    moment, end = memory.timestamp, period.end
+    if end is None or moment < end:
+        return float(period.holds(moment))
+    length = timedelta() if period.begin is None else end - period.begin
+    return math.exp(-((moment - end) / max(length, _TOLD_FOR_AT_LEAST)))
 
 
 # --- what a memory is, whatever was asked: its life, how sure Engram is, how fresh

@@ -37,12 +37,11 @@ _TELLS_NOTHING = math.log(4 / 3)
 
 
 class Sides(NamedTuple):
-    """A match with both sides brought to 0 to 1; ``both``: what the two say together."""
+    """A match with both sides brought to 0 to 1."""
 
     match: Match
     near: float
     words: float
-    both: float
 
 
 def sides_of(
@@ -67,9 +66,7 @@ def sides_of(
         words = max(raw, 0.0) * factors.get(kind, 0.0)
         rows.append((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
     rows.sort()
-    return [
-        Sides(matches[place], near, words, -both) for both, _, place, near, words in rows[:most]
-    ]
+    return [Sides(matches[place], near, words) for _, _, place, near, words in rows[:most]]
 
 
 def best_by_words(matches: Sequence[Match]) -> dict[MemoryType, Match]:

@@ -130,13 +130,13 @@ def test_a_score_below_nothing_counts_as_nothing() -> None:
 def test_words_count_seven_parts_and_meaning_three() -> None:
     """What the two sides say together decides which candidates are read."""
     matches = [
+        # .7 * .5 + .3 * 1, .7 * 1 + .3 * .5, nothing, and .7 * .9 + .3 * .05
         found("a", dense=0.9, sparse=2.0),
         found("b", dense=0.5, sparse=4.0),
         found("c", dense=0.1, sparse=None),
+        found("d", dense=0.14, sparse=3.6),
     ]
-    both = {name: one.both for name, one in sides(*matches).items()}
-    assert both == pytest.approx({"b": 0.7 + 0.3 * 0.5, "a": 0.7 * 0.5 + 0.3, "c": 0.0})
-    assert list(both) == ["b", "a", "c"]
+    assert list(sides(*matches)) == ["b", "a", "d", "c"]
 
 
 def test_a_clear_match_of_words_beats_the_nearest_in_meaning() -> None:

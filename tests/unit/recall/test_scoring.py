@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -36,12 +37,10 @@ def asks(
     return Analysis(subjects=frozenset(subjects), asked=asked, period=period, advice=advice)
 
 
-def brought_up(
-    memory: AnyMemory, *, near: float = 0.0, words: float = 0.0, both: float = 0.0
-) -> FoundMemory:
+def brought_up(memory: AnyMemory, *, near: float = 0.0, words: float = 0.0) -> FoundMemory:
     """The memory with its sides; measured was ten times as much."""
     match = Match(memory.type, memory.id, near * 10, words * 10)
-    return FoundMemory(memory, Sides(match, near, words, both))
+    return FoundMemory(memory, Sides(match, near, words))
 
 
 def scored(
@@ -70,11 +69,11 @@ def test_no_memory_has_a_score_above_one() -> None:
     turn = episode("I moved in 2024", 3, speaker="Ada")
     period = Period(day(3), day(4))
     found = [
-        brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0, both=1.0)
-        for name in "abc"
+        brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0) for name in "abc"
     ]
     given = RankingWeights()
-    whole = sum(given.model_dump().values()) - given.asking
+    # Who speaks is named, so that nearness is a third of what it is elsewhere.
+    whole = sum(given.model_dump().values()) - given.asking - given.dense * 2 / 3
     dated = asks("ada", asked=frozenset({AskedFor.TIME}), period=period)
     advised = asks("ada", period=period, advice=True)
     # A time that all of them hold tells nothing between them, and who wants advice asks for none.
@@ -85,14 +84,16 @@ def test_no_memory_has_a_score_above_one() -> None:
 
 def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     """Value, weight and what was measured, of each part that a plain turn has."""
-    turn = brought_up(episode("tea", session_id=None), near=0.4, words=0.6, both=0.8)
+    turn = brought_up(episode("tea", session_id=None, role="assistant"), near=0.4, words=0.6)
     (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, cue=1, asking=7))
+    # Words and nearness by their shares, 4 to 3.
+    both = (0.4 * 0.6 + 0.3 * 0.4) / (0.4 + 0.3)
     assert one.parts == (
         part_of("sparse", 0.6, 0.4, 6.0),
         part_of("dense", 0.4, 0.3, 4.0),
-        part_of("around", 0.8, 0.2),
+        part_of("around", both, 0.2),
     )
-    assert one.score == pytest.approx(0.24 + 0.12 + 0.16)
+    assert one.score == pytest.approx(0.24 + 0.12 + 0.2 * both)
 
 
 def test_weights_of_nothing_give_a_score_of_nothing() -> None:
@@ -113,19 +114,20 @@ def test_the_best_come_first_and_ties_go_by_id() -> None:
     assert [one.memory.id for one in ranked[1:]] == ["a", "b", "c"]
 
 
-def session(name: str | None, *both: float) -> list[FoundMemory]:
+def session(name: str | None, *matching: float) -> list[FoundMemory]:
     """Turns of one session that match so well."""
     return [
-        brought_up(episode("tea", number, session_id=name), both=value)
-        for number, value in enumerate(both)
+        brought_up(episode("tea", number, session_id=name), words=value)
+        for number, value in enumerate(matching)
     ]
 
 
-def around(*found: FoundMemory) -> dict[float, float]:
+def around(*found: FoundMemory, advice: bool = False) -> dict[float, float]:
     """How well what was said beside each answers, by how well it does itself."""
-    ranked = score(found, asks(), weights(around=1))
-    own = {one.memory.id: one.sides.both for one in found}
-    return {own[one.memory.id]: one.score for one in ranked}
+    ranked = score(found, asks(advice=advice), weights(sparse=1, around=1))
+    own = {one.memory.id: one.sides.words for one in found}
+    parts = {one.memory.id: part(one, "around") for one in ranked}
+    return {own[key]: one.value for key, one in parts.items() if one is not None}
 
 
 def test_a_turn_is_worth_what_the_three_best_of_its_session_are() -> None:
@@ -143,8 +145,7 @@ def test_a_session_of_few_turns_is_worth_their_mean() -> None:
 
 def test_where_advice_is_wanted_a_turn_stands_for_itself() -> None:
     """What bears on it was said in passing, between other things."""
-    ranked = score(session("s1", 0.9, 0.1), asks(advice=True), weights(around=1))
-    assert [one.score for one in ranked] == pytest.approx([0.9, 0.1])
+    assert around(*session("s1", 0.9, 0.1), advice=True) == pytest.approx({0.9: 0.9, 0.1: 0.1})
 
 
 def test_sessions_do_not_help_each_other() -> None:
@@ -156,7 +157,7 @@ def test_sessions_do_not_help_each_other() -> None:
 
 def test_a_turn_without_a_session_and_a_conclusion_stand_for_themselves() -> None:
     """Neither gets anything from what was said beside it, nor gives anything."""
-    note = brought_up(semantic("tea", session_id="s1"), both=0.8)
+    note = brought_up(semantic("tea", session_id="s1"), words=0.8)
     assert around(*session(None, 0.5, 0.4), *session("s1", 0.9), note) == pytest.approx(
         {0.5: 0.5, 0.4: 0.4, 0.9: 0.9, 0.8: 0.8}
     )
@@ -195,7 +196,7 @@ def test_the_length_of_a_turn_adds_nothing() -> None:
         (episode("tea", speaker="ADA Lovelace"), True),
         (episode("tea", speaker="Lovelace-Ada"), True),
         (episode("Ada drinks tea", speaker="Bo"), False),
-        (episode("tea"), False),
+        (episode("tea", role="assistant"), False),
         (semantic("ADA drinks tea"), True),
         (semantic("It seems that Ada drinks tea"), True),
         (semantic("It seems now that Ada drinks tea"), False),
@@ -219,6 +220,37 @@ def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
     assert alone(named, by=weights(subject=1), question=question) == 0.0
     nameless = episode("tea", speaker="")
     assert alone(nameless, by=weights(subject=1), question=question) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("subjects", "others", "share"),
+    [
+        ((), (), 1.0),
+        (("tree",), (episode("tea", 2, speaker="Ada"),), 1.0),
+        (("ada",), (episode("tea", 2, speaker="Ada"),), 0.0),
+        (("assistant",), (), 0.0),
+    ],
+    ids=["nobody", "a thing", "somebody who speaks", "the assistant"],
+)
+def test_a_question_that_names_nobody_who_speaks_is_about_the_user(
+    subjects: tuple[str, ...], others: tuple[AnyMemory, ...], share: float
+) -> None:
+    """What the user said comes before what he was told, unless he asks for that."""
+    turn, by = episode("tea", 1), weights(subject=1)
+    for answered in (turn, episode("tea", 3, role="assistant")):
+        ranked = scored(answered, *others, by=by, question=asks(*subjects))
+        (one,) = (each for each in ranked if each.memory is answered)
+        expected = share if answered is turn else float("assistant" in subjects)
+        assert one.score == expected
+
+
+def test_nearness_counts_a_third_where_the_question_names_who_speaks() -> None:
+    """A name is near to whatever holds it; who speaks counts by the part for that."""
+    turn = brought_up(episode("tea", speaker="Ada"), near=0.5, words=1.0)
+    by = weights(sparse=1, dense=3)
+    for name, share in (("ada", 0.5), ("bo", 0.75)):
+        (one,) = scored(turn, by=by, question=asks(name))
+        assert part(one, "dense") == part_of("dense", 0.5, share, 5.0)
 
 
 def test_a_memory_that_holds_what_is_asked_for_gets_the_share_of_that() -> None:
@@ -249,7 +281,7 @@ def test_what_a_memory_alone_holds_is_no_sign() -> None:
     assert (one.score, part(one, "cue")) == (0.0, None)
 
 
-@pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.0, False)])
+@pytest.mark.parametrize(("at", "within"), [(2.9, False), (3.0, True), (3.9, True), (4.1, False)])
 def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_that(
     at: float, *, within: bool
 ) -> None:
@@ -257,9 +289,30 @@ def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_t
     question = asks(period=Period(day(3), day(4)))
     turn = episode("tea", 9).model_copy(update={"timestamp": day(at)})
     note = semantic("tea", 9).model_copy(update={"event_at": day(at)})
+    assert alone(note, by=weights(period=1), question=question) == float(within)
+    assert (alone(turn, by=weights(period=1), question=question) == 1.0) is within
     for memory in (turn, note):
-        assert alone(memory, by=weights(period=1), question=question) == float(within)
         assert alone(memory, by=weights(period=1)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("period", "at", "worth"),
+    [
+        (Period(day(3), day(4)), 11, math.exp(-1)),
+        (Period(day(3), day(4)), 18, math.exp(-2)),
+        (Period(day(1), day(15)), 29, math.exp(-1)),
+        (Period(None, day(4)), 11, math.exp(-1)),
+        (Period(day(3), None), 99, 1.0),
+        (Period(day(3), day(4)), 2, 0.0),
+    ],
+)
+def test_a_turn_that_came_after_the_time_that_is_named_counts_less_the_later_it_came(
+    period: Period, at: float, worth: float
+) -> None:
+    """What happened is told afterwards, within about as long as it lasted, a week at least."""
+    turn = episode("tea", 9).model_copy(update={"timestamp": day(at)})
+    by = weights(period=1)
+    assert alone(turn, by=by, question=asks(period=period)) == pytest.approx(worth)
 
 
 @pytest.mark.parametrize(
