@@ -31,7 +31,7 @@ _CALLED = re.compile(r"\s(?:called|named)\s")
 _INFERRED = 0.75
 
 
-class _Held(NamedTuple):
+class _KnownToHold(NamedTuple):
     """Something that is so, as a statement or a memory tells it."""
 
     slot: Slot
@@ -81,7 +81,9 @@ def with_implied(
     return found
 
 
-def _with_ending(one: Statement, standing: Sequence[_Held], speaker: str) -> Iterator[Statement]:
+def _with_ending(
+    one: Statement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
     if _ends_possession(one):
         old = _meant(one, standing)
         yield one if old is None else _over(old, one, one.confidence)
@@ -119,7 +121,7 @@ def _is_parting(one: Statement) -> bool:
     )
 
 
-def _is_partner(held: _Held, name: frozenset[str]) -> bool:
+def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
     """Whether it says that somebody of that name is the girlfriend, or husband, of the user."""
     slot, partners = held.slot, words("declared", "partners")
     if slot.predicate == _IS_THE_USERS and slot.object in partners:
@@ -140,7 +142,7 @@ def _speaker(one: Statement, circumstances: Circumstances) -> str:
 
 def _standing(
     known: Sequence[SemanticMemory], at: datetime, episode_ids: Sequence[str]
-) -> Iterator[_Held]:
+) -> Iterator[_KnownToHold]:
     """What was so when it was said, also where an earlier run took up what these turns end."""
     ended_here = {m.id for m in known if not set(episode_ids).isdisjoint(m.source_episode_ids)}
     for memory in sorted(known, key=lambda one: (one.known_at, one.id)):
@@ -148,29 +150,29 @@ def _standing(
             continue
         stands = memory.status is MemoryStatus.ACTIVE or memory.superseded_by in ended_here
         if stands and memory.known_at <= at:
-            yield _Held(memory.slot, memory.content)
+            yield _KnownToHold(memory.slot, memory.content)
 
 
-def _said_before(statements: Sequence[Statement]) -> Iterator[_Held]:
+def _said_before(statements: Sequence[Statement]) -> Iterator[_KnownToHold]:
     """What the same turns state before it, and do not end."""
-    told: dict[Slot, _Held] = {}
+    told: dict[Slot, _KnownToHold] = {}
     for one in statements:
         slot = slot_of(one.subject, one.predicate, one.object)
         if slot is None:
             continue
         if one.holds:
-            told[slot] = _Held(slot, one.content)
+            told[slot] = _KnownToHold(slot, one.content)
         else:
             told.pop(slot, None)
     yield from told.values()
 
 
-def _of(subject: str, standing: Iterable[_Held], *predicates: str) -> Iterator[_Held]:
+def _of(subject: str, standing: Iterable[_KnownToHold], *predicates: str) -> Iterator[_KnownToHold]:
     wanted = predicates or tuple(_HELD)
     return (one for one in standing if one.slot.subject == subject and one.slot.predicate in wanted)
 
 
-def _other_of_its_kind(one: Statement, standing: Sequence[_Held]) -> _Held | None:
+def _other_of_its_kind(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
     """The one other tool of that kind: the editor that was used before the new one."""
     new = slot_of(one.subject, one.predicate, one.object)
     if new is None:
@@ -179,7 +181,9 @@ def _other_of_its_kind(one: Statement, standing: Sequence[_Held]) -> _Held | Non
     return _only(held for held in used if of_one_kind(held.slot.object, new.object))
 
 
-def _with_whose(one: Statement, standing: Sequence[_Held], old: _Held | None) -> Statement:
+def _with_whose(
+    one: Statement, standing: Sequence[_KnownToHold], old: _KnownToHold | None
+) -> Statement:
     """The death of "the user's cat Miso", where it is known whose Miso was."""
     mine = f"{USER}'s "
     named = (
@@ -194,7 +198,7 @@ def _with_whose(one: Statement, standing: Sequence[_Held], old: _Held | None) ->
     return one.model_copy(update={"content": f"The user's {what} {one.subject} has died."})
 
 
-def _meant(one: Statement, standing: Sequence[_Held]) -> _Held | None:
+def _meant(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
     """What an ending is of: "our cat Miso" is the cat that is called Miso, or the only cat.
 
     None where it is known by those very words, or not known.
@@ -209,7 +213,7 @@ def _meant(one: Statement, standing: Sequence[_Held]) -> _Held | None:
     return _only(held for held in mine if _is_meant(held, one.object or ""))
 
 
-def _is_meant(held: _Held, said: str) -> bool:
+def _is_meant(held: _KnownToHold, said: str) -> bool:
     spoken = said.split()
     if not spoken:
         return False
@@ -223,7 +227,7 @@ def _is_meant(held: _Held, said: str) -> bool:
     return head == kind[-1:] or head == [spoken[-1].casefold()]
 
 
-def _name(held: _Held) -> frozenset[str]:
+def _name(held: _KnownToHold) -> frozenset[str]:
     """What it is called, as words; empty where nobody said."""
     parts = _CALLED.split(held.content.rstrip(". "), maxsplit=1)
     return _words(parts[1]) if len(parts) > 1 else frozenset()
@@ -233,12 +237,12 @@ def _words(text: str | None) -> frozenset[str]:
     return frozenset(normalise(text or "").split())
 
 
-def _only(found: Iterable[_Held]) -> _Held | None:
+def _only(found: Iterable[_KnownToHold]) -> _KnownToHold | None:
     by_content = {held.content: held for held in found}
     return next(iter(by_content.values())) if len(by_content) == 1 else None
 
 
-def _over(old: _Held, one: Statement, confidence: float) -> Statement:
+def _over(old: _KnownToHold, one: Statement, confidence: float) -> Statement:
     """That it is no longer so, by the same words of the same turns."""
     who, said, rest = old.content.partition(f" {old.slot.predicate} ")
     if said:

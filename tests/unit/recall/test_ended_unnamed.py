@@ -200,7 +200,7 @@ async def test_a_promise_of_another_conversation_ends_where_it_is_named(
     (still_open,) = [stands for one, stands in known.items() if " promised " in one]
     ended = [one for one in known if "their promise" in one or "no longer means" in one]
     assert still_open is (how is None)
-    assert [how in one for one in ended] == ([] if how is None else [True])
+    assert [how is not None and how in one for one in ended] == ([] if how is None else [True])
 
 
 @pytest.mark.parametrize(
