@@ -391,6 +391,16 @@ async def test_gives_up_on_one_that_stays_silent(folder: DataFolder, tmp_path: P
     assert nothing_left(folder)
 
 
+async def test_its_log_is_its_users_alone(folder: DataFolder) -> None:
+    """What an earlier version left that others could read is put aside, and theirs no more."""
+    log = folder.server_log
+    log.touch(0o644)
+    server = await TemporalDevServer.start(folder, QUIET)
+    await server.stop()
+    for kept in (log, log.with_name(f"{log.name}.1")):
+        assert kept.stat().st_mode & 0o777 == 0o600
+
+
 async def test_needs_the_lock(tmp_path: Path) -> None:
     """Starting a server on a folder that is not ours is refused."""
     with pytest.raises(RuntimeError, match="lock the data folder"):

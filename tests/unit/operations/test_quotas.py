@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from pydantic import ValidationError
 
+from engram.contracts.consolidation import ConsolidationPolicy, EpisodeBatch, SelectDueOutput
 from engram.contracts.importing import ImportBatch
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, TooManyRequests
+from engram.errors import (
+    InvalidInput,
+    InvalidQuery,
+    InvalidSettings,
+    InvalidTurn,
+    TooManyRequests,
+)
 from engram.operations.memories import CountMemories
 from engram.operations.registry import Intake, RunningQuota
 from engram.operations.trials import DeleteTests
@@ -100,3 +108,16 @@ def test_defaults_protect() -> None:
     assert asked["max_running_sessions"].default == 1000
     assert asked["max_running_imports"].default == 20
     assert asked["http_connections"].default == 1000
+
+
+def test_all_that_a_pass_selects_at_once_fits_into_what_temporal_carries() -> None:
+    """The most that the setting takes, each turn of a session of its own: below 2 MB."""
+    most = 20_000
+    policy = ConsolidationPolicy.fixed_by(Settings.load(pass_episodes=most))
+    assert policy.pass_episodes == most
+    with pytest.raises(InvalidSettings):
+        Settings.load(pass_episodes=most + 1)
+    batches = tuple(
+        EpisodeBatch(session_id=f"session-{n}", episode_ids=(str(uuid4()),)) for n in range(most)
+    )
+    assert len(SelectDueOutput(batches=batches).model_dump_json()) < 2 * 2**20

@@ -1,0 +1,35 @@
+"""How a client of servers reaches Temporal, seen where the SDK is asked to connect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.service import TLSConfig
+
+from engram.errors import TemporalUnavailable
+from engram.settings import Settings
+from engram.temporal import connection
+
+
+async def test_a_private_authority_is_trusted_where_a_setting_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its PEM file reaches the SDK, and turns TLS on by itself; without it there is none."""
+    authority = tmp_path / "authority.pem"
+    authority.write_bytes(b"-----BEGIN CERTIFICATE-----")
+    asked: list[Any] = []
+
+    async def connect(*_: Any, tls: bool | TLSConfig, **__: Any) -> None:
+        asked.append(tls)
+        raise OSError
+
+    monkeypatch.setattr(connection, "connect_client", connect)
+    for named in (authority, None):
+        settings = Settings.load(temporal_tls_ca_cert=named, encryption_keys=None)
+        with pytest.raises(TemporalUnavailable):
+            await connection.connect_temporal(settings)
+    trusting, plain = asked
+    assert trusting.server_root_ca_cert == authority.read_bytes()
+    assert plain is False
