@@ -17,6 +17,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
 from engram.contracts.messages import ModelSpent, meter_that_is_up
+from engram.domain.kept import kept
 from engram.embedding.bm25 import ENCODING, encode_document, encode_query
 from engram.embedding.local import CHARACTERS_ON_THE_LOOP, FastEmbedModel, WordLlamaModel
 from engram.errors import (
@@ -176,7 +177,7 @@ class PydanticEmbedder:
 
     def encode_terms(self, text: str) -> SparseVector:
         """The BM25 side of a question alone; asks no model."""
-        return encode_query(text)
+        return _encode_known(text)
 
     async def _embed(
         self, texts: Sequence[str], side: EmbedInputType, encode: Callable[[str], SparseVector]
@@ -262,6 +263,10 @@ def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         characters += len(text)
     if start < len(texts):
         yield texts[start:]
+
+
+# The same memories answer again and again.
+_encode_known = kept(2048)(encode_query)
 
 
 def _encode_all(encode: Callable[[str], SparseVector], texts: Sequence[str]) -> list[SparseVector]:

@@ -115,6 +115,8 @@ def claim_terms(memory: AnyMemory) -> frozenset[str]:
     reads their sentences.
     """
     terms = _terms_in(memory.content)
+    if isinstance(memory, Episode):
+        return terms
     if isinstance(memory, Fact):
         terms |= _terms_in(memory.value)
     slot = getattr(memory, "slot", None)
@@ -127,10 +129,15 @@ def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
     """The content stems of its subject; none where the memory need not name it."""
     subject = negation.subject
     speaks = isinstance(memory, Episode) and (memory.speaker or "user").casefold() == subject
+    return frozenset() if speaks or isinstance(memory, Fact) else _stems_of_subject(subject)
+
+
+@kept(1024)
+def _stems_of_subject(subject: str) -> frozenset[str]:
+    """None where it is the user, however named."""
     words = _words(subject)
-    if speaks or subject == "user" or {"of", "us"} <= set(words) or isinstance(memory, Fact):
-        return frozenset()
-    return frozenset(_content_stems(words)) - {"user"}
+    mine = subject == "user" or {"of", "us"} <= set(words)
+    return frozenset() if mine else frozenset(_content_stems(words)) - {"user"}
 
 
 @kept(4096)
@@ -150,7 +157,7 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
         return False
     if isinstance(memory, Episode):
         return memory.role == "user" and _denied_by_speaker(negation, verb, terms, memory)
-    denied = _Denied(negation, verb, tuple(terms), subject=negation.subject)
+    denied = _taken_apart(negation.content, negation.evidence, verb, (*terms,), negation.subject)
     if isinstance(memory, Fact):
         return _names_denied(denied, memory)
     slot = getattr(memory, "slot", None)
@@ -168,7 +175,7 @@ def _denied_by_speaker(
         # Somebody with a name spoke here; whether it is that user, nobody said.
         return False
     subject = "user" if negation.subject == speaker else negation.subject
-    denied = _Denied(negation, verb, tuple(terms), subject=subject)
+    denied = _taken_apart(negation.content, negation.evidence, verb, (*terms,), subject)
     return denied.claimed_in(memory.content, told_by_user=True)
 
 
@@ -187,18 +194,18 @@ class _Denied:
     """A negation, taken apart."""
 
     def __init__(
-        self, negation: NegationFact, verb: str, terms: tuple[str, ...], *, subject: str
+        self, content: str, evidence: str, verb: str, terms: tuple[str, ...], subject: str
     ) -> None:
         self.verb = verb
         self.terms = terms
-        self.past = _PAST_DENIAL.search(negation.content) is not None
+        self.past = _PAST_DENIAL.search(content) is not None
         words = _words(subject)
         mine = subject == "user" or {"of", "us"} <= set(words)
         self.subject = "user" if mine else subject
         self._subject_stems = frozenset(_content_stems(words)) - {"user"}
         self._verbs = _equivalents(verb)
         self._never_been = _NEVER_BEEN.search(negation.content) is not None
-        if _FOR_ME.search(negation.evidence):
+        if _FOR_ME.search(evidence):
             self._verbs |= {_verb(word) for word in _FED}
 
     def claimed_by_slot(self, slot: Slot) -> bool:
@@ -221,7 +228,12 @@ class _Denied:
 
     def claimed_in(self, text: str, *, told_by_user: bool) -> bool:
         """Whether a sentence of ``text`` states what is denied."""
-        return any(self._stated(words, told_by_user=told_by_user) for words in _statements(text))
+        return any(
+            self._stated(words, told_by_user=told_by_user)
+            for words, verbs in _statements(text)
+            # These two are also said in other words, see below.
+            if self._never_been or self._verbs & verbs or self._verbs & {"be", "use"}
+        )
 
     def _was_there(self, words: Sequence[str], *, told_by_user: bool) -> bool:
         """Whether the user was where they had never been: "came back from Japan"."""
@@ -319,6 +331,10 @@ class _Denied:
         return self._subject_stems == frozenset(_content_stems(words)) - {"user"}
 
 
+# The same negations are held against many memories.
+_taken_apart = kept(1024)(_Denied)
+
+
 def _object_ends(words: Sequence[str], at: int) -> bool:
     """Whether no further noun follows that the word at ``at`` would only describe."""
     if at + 1 >= len(words):
@@ -335,9 +351,12 @@ def _is_denial(text: str) -> bool:
 
 
 @kept(1024)
-def _statements(text: str) -> tuple[tuple[str, ...], ...]:
-    """Sentences that state something: neither asked nor supposed nor told as bygone."""
-    return tuple(_stating(text))
+def _statements(text: str) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
+    """Sentences that state something: neither asked nor supposed nor told as bygone.
+
+    Each as its words, and as these would be as verbs.
+    """
+    return tuple((words, frozenset(map(_verb, words))) for words in _stating(text))
 
 
 def _stating(text: str) -> Iterator[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from engram.domain.kept import kept
 from engram.domain.values import Period
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.periods import period_named
@@ -180,6 +181,7 @@ _NAME_CUE = re.compile(
 _PATTERNS = {AskedFor.TIME: _TIME_CUE, AskedFor.NUMBER: _NUMBER_CUE, AskedFor.NAME: _NAME_CUE}
 
 
+@kept(2048)
 def holds_cue(text: str, asked: frozenset[AskedFor]) -> bool:
     """Whether ``text`` holds a thing of one of the kinds."""
     return any(_PATTERNS[kind].search(text) for kind in asked)

@@ -30,7 +30,6 @@ EACH = 16
 # in force, and since when, is asked of the store each time.
 _NEGATIONS_KEPT = 4096
 _SECONDS_KEPT = 300.0
-_TEXTS_KEPT = 2048
 # Users whose negations are all at hand; of these together, no more than above.
 _USERS_KEPT = 256
 
@@ -63,7 +62,7 @@ class Negations:
         self, repository: MemoryRepository, encode: EncodeWords, covers: Covers, factor: float
     ) -> None:
         self._repository = repository
-        self._encode = kept(_TEXTS_KEPT)(encode)
+        self._encode = encode
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
@@ -111,7 +110,7 @@ class Negations:
                 kept.append(one)
             elif not one.is_derived:
                 lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
-                kept.append(replace(lowered, negated_by=against))
+                kept.append(lowered._replace(negated_by=against))
         return by_score([_under(one, bounds) for one in kept]) if bounds else kept
 
     async def _of_user(self, question: PreparedQuery) -> _Denials | None:
@@ -178,7 +177,7 @@ class Negations:
         return {one.memory_id for one in found}
 
     def _words_of(self, texts: Iterable[str]) -> SparseVector:
-        """The terms of all texts, each once. The same memories answer again and again."""
+        """The terms of all texts, each once."""
         indices = sorted({index for text in texts for index in self._encode(text).indices})
         return SparseVector(tuple(indices), (1.0,) * len(indices))
 
@@ -273,10 +272,18 @@ class _Denials:
                 negation.id
                 for negation in (*alone, *possible)
                 if subject_terms(negation, memory) <= claimed
-                and not spoken().isdisjoint(self._encode(negation.indexed_text).indices)
                 and self._covers(negation, memory)
+                and self._is_spoken_of(negation, memory, spoken)
             )
         )
+
+    def _is_spoken_of(
+        self, negation: NegationFact, memory: AnyMemory, spoken: Callable[[], frozenset[int]]
+    ) -> bool:
+        terms = self._encode(negation.indexed_text).indices
+        # What claims a thing mostly names it: then the terms of the others need not be known.
+        own = frozenset(self._encode(memory.content).indices)
+        return not own.isdisjoint(terms) or not spoken().isdisjoint(terms)
 
 
 @kept(_NEGATIONS_KEPT)

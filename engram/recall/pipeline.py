@@ -7,7 +7,7 @@ replaced it, de-duplicate, fold, rerank if asked, cut, explain.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,7 +21,14 @@ from engram.recall.denials import Covers, Negations
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import explain, score, weighted
-from engram.recall.search import Pool, PreparedQuery, RecallEmbedder, Search, SearchBudget
+from engram.recall.search import (
+    FoundMemory,
+    Pool,
+    PreparedQuery,
+    RecallEmbedder,
+    Search,
+    SearchBudget,
+)
 from engram.recall.stages import (
     Outdated,
     as_sure_as_then,
@@ -144,8 +151,11 @@ class Recaller:
         pool = await self._search.retrieve_candidates(question, reach)
         read = [one.memory for one in pool.found]
         then = await as_sure_as_then(self._repository, question, read)
-        found = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in pool.found)
-        return Pool(tuple(one for one in found if self._passes(question, one.memory)), pool.cut)
+        found: Iterable[FoundMemory] = pool.found
+        if then:
+            found = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in found)
+        passing = [one for one in found if self._passes(question, one.memory)]
+        return Pool(tuple(passing), pool.cut)
 
     async def _select(self, question: PreparedQuery, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
@@ -164,7 +174,7 @@ class Recaller:
         chosen = await self._from_the_best_down(question, passing)
         # What was not a candidate, and came by a link or in place of another.
         then = await as_sure_as_then(self._repository, question, (one.memory for one in chosen))
-        sure = [replace(one, memory=then.get(one.memory.id, one.memory)) for one in chosen]
+        sure = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in chosen)
         return [one for one in sure if self._passes(question, one.memory)] if then else chosen
 
     async def _from_the_best_down(
@@ -198,13 +208,15 @@ class Recaller:
         """What the store cannot check, and once more what must never fail."""
         if not question.visibility.counts(memory):
             return False
+        if isinstance(memory, Episode):
+            return True
         if (
             isinstance(memory, SemanticMemory)
             and memory.form not in question.request.answering_forms
         ):
             return False
         least = question.request.min_confidence
-        if least is None or isinstance(memory, Episode):
+        if least is None:
             return True
         return self._confidence(question, memory) >= least
 

@@ -88,6 +88,8 @@ class Visibility:
         return (MemoryStatus.ACTIVE, *archived, *replaced)
 
     def _stands(self, memory: Memory) -> bool:
+        if memory.status is MemoryStatus.ACTIVE:
+            return True
         if memory.status is MemoryStatus.SUPERSEDED:
             return self._was_true(memory)
         return memory.status in self.standing

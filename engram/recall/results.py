@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -144,25 +144,38 @@ class RecallHit(_ResultPart):
 # --- a candidate on its way to becoming an answer
 
 
-def part_of(name: str, value: float, weight: float, raw: float | None = None) -> ScorePart:
-    """A part of a score.
+class Part(NamedTuple):
+    """A part of a score that nobody has asked about yet: a recall makes a hundred and shows few.
 
-    Args:
+    Attributes:
         name: What was looked at.
         value: What was found, 0 to 1.
         weight: Its share of the score; negative where it takes away.
         raw: What was measured, where that is another number.
     """
-    return ScorePart(name=name, raw=raw, value=value, weight=weight, contribution=value * weight)
+
+    name: str
+    value: float
+    weight: float
+    raw: float | None = None
+
+    @property
+    def contribution(self) -> float:
+        """What it adds to the score, or takes from it."""
+        return self.value * self.weight
+
+    @property
+    def shown(self) -> ScorePart:
+        """The same for who asks why."""
+        return ScorePart(**self._asdict(), contribution=self.contribution)
 
 
-def change(name: str, by: float, raw: float | None = None) -> ScorePart:
+def change(name: str, by: float, raw: float | None = None) -> Part:
     """A part that adds ``by`` to a score, or takes it away."""
-    return part_of(name, abs(by), 1.0 if by > 0 else -1.0, raw)
+    return Part(name, abs(by), 1.0 if by > 0 else -1.0, raw)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A memory with its score and what the score is made of; never changed, only replaced.
 
     Attributes:
@@ -175,7 +188,7 @@ class Ranked:
 
     memory: AnyMemory
     score: float
-    parts: tuple[ScorePart, ...] = ()
+    parts: tuple[Part, ...] = ()
     links: tuple[ExplainedLink, ...] = ()
     negated_by: tuple[str, ...] = ()
     disputed: bool = False
@@ -190,7 +203,7 @@ class Ranked:
         if score == self.score:
             return self
         part = change(name, score - self.score, raw)
-        return replace(self, score=score, parts=(*self.parts, part))
+        return self._replace(score=score, parts=(*self.parts, part))
 
     def times(self, factor: float, name: str) -> Ranked:
         """The same with its score multiplied."""

@@ -41,7 +41,7 @@ from engram.lifecycle.policies import (
 )
 from engram.lifecycle.promotion import circumstances_of
 from engram.recall.request import RecallRequest
-from engram.recall.results import Ranked, RecallExplanation, by_score, change, part_of
+from engram.recall.results import Part, Ranked, RecallExplanation, by_score, change
 from engram.recall.search import FoundMemory, PreparedQuery, Sides
 
 # --- one score out of what a question asks for and what a memory is: a weighted sum of parts
@@ -102,20 +102,20 @@ def _scored(
     memory, sides = one.memory, one.sides
     match = sides.match
     parts = [
-        part_of("sparse", sides.words, shares.sparse, match.sparse),
-        part_of("dense", sides.near, shares.dense, match.dense),
-        part_of("around", beside, shares.around),
+        Part("sparse", sides.words, shares.sparse, match.sparse),
+        Part("dense", sides.near, shares.dense, match.dense),
+        Part("around", beside, shares.around),
     ]
     if whose.holds(memory):
-        parts.append(part_of("subject", 1.0, shares.subject))
+        parts.append(Part("subject", 1.0, shares.subject))
     if analysis.advice and _is_of_use(memory):
-        parts.append(part_of("advice", 1.0, shares.advice))
+        parts.append(Part("advice", 1.0, shares.advice))
     if cue is not None:
-        parts.append(part_of("cue", cue, shares.cue))
+        parts.append(Part("cue", cue, shares.cue))
     if analysis.period is not None and (then := _of_that_time(memory, analysis.period)):
-        parts.append(part_of("period", then, shares.period))
+        parts.append(Part("period", then, shares.period))
     if asking is not None:
-        parts.append(part_of("asking", asking, -shares.asking))
+        parts.append(Part("asking", asking, -shares.asking))
     whole = sum([part.value * part.weight for part in parts])
     ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
     return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")
@@ -141,7 +141,7 @@ class _Shares:
 
 
 def _shares(weights: RankingWeights, *, named: bool) -> _Shares:
-    given: dict[str, float] = weights.model_dump()
+    given: dict[str, float] = dict(weights)
     if named:
         given["dense"] *= _NEAR_BESIDE_A_VOICE
     total = sum(given.values()) - weights.asking or 1.0
@@ -352,7 +352,7 @@ def explain(one: Ranked, question: PreparedQuery, weights: ConfidenceWeights) ->
         else None
     )
     return RecallExplanation(
-        parts=one.parts,
+        parts=tuple(part.shown for part in one.parts),
         filters=tuple(_filters(one, question)),
         linked_from=one.links[-1].source_id if one.links else None,
         links=one.links,

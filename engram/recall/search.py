@@ -60,11 +60,12 @@ def sides_of(
     floors = _floors(matches, limit)
     # Plain tuples: a recall compares hundreds, and few come through.
     rows: list[tuple[float, str, int, float, float]] = []
+    add = rows.append
     for place, (kind, memory_id, dense, sparse) in enumerate(matches):
         near = 0.0 if dense is None else (dense - low) / width
         raw = floors.get(kind, 0.0) if sparse is None else sparse
-        words = max(raw, 0.0) * factors.get(kind, 0.0)
-        rows.append((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
+        words = raw * factors.get(kind, 0.0) if raw > 0.0 else 0.0
+        add((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
     rows.sort()
     return [Sides(matches[place], near, words) for _, _, place, near, words in rows[:most]]
 

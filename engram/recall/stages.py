@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias, TypeGuard
 
@@ -91,7 +91,7 @@ async def follow(
             continue
         one = known.get(memory_id, Ranked(memories[memory_id], 0.0))
         raised = one.moved_to(one.score + hint * (1.0 - one.score), "link", steps[-1].confidence)
-        known[memory_id] = replace(raised, links=steps)
+        known[memory_id] = raised._replace(links=steps)
     return by_score(list(known.values()))
 
 
@@ -287,7 +287,7 @@ def newest_first(found: Sequence[Ranked]) -> list[Ranked]:
     words = [_statement(one.memory) for one in known]
     for old in range(len(known)):
         for new in range(old + 1, len(known)):
-            if _renews(known[new].memory, words[new], known[old].memory, words[old]):
+            if _alike(words[new], words[old]) and _renews(known[new].memory, known[old].memory):
                 before, after = known[old], known[new]
                 known[old] = after.moved_to(before.score, "newest")
                 known[new] = before.moved_to(after.score, "older")
@@ -295,16 +295,17 @@ def newest_first(found: Sequence[Ranked]) -> list[Ranked]:
     return by_score(known)
 
 
-def _renews(
-    new: AnyMemory, new_words: frozenset[str], old: AnyMemory, old_words: frozenset[str]
-) -> bool:
-    if not new_words or not old_words or new.known_at <= old.known_at:
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    common = len(one & other)
+    return common > 0 and common >= _ALIKE * (len(one) + len(other) - common)
+
+
+def _renews(new: AnyMemory, old: AnyMemory) -> bool:
+    if new.known_at <= old.known_at:
         return False
     if not (isinstance(new, Episode) and isinstance(old, Episode)):
         return False
-    if (new.role, new.speaker) != (old.role, old.speaker):
-        return False
-    return len(new_words & old_words) >= _ALIKE * len(new_words | old_words)
+    return (new.role, new.speaker) == (old.role, old.speaker)
 
 
 def _statement(memory: AnyMemory) -> frozenset[str]:
@@ -485,7 +486,7 @@ def _reordered(
         if one.memory.id not in stale:
             continue
         refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
-        lowered = replace(one.times(factors[one.memory.id], "outdated"), disputed=refuted)
+        lowered = one.times(factors[one.memory.id], "outdated")._replace(disputed=refuted)
         successor = standing.get(one.memory.id)
         if successor is not None and (successor.id in known or passes(successor)):
             # The turn answers, so what replaced it answers too, and first.
@@ -553,6 +554,10 @@ def folded(found: Sequence[Ranked]) -> list[Ranked]:
     return kept
 
 
+# Of ASCII, what is neither letter nor digit.
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
+
+
 def _same(one: Ranked, kept: list[Ranked], places: list[int]) -> int | None:
     if not places:
         return None
@@ -563,10 +568,9 @@ def _same(one: Ranked, kept: list[Ranked], places: list[int]) -> int | None:
 def _outline(content: str) -> str:
     """Letters and digits only: equal for contents with one normal form, and far cheaper."""
     if content.isascii():
-        folded = content.lower()
-    else:
-        folded = unicodedata.normalize("NFC", stream_safe(content)).casefold()
-        folded = unicodedata.normalize("NFC", folded)
+        return content.encode().lower().translate(None, _SIGNS).decode()
+    folded = unicodedata.normalize("NFC", stream_safe(content)).casefold()
+    folded = unicodedata.normalize("NFC", folded)
     return "".join(filter(str.isalnum, folded))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import marshal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, Generic
+from itertools import chain
+from typing import ClassVar, Final, Generic
 
 import structlog
 
@@ -282,8 +283,8 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """Best first, one list per query; ``corpus``: where IDF is counted."""
 
     @abstractmethod
-    def _spelled(self, point_id: Any) -> str:
-        """An id as memories have it."""
+    def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
+        """The ids of points as memories have them."""
 
     @abstractmethod
     async def _count(self, memory_type: MemoryType, where: EngineFilter) -> int:
@@ -426,17 +427,27 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 f"{request.limit} candidates were asked for.", allowed=f"1 to {MAX_LIMIT}"
             )
         types = [memory_type for memory_type in STORED_TYPES if memory_type in request.types]
+        mine = self._filters.tenant(scope)
+        # All are checked before the first is asked.
         filters = [
-            self._filters.within(scope, memory_type, request.where.get(memory_type, ()))
+            self._filters.within(scope, memory_type, where) if where else mine
             for memory_type in types
+            for where in (request.where.get(memory_type, ()),)
         ]
-        answers = await asyncio.gather(
-            *(
-                self._matches(scope, memory_type, where, request)
+        queries = sides(request)
+        answers = await self._of_each(
+            [
+                partial(self._matches, mine, memory_type, where, queries, request.limit)
                 for memory_type, where in zip(types, filters, strict=True)
-            )
+            ]
         )
-        return [match for answer in answers for match in answer]
+        return list(chain.from_iterable(answers))
+
+    async def _of_each(
+        self, asking: Sequence[Callable[[], Awaitable[list[Match]]]]
+    ) -> list[list[Match]]:
+        """The answers in order; all at once, because each is a way to a server and back."""
+        return await asyncio.gather(*(ask() for ask in asking))
 
     async def search(self, scope: Scope, request: SearchRequest) -> list[Candidate]:
         """See :meth:`engram.ports.MemoryRepository.search`."""
@@ -710,23 +721,27 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
 
     async def _matches(
-        self, scope: Scope, memory_type: MemoryType, where: EngineFilter, request: SearchRequest
+        self,
+        corpus: EngineFilter,
+        memory_type: MemoryType,
+        where: EngineFilter,
+        queries: list[RankQuery],
+        limit: int,
     ) -> list[Match]:
-        corpus = self._filters.tenant(scope)
         scores: dict[str, dict[str, float]] = {}
-        queries = sides(request)
         while queries:
             answers = await self._rank(memory_type, where, corpus, queries)
             again: list[RankQuery] = []
             for query, answer in zip(queries, answers, strict=True):
-                more = wider(query, answer, request.limit)
+                more = wider(query, answer, limit)
                 if more is not None:
                     again.append(more)
-                scores[query.side] = cut(answer, query, request.limit, self._spelled)
+                scores[query.side] = cut(answer, query, limit, self._spelled)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
+        near, told = dense.get, sparse.get
         return [
-            Match(memory_type, memory_id, dense.get(memory_id), sparse.get(memory_id))
+            Match(memory_type, memory_id, near(memory_id), told(memory_id))
             for memory_id in sorted(dense.keys() | sparse.keys())
         ]
 

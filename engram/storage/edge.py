@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.ports import SparseVector, Stamp, StoreInfo, unstamped
+from engram.ports import Match, SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
@@ -500,7 +500,6 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     ) -> Sequence[Sequence[RankedPoint]]:
         if memory_type in self._empty:
             return [[] for _ in queries]
-        await give_way()
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=corpus))
         requests = [
             engine.QueryRequest(
@@ -516,8 +515,15 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         with engine_errors("searching"):
             return [shard.query(request) for request in requests]
 
-    def _spelled(self, point_id: engine.PointId) -> str:
-        return self._id_text(point_id)
+    def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
+        return self._id_text.all_of([point.id for point in points])
+
+    async def _of_each(
+        self, asking: Sequence[Callable[[], Awaitable[list[Match]]]]
+    ) -> list[list[Match]]:
+        # The engine works in this thread: side by side, they would only wait for each other.
+        await give_way()
+        return [await ask() async for ask in yielding_to_event_loop(asking)]
 
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         if memory_type in self._empty:

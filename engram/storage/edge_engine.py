@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
@@ -93,6 +93,14 @@ class IdTexts:
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
+
+    def all_of(self, point_ids: Iterable[engine.PointId]) -> list[str]:
+        """The texts of many ids."""
+        known = self._known
+        return [
+            (known.get(one.int) if isinstance(one, UUID) else None) or self(one)
+            for one in point_ids
+        ]
 
     def __call__(self, point_id: engine.PointId) -> str:
         """The text of an id."""

@@ -410,7 +410,7 @@ def cut(
     answer: Sequence[RankedPoint],
     query: RankQuery,
     limit: int,
-    spelled: Callable[[Any], str],
+    spelled: Callable[[Sequence[RankedPoint]], list[str]],
 ) -> dict[str, float]:
     """The best ``limit`` ids with their scores, ties by id.
 
@@ -421,7 +421,7 @@ def cut(
         answer: Best first.
         query: What was asked.
         limit: So many at most.
-        spelled: The text of an id, which takes longer than anything else here.
+        spelled: The texts of ids, which take longer than anything else here.
     """
     scores = [point.score for point in answer]
     if len(scores) >= query.limit and scores[-1] >= scores[limit - 1]:
@@ -430,12 +430,9 @@ def cut(
             answer, scores = answer[:before], scores[:before]
     if len(scores) > limit and scores[limit - 1] <= scores[limit]:
         # The last place is tied: the id tells who has it.
-        best = sorted([(-point.score, spelled(point.id)) for point in answer])[:limit]
+        best = sorted(zip([-score for score in scores], spelled(answer), strict=True))[:limit]
         return {memory_id: -below for below, memory_id in best}
-    return {
-        spelled(point.id): score
-        for point, score in zip(answer[:limit], scores[:limit], strict=True)
-    }
+    return dict(zip(spelled(answer[:limit]), scores, strict=False))
 
 
 def _before_last(answer: Sequence[RankedPoint]) -> int:

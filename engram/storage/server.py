@@ -642,8 +642,8 @@ class ServerRepository(EngineRepository[models.Filter]):
             answers = await self._client.query_batch_points(self._names[memory_type], requests)
         return [answer.points for answer in answers]
 
-    def _spelled(self, point_id: models.ExtendedPointId) -> str:
-        return str(point_id)
+    def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
+        return [str(point.id) for point in points]
 
     async def _count(self, memory_type: MemoryType, where: models.Filter) -> int:
         with server_errors("counting"):

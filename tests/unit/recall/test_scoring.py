@@ -14,7 +14,7 @@ from engram.domain.values import Period
 from engram.language.query import Analysis, AskedFor
 from engram.ports import Match, SparseVector, TextVectors
 from engram.recall.request import RecallRequest
-from engram.recall.results import Ranked, ScorePart, part_of
+from engram.recall.results import Part, Ranked
 from engram.recall.score import explain, score
 from engram.recall.search import FoundMemory, PreparedQuery, Sides
 from tests.support.recall_memories import ADA, NOW, day, episode, negation, semantic
@@ -59,7 +59,7 @@ def alone(
     return one.score
 
 
-def part(one: Ranked, name: str) -> ScorePart | None:
+def part(one: Ranked, name: str) -> Part | None:
     """The part of a score of that name, if it has one."""
     return next((each for each in one.parts if each.name == name), None)
 
@@ -89,9 +89,9 @@ def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     # Words and nearness by their shares, 4 to 3.
     both = (0.4 * 0.6 + 0.3 * 0.4) / (0.4 + 0.3)
     assert one.parts == (
-        part_of("sparse", 0.6, 0.4, 6.0),
-        part_of("dense", 0.4, 0.3, 4.0),
-        part_of("around", both, 0.2),
+        Part("sparse", 0.6, 0.4, 6.0),
+        Part("dense", 0.4, 0.3, 4.0),
+        Part("around", both, 0.2),
     )
     assert one.score == pytest.approx(0.24 + 0.12 + 0.2 * both)
 
@@ -250,7 +250,7 @@ def test_nearness_counts_a_third_where_the_question_names_who_speaks() -> None:
     by = weights(sparse=1, dense=3)
     for name, share in (("ada", 0.5), ("bo", 0.75)):
         (one,) = scored(turn, by=by, question=asks(name))
-        assert part(one, "dense") == part_of("dense", 0.5, share, 5.0)
+        assert part(one, "dense") == Part("dense", 0.5, share, 5.0)
 
 
 def test_a_memory_that_holds_what_is_asked_for_gets_the_share_of_that() -> None:
@@ -333,7 +333,7 @@ def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool)
     ranked = scored(*found, by=weights(sparse=2, asking=1))
     (one,) = (each for each in ranked if each.memory is memory)
     assert one.score == pytest.approx(0.9 - (0.25 if asking else 0.0))
-    assert part(one, "asking") == (part_of("asking", 0.5, -0.5) if asking else None)
+    assert part(one, "asking") == (Part("asking", 0.5, -0.5) if asking else None)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_the_share_of_what_is_told_of_oneself_is_told_by_its_name() -> None:
     """An explanation shows why a turn that shares no word was taken for advice."""
     turn = episode("I love small hotels by the sea.", speaker="Ada")
     (one,) = scored(turn, by=weights(advice=1), question=asks(advice=True))
-    assert part(one, "advice") == part_of("advice", 1.0, 1.0)
+    assert part(one, "advice") == Part("advice", 1.0, 1.0)
 
 
 def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
@@ -385,9 +385,9 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
     by = weights(subject=5, cue=3, period=2)
     one, _ = scored(turn, other, by=by, question=every_part())
     assert [part(one, name) for name in ("subject", "cue", "period")] == [
-        part_of("subject", 1.0, 0.5),
-        part_of("cue", 0.5, 0.3),
-        part_of("period", 1.0, 0.2),
+        Part("subject", 1.0, 0.5),
+        Part("cue", 0.5, 0.3),
+        Part("period", 1.0, 0.2),
     ]
     assert one.score == pytest.approx(0.85)
 

@@ -8,7 +8,7 @@ from engram.domain.confidence import Confidence, ConfidenceWeights, ExtractionMe
 from engram.domain.memories import AnyMemory, LifecycleState, Placement
 from engram.domain.rules import LifecycleRules, PlacementRules, RankingFactors
 from engram.lifecycle.policies import trust
-from engram.recall.results import ExplainedLink, Ranked, part_of
+from engram.recall.results import ExplainedLink, Part, Ranked
 from engram.recall.score import lifecycle_weight, weighted
 from tests.support.recall_memories import NOW, day, episode, procedural, semantic
 
@@ -50,7 +50,7 @@ def test_a_memory_keeps_how_it_was_found() -> None:
     found = Ranked(
         semantic("tea", lifecycle=LifecycleState.STALE),
         0.5,
-        (part_of("sparse", 0.5, 1.0),),
+        (Part("sparse", 0.5, 1.0),),
         (ExplainedLink(source_id="a", kind="related", confidence=0.9),),
         ("n",),
     )
