@@ -22,7 +22,6 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.domain.values import Period
 from engram.language.query import (
-    ASSISTANT,
     USER,
     Analysis,
     holds_cue,
@@ -71,9 +70,6 @@ def score(
     memories = [one.memory for one in found]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
     shares = _shares(weights, named=named)
-    whose = _Whose(
-        analysis.subjects, default_is_user=not named and ASSISTANT not in analysis.subjects
-    )
     matching = [shares.matching(one.sides) for one in found]
     around = matching if analysis.advice else _around(memories, matching)
     cue = (
@@ -84,7 +80,7 @@ def score(
     asking = _telling(_only_asks(one, analysis) for one in memories)
     return by_score(
         [
-            _scored(one, analysis, shares, whose, beside, cue.get(place), asking.get(place))
+            _scored(one, analysis, shares, beside, cue.get(place), asking.get(place))
             for place, (one, beside) in enumerate(zip(found, around, strict=True))
         ]
     )
@@ -94,7 +90,6 @@ def _scored(
     one: FoundMemory,
     analysis: Analysis,
     shares: _Shares,
-    whose: _Whose,
     beside: float,
     cue: float | None,
     asking: float | None,
@@ -106,7 +101,7 @@ def _scored(
         Part("dense", sides.near, shares.dense, match.dense),
         Part("around", beside, shares.around),
     ]
-    if whose.holds(memory):
+    if _is_subject(memory, analysis.subjects):
         parts.append(Part("subject", 1.0, shares.subject))
     if analysis.advice and _is_of_use(memory):
         parts.append(Part("advice", 1.0, shares.advice))
@@ -184,27 +179,13 @@ def _is_named_voice(memory: AnyMemory, subjects: frozenset[str]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Whose:
-    """Tells whom a question is about.
-
-    Attributes:
-        subjects: Words that may name him.
-        default_is_user: Whether the user's own turns count as well: nobody who speaks is named.
-    """
-
-    subjects: frozenset[str]
-    default_is_user: bool
-
-    def holds(self, memory: AnyMemory) -> bool:
-        """Whether he speaks or, of a conclusion, whether it is about him."""
-        if isinstance(memory, Episode):
-            if memory.speaker is None and memory.role == USER and self.default_is_user:
-                return True
-            who = memory.speaker if memory.speaker is not None else memory.role
-            return not self.subjects.isdisjoint(_words_of(who))
-        begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
-        return not self.subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
+def _is_subject(memory: AnyMemory, subjects: frozenset[str]) -> bool:
+    """Whether the question names who speaks or, of a conclusion, what it is about."""
+    if isinstance(memory, Episode):
+        who = memory.speaker if memory.speaker is not None else memory.role
+        return not subjects.isdisjoint(_words_of(who))
+    begins = memory.content[:_SUBJECT_CHARACTERS].casefold()
+    return not subjects.isdisjoint(BARE_WORDS.findall(begins)[:_SUBJECT_WORDS])
 
 
 @kept(4096)

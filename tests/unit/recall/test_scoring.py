@@ -84,7 +84,7 @@ def test_no_memory_has_a_score_above_one() -> None:
 
 def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     """Value, weight and what was measured, of each part that a plain turn has."""
-    turn = brought_up(episode("tea", session_id=None, role="assistant"), near=0.4, words=0.6)
+    turn = brought_up(episode("tea", session_id=None), near=0.4, words=0.6)
     (one,) = scored(turn, by=weights(sparse=4, dense=3, around=2, cue=1, asking=7))
     # Words and nearness by their shares, 4 to 3.
     both = (0.4 * 0.6 + 0.3 * 0.4) / (0.4 + 0.3)
@@ -196,7 +196,7 @@ def test_the_length_of_a_turn_adds_nothing() -> None:
         (episode("tea", speaker="ADA Lovelace"), True),
         (episode("tea", speaker="Lovelace-Ada"), True),
         (episode("Ada drinks tea", speaker="Bo"), False),
-        (episode("tea", role="assistant"), False),
+        (episode("tea"), False),
         (semantic("ADA drinks tea"), True),
         (semantic("It seems that Ada drinks tea"), True),
         (semantic("It seems now that Ada drinks tea"), False),
@@ -220,28 +220,6 @@ def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
     assert alone(named, by=weights(subject=1), question=question) == 0.0
     nameless = episode("tea", speaker="")
     assert alone(nameless, by=weights(subject=1), question=question) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("subjects", "others", "share"),
-    [
-        ((), (), 1.0),
-        (("tree",), (episode("tea", 2, speaker="Ada"),), 1.0),
-        (("ada",), (episode("tea", 2, speaker="Ada"),), 0.0),
-        (("assistant",), (), 0.0),
-    ],
-    ids=["nobody", "a thing", "somebody who speaks", "the assistant"],
-)
-def test_a_question_that_names_nobody_who_speaks_is_about_the_user(
-    subjects: tuple[str, ...], others: tuple[AnyMemory, ...], share: float
-) -> None:
-    """What the user said comes before what he was told, unless he asks for that."""
-    turn, by = episode("tea", 1), weights(subject=1)
-    for answered in (turn, episode("tea", 3, role="assistant")):
-        ranked = scored(answered, *others, by=by, question=asks(*subjects))
-        (one,) = (each for each in ranked if each.memory is answered)
-        expected = share if answered is turn else float("assistant" in subjects)
-        assert one.score == expected
 
 
 def test_nearness_counts_a_third_where_the_question_names_who_speaks() -> None:
