@@ -45,7 +45,7 @@ from engram.storage.payload import (
 )
 from engram.storage.points import (
     MAX_LIMIT,
-    Held,
+    HeldMemory,
     Listing,
     NewPoint,
     Overwrite,
@@ -80,7 +80,7 @@ _MARSHAL_FORMAT: Final = 2
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptPayload:
     """What is kept of one memory.
 
     Attributes:
@@ -128,7 +128,7 @@ class DecodedPayloads:
         self._most = most
         self._most_bytes = size
         self._bytes = 0
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _KeptPayload] = {}
         self._trusted: set[str] = set()
 
     def __call__(self, payload: Payload) -> AnyMemory:
@@ -142,7 +142,7 @@ class DecodedPayloads:
         if known is not None and known.data == data:
             return known.read()
         memory = decode(payload)
-        self._keep(memory.id, _Kept(data, memory))
+        self._keep(memory.id, _KeptPayload(data, memory))
         return memory
 
     def written(self, payload: Payload, changed: Set[str]) -> None:
@@ -153,7 +153,7 @@ class DecodedPayloads:
             changed: The names that differ from what was trusted.
         """
         memory_id = payload["id"]
-        kept = _Kept(marshal.dumps(payload, _MARSHAL_FORMAT), None)
+        kept = _KeptPayload(marshal.dumps(payload, _MARSHAL_FORMAT), None)
         if (known := self._kept.get(memory_id)) is not None:
             kept.before = known.memory or known.before
             kept.changed = changed | known.changed
@@ -180,7 +180,7 @@ class DecodedPayloads:
         """A memory that need not be read again."""
         return self._kept[memory_id].read() if memory_id in self._trusted else None
 
-    def held(self, memory_id: str) -> Held | None:
+    def held(self, memory_id: str) -> HeldMemory | None:
         """What is stored of a memory that need not be read again."""
         return self._kept[memory_id] if memory_id in self._trusted else None
 
@@ -200,7 +200,7 @@ class DecodedPayloads:
         for memory_id in memory_ids:
             self._drop(memory_id)
 
-    def _keep(self, memory_id: str, kept: _Kept) -> None:
+    def _keep(self, memory_id: str, kept: _KeptPayload) -> None:
         # Taken out first, so that what was read last stands last.
         self._drop(memory_id)
         self._kept[memory_id] = kept

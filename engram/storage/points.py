@@ -198,7 +198,7 @@ class NewPoint:
     payload: Payload
 
 
-class Held(Protocol):
+class HeldMemory(Protocol):
     """What an engine that nobody else writes to knows to be stored of a memory."""
 
     def payload(self) -> Payload:
@@ -211,7 +211,7 @@ class Held(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedReplacement:
     """A replacement, ready to be written.
 
     Attributes:
@@ -223,7 +223,7 @@ class Prepared:
 
     item: Replacement
     payload: Payload
-    came_of: Held | None = None
+    came_of: HeldMemory | None = None
     few: Payload | None = None
 
 
@@ -241,10 +241,12 @@ class Overwrite(Generic[EngineFilter]):
     where: Callable[[], EngineFilter]
     payload: Payload
     revision: int | None = None
-    prepared: Prepared | None = None
+    prepared: PreparedReplacement | None = None
 
 
-def prepare(scope: Scope, item: Replacement, stamp: Stamp, held: Held | None) -> Prepared:
+def prepare(
+    scope: Scope, item: Replacement, stamp: Stamp, held: HeldMemory | None
+) -> PreparedReplacement:
     """A replacement with its payload, stamped.
 
     Args:
@@ -264,14 +266,16 @@ def prepare(scope: Scope, item: Replacement, stamp: Stamp, held: Held | None) ->
         )
     after = stamp(item.memory)
     if held is None:
-        return Prepared(item, encode(scope, after))
+        return PreparedReplacement(item, encode(scope, after))
     payload, few = encode_change(scope, held.read(), held.payload(), after)
-    return Prepared(item, payload, held, few)
+    return PreparedReplacement(item, payload, held, few)
 
 
-def unique_batches(items: list[Prepared], size: int) -> Iterator[tuple[MemoryType, list[Prepared]]]:
+def unique_batches(
+    items: list[PreparedReplacement], size: int
+) -> Iterator[tuple[MemoryType, list[PreparedReplacement]]]:
     """Batches of one type in which no id comes twice: a second write would hide the first."""
-    batch: dict[str, Prepared] = {}
+    batch: dict[str, PreparedReplacement] = {}
     current: MemoryType | None = None
     for one in sorted(items, key=lambda each: STORED_TYPES.index(each.item.memory.type)):
         memory = one.item.memory
