@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import marshal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import ClassVar, Final, Generic
@@ -37,12 +38,15 @@ from engram.storage.payload import (
     FieldKind,
     check_order,
     decode,
+    decode_change,
     encode,
     field_kind,
+    format_time,
     is_memory_id,
 )
 from engram.storage.points import (
     MAX_LIMIT,
+    HeldMemory,
     Listing,
     NewPoint,
     Overwrite,
@@ -54,10 +58,10 @@ from engram.storage.points import (
     check_vectors,
     cut,
     give_way,
+    prepare,
     read_cursor,
     read_page,
     sides,
-    successor,
     unique_batches,
     wider,
     write_cursor,
@@ -76,6 +80,39 @@ _KEPT_OF_LISTINGS: Final = 256
 _MARSHAL_FORMAT: Final = 2
 
 
+@dataclass(slots=True)
+class _KeptPayload:
+    """What is kept of one memory.
+
+    Attributes:
+        data: Its payload.
+        memory: As it was read; None where it was written, and not read since.
+        before: The one that it came of, where that is known.
+        changed: The names in its payload that differ from those of ``before``.
+    """
+
+    data: bytes
+    memory: AnyMemory | None
+    before: AnyMemory | None = None
+    changed: Set[str] = frozenset()
+
+    def payload(self) -> Payload:
+        """A copy of its payload."""
+        payload: Payload = marshal.loads(self.data)  # noqa: S302 - written here, in this process
+        return payload
+
+    def read(self) -> AnyMemory:
+        """The memory: what was written is only read when somebody asks for it."""
+        if self.memory is None:
+            payload = self.payload()
+            if self.before is None:
+                self.memory = decode(payload)
+            else:
+                self.memory = decode_change(self.before, payload, self.changed)
+            self.before, self.changed = None, frozenset()
+        return self.memory
+
+
 class DecodedPayloads:
     """The last memories decoded, by id; memories never change, so they can be shared.
 
@@ -92,8 +129,7 @@ class DecodedPayloads:
         self._most = most
         self._most_bytes = size
         self._bytes = 0
-        # What was written and not read since is decoded when somebody asks for it.
-        self._kept: dict[str, tuple[bytes, AnyMemory | None]] = {}
+        self._kept: dict[str, _KeptPayload] = {}
         self._trusted: set[str] = set()
 
     def __call__(self, payload: Payload) -> AnyMemory:
@@ -104,16 +140,25 @@ class DecodedPayloads:
         """
         known = self._kept.get(payload.get("id", ""))
         data = marshal.dumps(payload, _MARSHAL_FORMAT)
-        if known is not None and known[0] == data:
-            return known[1] or self._decode(payload["id"], data)
+        if known is not None and known.data == data:
+            return known.read()
         memory = decode(payload)
-        self._keep(memory.id, data, memory)
+        self._keep(memory.id, _KeptPayload(data, memory))
         return memory
 
-    def written(self, payload: Payload) -> None:
-        """This is what is stored of a memory now, so that it need not be read again."""
+    def written(self, payload: Payload, changed: Set[str]) -> None:
+        """This is what is stored of a trusted memory now, so that it need not be read again.
+
+        Args:
+            payload: The whole of it.
+            changed: The names that differ from what was trusted.
+        """
         memory_id = payload["id"]
-        self._keep(memory_id, marshal.dumps(payload, _MARSHAL_FORMAT), None)
+        kept = _KeptPayload(marshal.dumps(payload, _MARSHAL_FORMAT), None)
+        if (known := self._kept.get(memory_id)) is not None:
+            kept.before = known.memory or known.before
+            kept.changed = changed | known.changed
+        self._keep(memory_id, kept)
         if memory_id in self._kept:
             self._trusted.add(memory_id)
 
@@ -125,7 +170,7 @@ class DecodedPayloads:
         """
         for memory in memories:
             known = self._kept.get(memory.id)
-            if known is not None and known[1] is memory:
+            if known is not None and known.memory is memory:
                 self._trusted.add(memory.id)
 
     def doubt(self, memory_ids: Iterable[str]) -> None:
@@ -134,32 +179,33 @@ class DecodedPayloads:
 
     def trusted(self, memory_id: str) -> AnyMemory | None:
         """A memory that need not be read again."""
-        if memory_id not in self._trusted:
-            return None
-        data, memory = self._kept[memory_id]
-        return memory or self._decode(memory_id, data)
+        return self._kept[memory_id].read() if memory_id in self._trusted else None
 
-    def trusted_payload(self, memory_id: str) -> Payload | None:
+    def held(self, memory_id: str) -> HeldMemory | None:
         """What is stored of a memory that need not be read again."""
+        return self._kept[memory_id] if memory_id in self._trusted else None
+
+    def listed(self, memory_id: str, field: str | None) -> HeldPayload | None:
+        """Of a trusted memory, what a listing by a time field goes by; all, if none is named."""
         if memory_id not in self._trusted:
             return None
-        return _loaded(self._kept[memory_id][0])
+        kept = self._kept[memory_id]
+        memory = kept.read()
+        if field is None:
+            return HeldPayload(memory, kept.payload())
+        whose = {"id": memory_id, "namespace": memory.namespace, "user_id": memory.user_id}
+        return HeldPayload(memory, {**whose, field: format_time(getattr(memory, field))})
 
     def drop(self, memory_ids: Iterable[str]) -> None:
         """These were deleted: nor does memory keep them."""
         for memory_id in memory_ids:
             self._drop(memory_id)
 
-    def _decode(self, memory_id: str, data: bytes) -> AnyMemory:
-        memory = decode(_loaded(data))
-        self._kept[memory_id] = (data, memory)
-        return memory
-
-    def _keep(self, memory_id: str, data: bytes, memory: AnyMemory | None) -> None:
+    def _keep(self, memory_id: str, kept: _KeptPayload) -> None:
         # Taken out first, so that what was read last stands last.
         self._drop(memory_id)
-        self._kept[memory_id] = (data, memory)
-        self._bytes += len(data)
+        self._kept[memory_id] = kept
+        self._bytes += len(kept.data)
         while len(self._kept) > self._most or self._bytes > self._most_bytes:
             self._drop(next(iter(self._kept)))
 
@@ -167,12 +213,19 @@ class DecodedPayloads:
         self._trusted.discard(memory_id)
         dropped = self._kept.pop(memory_id, None)
         if dropped is not None:
-            self._bytes -= len(dropped[0])
+            self._bytes -= len(dropped.data)
 
 
-def _loaded(data: bytes) -> Payload:
-    payload: Payload = marshal.loads(data)  # noqa: S302 - written above, in this process
-    return payload
+class HeldPayload(Payload):
+    """In a listing: of a memory that need not be read again, what a listing goes by.
+
+    Attributes:
+        memory: The memory.
+    """
+
+    def __init__(self, memory: AnyMemory, fields: Payload) -> None:
+        super().__init__(fields)
+        self.memory: Final = memory
 
 
 # --- what both engines share: everything but the engine calls themselves
@@ -374,7 +427,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         self._check_open()
         stamped = stamp or self._stamp
         prepared = [
-            (item, successor(scope, item, stamped))
+            prepare(scope, item, stamped, self._decoded.held(item.memory.id))
             async for item in yielding_to_event_loop(replacements)
         ]
         won: set[str] = set()
@@ -385,21 +438,24 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                         self._filters.within,
                         scope,
                         memory_type,
-                        (HasId((item.memory.id,)), Equals("revision", item.expected_revision)),
+                        (
+                            HasId((of.item.memory.id,)),
+                            Equals("revision", of.item.expected_revision),
+                        ),
                     ),
-                    payload,
-                    item.expected_revision,
+                    of.payload,
+                    of.item.expected_revision,
+                    of,
                 )
-                for item, payload in batch
+                for of in batch
             ]
             await self._overwrite(memory_type, changes)
-            ids = [item.memory.id for item, _ in batch]
-            now = await self._fetch(scope, memory_type, ids, fresh=True)
-            shown = {payload["id"]: payload.get("write_id") for payload in now}
+            ids = [one.item.memory.id for one in batch]
+            shown = await self._write_ids(scope, memory_type, ids)
             won.update(
-                item.memory.id
-                for item, _ in batch
-                if shown.get(item.memory.id) == item.memory.write_id
+                one.item.memory.id
+                for one in batch
+                if shown.get(one.item.memory.id) == one.item.memory.write_id
             )
             await give_way()
         return frozenset(won)
@@ -488,9 +544,14 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         note = self._reading()
         # One more than asked for tells whether there is a next page.
         payloads = await self._page(scope, listing, where, position, limit + 1)
-        read_one = self._decoded if limit <= _KEPT_OF_LISTINGS else decode
+        read_one = self._decoded if len(payloads) <= _KEPT_OF_LISTINGS else decode
         read = [
-            (payload, self._readable(payload, read_one))
+            (
+                payload,
+                payload.memory
+                if isinstance(payload, HeldPayload)
+                else self._readable(payload, read_one),
+            )
             async for payload in yielding_to_event_loop(payloads[:limit])
         ]
         page = tuple(memory for _, memory in read if memory is not None)
@@ -719,6 +780,13 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 await give_way()
             found += await self._retrieve(memory_type, part, fresh=fresh)
         return [payload for payload in found if payload.get(TENANT) == scope.tenant]
+
+    async def _write_ids(
+        self, scope: Scope, memory_type: MemoryType, ids: Sequence[str]
+    ) -> dict[str, str | None]:
+        """Whose write each of these shows, as it is read back."""
+        now = await self._fetch(scope, memory_type, ids, fresh=True)
+        return {payload["id"]: payload.get("write_id") for payload in now}
 
     async def _matches(
         self,

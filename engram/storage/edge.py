@@ -395,18 +395,38 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._update(memory_type, operation, ids, "replacing")
                 if few is not None:
                     # Nobody else writes here: it held the revision that was expected.
-                    self._decoded.written(change.payload)
+                    self._decoded.written(change.payload, few.keys())
 
     def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
         """What differs from what is stored, with None for what goes; None if that is not known.
 
         A revision alone does not tell: what was deleted and stored anew begins at the same one.
         """
-        before, after = self._decoded.trusted_payload(change.payload["id"]), change.payload
-        if before is None or before.get("revision") != change.revision:
+        after, made = change.payload, change.prepared
+        held = self._decoded.held(after["id"])
+        if held is None:
+            return None
+        if made is not None and made.came_of is held and made.few is not None:
+            return made.few if held.read().revision == change.revision else None
+        before = held.payload()
+        if before.get("revision") != change.revision:
             return None
         names = before.keys() | after.keys()
         return {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+
+    async def _write_ids(
+        self, scope: Scope, memory_type: MemoryType, ids: Sequence[str]
+    ) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for start in range(0, len(ids), self.batch):
+            part: list[engine.PointId] = [*ids[start : start + self.batch]]
+            with engine_errors("reading"):
+                # Half of what a payload takes is to hand it over.
+                records = self._shards[memory_type].retrieve(part, [TENANT, "write_id"], False)
+            for record in records:
+                if (shown := record.payload or {}).get(TENANT) == scope.tenant:
+                    found[self._id_text(record.id)] = shown.get("write_id")
+        return found
 
     async def _reword(
         self, memory_type: MemoryType, where: engine.Filter, words: Mapping[str, SparseVector]
@@ -441,7 +461,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         with engine_errors("reading"):
             records, _ = self._shards[memory_type].scroll(request)
         found = [record.id for record in records if self._id_text(record.id) != after]
-        return self._payloads(memory_type, found[:limit])
+        return self._payloads(memory_type, found[:limit], None)
 
     async def _retrieve(
         self,
@@ -476,12 +496,16 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         with engine_errors("listing"):
             records, _ = self._shards[memory_type].scroll(request)
-        return self._payloads(memory_type, [record.id for record in records])
+        return self._payloads(memory_type, [record.id for record in records], field)
 
-    def _payloads(self, memory_type: MemoryType, ids: Sequence[engine.PointId]) -> list[Payload]:
+    def _payloads(
+        self, memory_type: MemoryType, ids: Sequence[engine.PointId], field: str | None
+    ) -> list[Payload]:
         """What is stored of these, in their order: a listing that reads it takes twice as long."""
         texts = [self._id_text(point_id) for point_id in ids]
-        held = {text: self._decoded.trusted_payload(text) for text in texts}
+        held: dict[str, Payload | None] = {
+            text: self._decoded.listed(text, field) for text in texts
+        }
         rest: list[engine.PointId] = [
             point_id for point_id, text in zip(ids, texts, strict=True) if held[text] is None
         ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from engram.domain.memories import (
     MEMORY_ADAPTER,
@@ -218,6 +218,14 @@ _REST: Final = "rest"
 # Of a life, an earlier version kept only this as text.
 _TOGETHER: Final = "together"
 _SLOT, _PREDICATE = "slot", "predicate"
+# Beside the fields of a memory: whose it is, and what is drawn from which.
+_BESIDE: Final = frozenset({TENANT, _RELATED, _PAIRS, _RUN})
+_DRAWN: Final[Mapping[str, frozenset[str]]] = {
+    _METADATA: frozenset({_METADATA, _PAIRS}),
+    "provenance": frozenset({_RUN}),
+    _LINKS: frozenset({_RELATED}),
+}
+_WHOSE: Final = frozenset({"id", "namespace", "user_id", "type"})
 MEMORY_ID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EMPTY: Final[tuple[object, ...]] = ((), {})
 
@@ -265,16 +273,79 @@ def encode(scope: Scope, memory: Memory) -> dict[str, Any]:
         # What a newer version stored is not lost by a change that this one makes.
         data = {**memory.unknown_fields, **data}
     data[TENANT] = scope.tenant
-    if memory.metadata:
-        # As text: an engine's JSON changes integers past 64 bits and refuses NaN.
-        data[_METADATA] = _metadata_text(memory)
-        if pairs := plain_pairs(memory.metadata):
-            data[_PAIRS] = list(pairs)
-    if memory.provenance.run_id is not None:
-        data[_RUN] = memory.provenance.run_id
-    if isinstance(memory, DerivedMemory) and memory.links:
-        data[_RELATED] = list(memory.related_ids)
+    for name in _DRAWN:
+        data |= _drawn_from(memory, name)
     return data
+
+
+def encode_change(
+    scope: Scope, before: Memory, stored: Mapping[str, Any], after: Memory
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The payload of a memory that came of another one: only what differs is spelled out.
+
+    Args:
+        scope: Whose it is.
+        before: What it came of.
+        stored: The payload that ``before`` was read from.
+        after: The memory.
+
+    Returns:
+        The payload, and what differs in it from ``stored``, with None for what goes; None for
+        that where all of it was spelled out.
+
+    Raises:
+        InvalidInput: as for :func:`encode`.
+    """
+    known = before.__dict__
+    # What a copy took over is the same object: to compare the rest would take longer.
+    names = {name for name, value in after.__dict__.items() if value is not known.get(name)}
+    if (
+        type(after) is not type(before)
+        or not names.isdisjoint(_WHOSE)
+        or after.unknown_fields != before.unknown_fields
+        or (scope.namespace, scope.user_id) != (after.namespace, after.user_id)
+        or not _in_present_form(stored)
+        or (before.provenance.run_id is None) == (_RUN in stored)
+    ):
+        return encode(scope, after), None
+    drawn = names & _DRAWN.keys()
+    new = _fields(after.model_dump(exclude_none=True, include=names - {_METADATA}))
+    for name in drawn:
+        new |= _drawn_from(after, name)
+    gone = names.union(*(_DRAWN[name] for name in drawn)) & stored.keys() - new.keys()
+    differing = {name: value for name, value in new.items() if stored.get(name) != value}
+    data = {name: value for name, value in stored.items() if name not in gone}
+    return data | differing, differing | dict.fromkeys(gone)
+
+
+def _in_present_form(stored: Mapping[str, Any]) -> bool:
+    """Whether a payload is as this version writes it."""
+    if any(type(stored.get(name, "")) is not str for name in _TEXTS):
+        return False
+    if any(name in stored and type(stored[name].get(_REST)) is not str for name in _ASKED):
+        return False
+    if _METADATA in stored and _PAIRS not in stored:
+        return False
+    if (_LINKS in stored) != (_RELATED in stored):
+        return False
+    slot = stored.get(_SLOT)
+    return slot is None or named_now(slot[_PREDICATE]) == slot[_PREDICATE]
+
+
+def _drawn_from(memory: Memory, name: str) -> dict[str, Any]:
+    """What stands in a payload for the sake of queries, or as text, for one field of the memory."""
+    drawn: dict[str, Any] = {}
+    match name:
+        case "metadata" if memory.metadata:
+            # As text: an engine's JSON changes integers past 64 bits and refuses NaN.
+            drawn[_METADATA] = _metadata_text(memory)
+            if pairs := plain_pairs(memory.metadata):
+                drawn[_PAIRS] = list(pairs)
+        case "provenance" if memory.provenance.run_id is not None:
+            drawn[_RUN] = memory.provenance.run_id
+        case "links" if isinstance(memory, DerivedMemory) and memory.links:
+            drawn[_RELATED] = list(memory.related_ids)
+    return drawn
 
 
 def _fields(dumped: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,37 +370,67 @@ def decode(payload: Mapping[str, Any]) -> AnyMemory:
     Raises:
         StorageError: this version of Engram cannot read it.
     """
-    data = dict(payload)
-    data.pop(TENANT, None)
-    data.pop(_RELATED, None)
-    data.pop(_PAIRS, None)
-    data.pop(_RUN, None)
     try:
-        if _METADATA in data:
-            data[_METADATA] = json.loads(data[_METADATA])
-        # Earlier versions kept these as they are.
-        for name in _TEXTS:
-            if isinstance(text := data.get(name), str):
-                data[name] = json.loads(text)
-        for name, asked in _ASKED.items():
-            if isinstance(part := data.get(name), dict):
-                data[name] = _whole(part, asked)
-        # So that whoever reads a slot knows its predicate by one name only.
-        if isinstance(slot := data.get(_SLOT), dict):
-            named = slot.get(_PREDICATE)
-            if isinstance(named, str) and (now := named_now(named)) != named:
-                data[_SLOT] = {**slot, _PREDICATE: now}
+        data = _values(payload)
         memory: AnyMemory = MEMORY_ADAPTER.validate_python(data)
     except (ValidationError, TypeError, ValueError) as error:
         # The cause would quote the memory's content, so it is left out.
         raise StorageError(
             "A stored memory cannot be read by this version of Engram.",
             hint="It was written by a newer version, or changed by another program.",
-            details={"id": str(data.get("id")), "reason": type(error).__name__},
+            details={"id": str(payload.get("id")), "reason": type(error).__name__},
         ) from None
     if unknown := data.keys() - type(memory).model_fields.keys():
         memory.keep_unknown({name: data[name] for name in unknown})
     return memory
+
+
+def decode_change(before: AnyMemory, payload: Mapping[str, Any], names: Set[str]) -> AnyMemory:
+    """The memory of a payload that differs in these names only from the one of ``before``.
+
+    The payload is one that this version wrote: reading the whole of it gives the same.
+    """
+    fields = type(before).model_fields
+    if not names <= fields.keys() | _BESIDE:
+        return decode(payload)
+    there = _values({name: payload[name] for name in names & payload.keys()})
+    changed = {
+        name: _reader(type(before), name).validate_python(there[name])
+        if name in there
+        else fields[name].get_default(call_default_factory=True, validated_data={})
+        for name in names & fields.keys()
+    }
+    return before.model_copy(update=changed)
+
+
+@cache
+def _reader(kind: type[Memory], name: str) -> TypeAdapter[Any]:
+    """Reads one field of a memory as reading the whole of it would."""
+    field = kind.model_fields[name]
+    described: Any = Annotated[field.annotation, field]
+    return TypeAdapter(described)
+
+
+def _values(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields in a payload, from any form that was ever stored, still to be validated."""
+    data = dict(payload)
+    for beside in _BESIDE:
+        data.pop(beside, None)
+    if _METADATA in data:
+        data[_METADATA] = json.loads(data[_METADATA])
+    # Earlier versions kept these as they are.
+    for name in _TEXTS:
+        if isinstance(text := data.get(name), str):
+            data[name] = json.loads(text)
+    for name, asked in _ASKED.items():
+        if isinstance(part := data.get(name), dict):
+            data[name] = _whole(part, asked)
+    # So that whoever reads a slot knows its predicate by one name only.
+    if isinstance(slot := data.get(_SLOT), dict):
+        named = slot.get(_PREDICATE)
+        if isinstance(named, str) and (now := named_now(named)) != named:
+            data[_SLOT] = {**slot, _PREDICATE: now}
+    return data
 
 
 def _whole(part: Mapping[str, Any], asked: str) -> dict[str, Any]:

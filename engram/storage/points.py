@@ -14,14 +14,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, InvalidQuery, WrongVectorSize
 from engram.ports import Replacement, SearchRequest, SparseVector, Stamp, TextVectors
 from engram.storage.filters import EngineFilter
-from engram.storage.payload import encode, format_time, is_memory_id
+from engram.storage.payload import encode, encode_change, format_time, is_memory_id
 
 # --- ordered listings that neither skip nor repeat, however many moments are equal
 #
@@ -198,6 +198,35 @@ class NewPoint:
     payload: Payload
 
 
+class HeldMemory(Protocol):
+    """What an engine that nobody else writes to knows to be stored of a memory."""
+
+    def payload(self) -> Payload:
+        """A copy of it."""
+        ...
+
+    def read(self) -> AnyMemory:
+        """The memory."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedReplacement:
+    """A replacement, ready to be written.
+
+    Attributes:
+        item: The replacement.
+        payload: The whole of it.
+        came_of: What was held of the memory when it was prepared, if anything was.
+        few: What differs from that, with None for what goes; None where that is not known.
+    """
+
+    item: Replacement
+    payload: Payload
+    came_of: HeldMemory | None = None
+    few: Payload | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Overwrite(Generic[EngineFilter]):
     """A payload to be put in place of the one that the filter matches, if it matches one.
@@ -206,15 +235,25 @@ class Overwrite(Generic[EngineFilter]):
         where: Makes the filter, which matches one revision of one memory.
         payload: The whole of it.
         revision: The one that it replaces; None where payloads have none.
+        prepared: Where the payload comes from; None where it is no memory's.
     """
 
     where: Callable[[], EngineFilter]
     payload: Payload
     revision: int | None = None
+    prepared: PreparedReplacement | None = None
 
 
-def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:
-    """The payload of a replacement, stamped.
+def prepare(
+    scope: Scope, item: Replacement, stamp: Stamp, held: HeldMemory | None
+) -> PreparedReplacement:
+    """A replacement with its payload, stamped.
+
+    Args:
+        scope: Whose it is.
+        item: The replacement.
+        stamp: Applied to it.
+        held: What is known to be stored of the memory.
 
     Raises:
         InvalidInput: nobody could tell whether it won, or it cannot be stored.
@@ -225,11 +264,11 @@ def successor(scope: Scope, item: Replacement, stamp: Stamp) -> Payload:
             allowed="successors made by engram.domain.memories.next_revision",
             details={"id": item.memory.id},
         )
-    return encode(scope, stamp(item.memory))
-
-
-PreparedReplacement: TypeAlias = tuple[Replacement, Payload]
-"""A replacement and its payload."""
+    after = stamp(item.memory)
+    if held is None:
+        return PreparedReplacement(item, encode(scope, after))
+    payload, few = encode_change(scope, held.read(), held.payload(), after)
+    return PreparedReplacement(item, payload, held, few)
 
 
 def unique_batches(
@@ -238,15 +277,15 @@ def unique_batches(
     """Batches of one type in which no id comes twice: a second write would hide the first."""
     batch: dict[str, PreparedReplacement] = {}
     current: MemoryType | None = None
-    for item in sorted(items, key=lambda prepared: STORED_TYPES.index(prepared[0].memory.type)):
-        memory = item[0].memory
+    for one in sorted(items, key=lambda each: STORED_TYPES.index(each.item.memory.type)):
+        memory = one.item.memory
         if current is not None and (
             memory.type is not current or memory.id in batch or len(batch) >= size
         ):
             yield current, list(batch.values())
             batch = {}
         current = memory.type
-        batch[memory.id] = item
+        batch[memory.id] = one
     if current is not None:
         yield current, list(batch.values())
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from weakref import ref
 import pytest
 
 from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
+from engram.domain.scope import Scope
 from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, StorageError
 from engram.ports import Missing, Replacement
 from engram.settings import Settings
@@ -377,6 +378,12 @@ class WatchedStore(EdgeRepository):
         if happens is not None:
             await happens()
         return found
+
+    async def _write_ids(
+        self, scope: Scope, memory_type: MemoryType, ids: Sequence[str]
+    ) -> dict[str, str | None]:
+        self.reads.append([*ids])
+        return await super()._write_ids(scope, memory_type, ids)
 
     def _changed(self, change: Overwrite[Any]) -> dict[str, Any] | None:
         few = super()._changed(change)

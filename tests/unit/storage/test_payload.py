@@ -11,12 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.domain.digests import BoxDetail, SealReason
-from engram.domain.memories import Episode, SemanticMemory, Tier, Vitals
+from engram.domain.memories import (
+    Episode,
+    Link,
+    MemoryStatus,
+    Provenance,
+    SemanticMemory,
+    Tier,
+    Vitals,
+)
 from engram.domain.scope import Scope
 from engram.domain.slots import related_predicates, slot_of
 from engram.errors import InvalidInput, StorageError
 from engram.storage.base import DecodedPayloads
-from engram.storage.payload import decode, encode, format_time, is_memory_id
+from engram.storage.payload import (
+    decode,
+    decode_change,
+    encode,
+    encode_change,
+    format_time,
+    is_memory_id,
+)
 from tests.support.recall_memories import semantic
 
 SCOPE = Scope.of("default", "ada")
@@ -107,6 +122,76 @@ def test_a_slot_is_read_by_its_present_name(ended: str) -> None:
     assert read.slot is not None
     assert read.slot.predicate == f"{ended}manager is"
     assert f"{ended}reports to" in related_predicates(read.slot)
+
+
+CHANGES: dict[str, st.SearchStrategy[Any]] = {
+    "tags": st.lists(TEXT).map(tuple),
+    "metadata": st.just({}) | st.dictionaries(st.text(), JSON).map(lambda data: {**data, "k": 1}),
+    "importance": st.sampled_from([0, 0.25, 1]),
+    "expires_at": st.none() | TIMES,
+    "is_test": st.booleans(),
+    "status": st.sampled_from(MemoryStatus),
+    "provenance": st.sampled_from([Provenance(), Provenance(run_id="r"), Provenance(model="m")]),
+    "vitals": st.none() | st.builds(Vitals, energy=st.just(1.5), energy_at=TIMES),
+    "links": st.lists(st.builds(Link, target_id=TEXT, first_seen=TIMES, last_seen=TIMES)).map(
+        tuple
+    ),
+    "slot": st.sampled_from([None, slot_of("Ana", "manager is", "Bo")]),
+    "occasions": st.dictionaries(TEXT, st.lists(TEXT).map(tuple)),
+    "valid_to": st.none() | TIMES,
+}
+
+
+@given(
+    first=st.fixed_dictionaries({}, optional=CHANGES),
+    second=st.fixed_dictionaries({}, optional=CHANGES),
+)
+def test_a_change_is_stored_and_read_as_the_whole_would_be(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """Only what differs is spelled out and read; payload and memory are those of the long way."""
+    before = decode(json.loads(json.dumps(encode(SCOPE, semantic("A fact.", **first)))))
+    stored = encode(SCOPE, before)
+    after = before.model_copy(update={**second, "revision": 7})
+    payload, few = encode_change(SCOPE, before, stored, after)
+    assert payload == encode(SCOPE, after)
+    assert few is not None
+    assert {n for n in few if few[n] is None} == stored.keys() - payload.keys()
+    assert {**stored, **few} == {**payload, **{n: None for n in few if few[n] is None}}
+    read = decode_change(before, payload, few.keys())
+    assert repr(read) == repr(decode(payload))
+
+
+def test_what_an_earlier_version_stored_is_spelled_out_anew() -> None:
+    """A change of it brings all of it into the present form; what a newer one added stays."""
+    memory = semantic("A fact.", slot=slot_of("Ana", "manager is", "Bo"))
+    stored = json.loads(json.dumps(encode(SCOPE, memory)))
+    older = {**stored, "slot": {**stored["slot"], "predicate": "reports to"}}
+    apart = {**stored, "confidence": json.loads(stored["confidence"])}
+    newer = {**stored, "mood": "new in 2.0"}
+    made = semantic("A fact.", provenance=Provenance(run_id="r"))
+    unnamed = {n: v for n, v in encode(SCOPE, made).items() if n != "run_id"}
+    for payload, whole in ((older, True), (apart, True), (unnamed, True), (newer, False)):
+        before = decode(payload)
+        after = before.model_copy(update={"tags": ("a",)})
+        written, few = encode_change(SCOPE, before, payload, after)
+        assert written == encode(SCOPE, after)
+        assert (few is None) is whole
+
+
+def test_what_was_written_twice_is_read_from_what_was_read_last() -> None:
+    """Changes on top of one another, none of which was read, give the memory of the last one."""
+    decoded = DecodedPayloads()
+    before = decoded(encode(SCOPE, turn(summary="short")))
+    decoded.trust([before])
+    stored = encode(SCOPE, before)
+    for update in ({"tags": ("a",), "summary": None}, {"importance": 1, "revision": 1}):
+        after = before.model_copy(update=update)
+        payload, few = encode_change(SCOPE, before, stored, after)
+        assert few is not None
+        decoded.written(payload, few.keys())
+        before, stored = after, payload
+    assert repr(decoded.trusted(ID)) == repr(decode(stored))
 
 
 def test_decoded_memories_are_kept_up_to_a_size() -> None:

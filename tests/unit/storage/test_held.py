@@ -1,0 +1,44 @@
+"""What the in-process engine's store holds of what it wrote and read."""
+
+from __future__ import annotations
+
+from engram.domain.memories import Link, MemoryType, SemanticMemory
+from engram.domain.scope import Scope
+from engram.ports import NewMemory, SparseVector, TextVectors
+from engram.storage.updates import update_memories
+from tests.support.edge_stores import borrowed_store
+from tests.support.recall_memories import semantic
+
+SCOPE = Scope.of("default", "ada")
+SEMANTIC = MemoryType.SEMANTIC
+
+
+async def test_a_long_listing_gives_what_is_held() -> None:
+    """Whatever its page size, and after a change, in order: nothing is read or decoded again."""
+    async with borrowed_store() as repository:
+        told = [semantic(f"Fact {day}.", day) for day in range(3)]
+        vectors = TextVectors((0.1,) * 256, SparseVector((1,), (1.0,)))
+        await repository.insert(SCOPE, [NewMemory(one, vectors) for one in told])
+        first = await repository.get(SCOPE, [one.id for one in told])
+
+        def linked(memory: object) -> SemanticMemory:
+            assert isinstance(memory, SemanticMemory)
+            at = memory.known_at
+            link = Link(target_id=told[0].id, first_seen=at, last_seen=at)
+            return memory.model_copy(update={"links": (link,)})
+
+        changed = told[1].id
+        await update_memories(
+            repository, SCOPE, [changed], linked, new_write_id=lambda: "fresh", types=(SEMANTIC,)
+        )
+        page = await repository.scroll(SCOPE, SEMANTIC, limit=1000)
+        held = await repository.get(SCOPE, [one.id for one in told])
+        assert [one.id for one in page.memories] == [one.id for one in told]
+        assert all(one is held[one.id] for one in page.memories)
+        assert [one is first[one.id] for one in page.memories] == [True, False, True]
+        assert held[changed] == linked(first[changed]).model_copy(
+            update={"revision": 1, "write_id": "fresh"}
+        )
+        cursor = (await repository.scroll(SCOPE, SEMANTIC, limit=2)).cursor
+        (last,) = (await repository.scroll(SCOPE, SEMANTIC, limit=2, cursor=cursor)).memories
+        assert last.id == told[2].id
