@@ -280,8 +280,9 @@ def _did(text: str, promise: str) -> str | None:
     words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
     said = [word for word in words[:2] if word not in {"i", "we"}]
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
-    if said and said[0] in doings and expression("commitments", "unchanging").fullmatch(said[0]):
-        return said[0]
+    first = str(said[0]) if said else ""
+    if first in doings and expression("commitments", "unchanging").fullmatch(first):
+        return first
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
     return next(
         (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)),
