@@ -404,7 +404,8 @@ def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[S
     found: dict[int, Ended] = {}
     if not made:
         return _kept(turn)
-    for end in ends(turn.content, [one.object or "" for one in made]):
+    said_as = [" ".join(one.quotes) for one in made]
+    for end in ends(turn.content, [one.object or "" for one in made], said_as):
         found.setdefault(end.promise, end)
     if found:
         return [from_end(turn, made[number], end) for number, end in found.items()]

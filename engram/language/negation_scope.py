@@ -204,7 +204,7 @@ class _Denied:
         self.subject = "user" if mine else subject
         self._subject_stems = frozenset(_content_stems(words)) - {"user"}
         self._verbs = _equivalents(verb)
-        self._never_been = _NEVER_BEEN.search(negation.content) is not None
+        self._never_been = _NEVER_BEEN.search(content) is not None
         if _FOR_ME.search(evidence):
             self._verbs |= {_verb(word) for word in _FED}
 

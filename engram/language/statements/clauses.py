@@ -389,6 +389,7 @@ def _adverbial() -> re.Pattern[str]:
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|being|having|coming|growing|when\s+i\s+was)"
-        r"(?:\s+(?!that\b|which\b|who\b|if\b|when\b|i\b|we\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
+        r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
+        r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,
     )

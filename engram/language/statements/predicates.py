@@ -418,7 +418,8 @@ def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:
     if len(named) == len(both) and all(is_subject(one) for one in named):
         return _exchange("studies", *both)
     if any(_is_employer(one) and not is_product(one) for one in named):
-        return _exchange("works at", *both)
+        # "A start-up called Rise"
+        return _exchange("works at", both[0], objects.organisation(swapped.group("new")) or both[1])
     return []
 
 

@@ -27,6 +27,7 @@ _LEAST_SHARED: Final = 0.5
 # "The case was settled": says of nobody that they were what was promised.
 _NO_DEED: Final = frozenset({"be"})
 _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
+_FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
 _STRANGER: Final = "stranger"
@@ -48,13 +49,23 @@ class Ended:
     sentence: Sentence
 
 
-def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
+def ends(text: str, promises: Sequence[str], said_as: Sequence[str] = ()) -> Iterator[Ended]:
     """What a turn says about the end of promises that were made before it.
 
     Args:
         text: The turn.
         promises: What was promised: "send Mira the slides".
+        said_as: The words in which each was made, which may name for whom: "I told Ann I'd help
+            her move".
     """
+    later = expression("commitments", "another_time")
+    put_off = any(later.fullmatch(one.text) for one in sentences(text))
+    for end in _ends(text, promises, said_as or promises):
+        if not (put_off and end.resolution is Resolution.EXPIRED):
+            yield end
+
+
+def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterator[Ended]:
     for sentence in sentences(text):
         said = _stems(sentence.text)
         meant = _meant(sentence.text, promises)
@@ -66,6 +77,8 @@ def ends(text: str, promises: Sequence[str]) -> Iterator[Ended]:
             how = _how(sentence.text, promise, did=did)
             if how is not None and _is_about(promise, said, did=did is not None):
                 yield Ended(number, how, sentence)
+            elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
+                yield Ended(number, Resolution.EXPIRED, sentence)
 
 
 def names_what(text: str, promise: str) -> bool:
@@ -148,6 +161,17 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
         return Resolution.FULFILLED
     off = expression("commitments", "dropped_else").search(text)
     return Resolution.EXPIRED if off else None
+
+
+def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
+    """Whether the one it was for needs it no more: "Gran got a lift from Sheila"."""
+    found = expression("commitments", "another_way").match(text)
+    if found is None or _is_put_off(text) or expression("commitments", "open").search(text):
+        return False
+    # "Cover for her": who that is stands in the words of the promise.
+    whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else _named(promise)
+    subject = SPOKEN_WORDS.findall(text)[:1]
+    return bool(subject) and bool(_stems(subject[0]) & whom)
 
 
 def _part_with(word: str, text: str) -> str:
@@ -270,8 +294,9 @@ def _did(text: str, promise: str) -> str | None:
     words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
     said = [word for word in words[:2] if word not in {"i", "we"}]
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
-    if said and said[0] in doings and expression("commitments", "unchanging").fullmatch(said[0]):
-        return said[0]
+    first = str(said[0]) if said else ""
+    if first in doings and expression("commitments", "unchanging").fullmatch(first):
+        return first
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
     return next(
         (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)),

@@ -94,6 +94,7 @@ def learnt(*said: str) -> list[str]:
         ("I moved to Shell last year.", [], ["The user lives in Shell."]),
         ("I swapped boots for sandals.", [], ["The user works at sandals."]),
         ("I dropped the plates.", [], ["The user no longer studies the plates."]),
+        ("A friend keeps asking whether I work at Stripe.", [], ["The user works at Stripe."]),
         ("Nice doctor here.", [], ["The user works as a nice doctor."]),
         ("I lost my temper.", [], ["The user no longer owns temper."]),
         ("I promised the kids a trip to the zoo.", [], ["The user promised to zoo."]),
