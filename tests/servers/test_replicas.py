@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
@@ -17,6 +18,7 @@ from engram.domain.scope import Scope
 from engram.errors import LostUpdate, StorageUnavailable
 from engram.ports import MaintenanceRepository, SearchRequest
 from engram.settings import Settings
+from engram.storage.payload import collection_names
 from engram.storage.server import ServerRepository, connect_qdrant
 from engram.storage.updates import MemoryChange, Updated, update_memories
 from engram.system import new_id
@@ -39,9 +41,12 @@ Answer = TypeVar("Answer")
 
 
 @pytest.fixture
-def prefix() -> str:
-    """Of a store that no other test has."""
-    return f"t{uuid4().hex[:8]}"
+def prefix(cluster: Cluster) -> Iterator[str]:
+    """Of a store that no other test has; a node that comes back need not open it any more."""
+    prefix = f"t{uuid4().hex[:8]}"
+    yield prefix
+    for name in collection_names(prefix).values():
+        httpx.delete(f"{cluster.nodes[0].url}/collections/{name}", timeout=PATIENCE)
 
 
 @asynccontextmanager

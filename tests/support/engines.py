@@ -192,6 +192,7 @@ def make_store(engine: str, path: Path, address: str | None) -> Store:
     settings = Settings.load(
         collection_prefix=f"test-{uuid4().hex[:12]}",
         qdrant_url=address or "",
+        qdrant_timeout=60.0,
         qdrant_replication_factor=3 if engine == "cluster" else None,
         qdrant_write_consistency=2 if engine == "cluster" else None,
     )

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +81,9 @@ class Node:
             "QDRANT__SERVICE__ENABLE_STATIC_CONTENT": "false",
             "QDRANT__STORAGE__STORAGE_PATH": str(self._folder / "storage"),
             "QDRANT__STORAGE__SNAPSHOTS_PATH": str(self._folder / "snapshots"),
+            # A few memories need no more, and a node that comes back has less to open.
+            "QDRANT__STORAGE__OPTIMIZERS__DEFAULT_SEGMENT_NUMBER": "1",
+            "QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1",
             "QDRANT__CLUSTER__ENABLED": str(self._clustered).lower(),
             "QDRANT__CLUSTER__P2P__PORT": between,
             "QDRANT__TELEMETRY_DISABLED": "true",
@@ -217,14 +220,15 @@ class Entrance:
         self._server.close()
         for task in self._running:
             task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await asyncio.gather(*self._running)
 
     async def _connected(self, caller: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        try:
+        # The end of the block cancels it; a stream would report that as a fault.
+        with suppress(asyncio.CancelledError), closing(answer):
             for _ in self._nodes:
                 node = self._nodes.pop(0)
                 self._nodes.append(node)
@@ -233,8 +237,6 @@ class Entrance:
                         there, ask = await asyncio.open_connection("127.0.0.1", node.port)
                         await asyncio.gather(_copy(caller, ask), _copy(there, answer))
                     break
-        finally:
-            answer.close()
 
 
 async def _ready(node: Node) -> bool:
