@@ -26,6 +26,7 @@ from engram.temporal.keys import FolderKeyStore
 from tests.support.clock import NOW
 from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.left_behind import nothing_left_behind
+from tests.support.qdrant_servers import Node, cluster_of, one_server
 from tests.support.temporal_server import development_server, wait_until_it_listens
 from tests.support.temporary_files import keep_temporary_files_in_memory
 
@@ -195,3 +196,18 @@ async def temporal_client(
             if "not healthy yet" not in str(error) or time.monotonic() > deadline:
                 raise
             await asyncio.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def qdrant_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A real Qdrant server for the whole run, in memory."""
+    with one_server(tmp_path_factory.mktemp("server")) as node:
+        node.wait_until_ready()
+        yield node
+
+
+@pytest.fixture(scope="session")
+def qdrant_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node of three that are a cluster, for the whole run."""
+    with cluster_of(3, tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster.by_rank[-1]

@@ -352,7 +352,9 @@ def _index(kind: FieldKind) -> Any:
 
 # --- the store of the connected mode: a Qdrant server, or Qdrant Cloud
 
-_STRONG = models.WriteOrdering.STRONG
+# Through the highest replica that is alive. With strong ordering it is the highest of all, and
+# while that node is away nothing is written, however many copies there are.
+_ORDERING = models.WriteOrdering.MEDIUM
 # Of one request, far below the 32 MB that a server accepts: turns of the largest size, escaped,
 # and long vectors would pass that a hundred at a time.
 _MOST_BYTES: Final = 12 * 2**20
@@ -377,8 +379,9 @@ def _size_with_vectors(point: NewPoint) -> int:
 class ServerRepository(EngineRepository[models.Filter]):
     """Memories on a server that any number of processes share.
 
-    Every write waits until it is applied and goes through one leader (strong
-    ordering), so that of two writers at one revision exactly one wins.
+    Every write waits until it is applied, and goes through one leader, the highest replica that
+    is alive; what it came to is read back from a quorum. So of two writers at one revision at
+    most one wins.
     """
 
     batch = 100
@@ -501,7 +504,7 @@ class ServerRepository(EngineRepository[models.Filter]):
                     self._names[memory_type],
                     part,
                     wait=True,
-                    ordering=_STRONG,
+                    ordering=_ORDERING,
                     update_mode=models.UpdateMode.INSERT_ONLY,
                 )
 
@@ -519,7 +522,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         for part in portions(operations, sizes, _MOST_BYTES):
             with server_errors("replacing"):
                 await self._client.batch_update_points(
-                    self._names[memory_type], part, wait=True, ordering=_STRONG
+                    self._names[memory_type], part, wait=True, ordering=_ORDERING
                 )
 
     async def _reword(
@@ -535,7 +538,7 @@ class ServerRepository(EngineRepository[models.Filter]):
                     self._names[memory_type],
                     points,
                     wait=True,
-                    ordering=_STRONG,
+                    ordering=_ORDERING,
                     update_filter=where,
                 )
             except UnexpectedResponse as error:
@@ -666,7 +669,7 @@ class ServerRepository(EngineRepository[models.Filter]):
                 self._names[memory_type],
                 models.FilterSelector(filter=where),
                 wait=True,
-                ordering=_STRONG,
+                ordering=_ORDERING,
             )
 
 

@@ -20,11 +20,20 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(params=ENGINES)
-async def store(request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[Store]:
-    """A store that is not there yet, removed afterwards."""
-    made = make_store(str(request.param), folder)
-    yield made
-    await made.remove()
+def unopened(request: pytest.FixtureRequest, folder: Path) -> Store:
+    """A store that is not there yet."""
+    engine = str(request.param)
+    address = None
+    if engine in {"server", "cluster"}:
+        address = request.getfixturevalue(f"qdrant_{engine}").url
+    return make_store(engine, folder, address)
+
+
+@pytest.fixture
+async def store(unopened: Store) -> AsyncIterator[Store]:
+    """The same, removed afterwards."""
+    yield unopened
+    await unopened.remove()
 
 
 @pytest.fixture

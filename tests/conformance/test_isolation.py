@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +26,7 @@ from engram.ports import (
     Replacement,
     SearchRequest,
 )
-from tests.support.engines import ENGINES, T0, Store, episode, make_store, new, vectors
+from tests.support.engines import T0, Store, episode, new, vectors
 from tests.support.reference_store import matches
 from tests.support.sizes import examples
 
@@ -139,16 +137,10 @@ def conditions() -> st.SearchStrategy[Condition]:
     )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_two_users_never_meet(engine: str, folder: Path) -> None:
+def test_two_users_never_meet(unopened: Store) -> None:
     """Random writes by two users, also under each other's ids, against a plain dict."""
-
-    async def start() -> tuple[Store, MemoryRepository]:
-        made = make_store(engine, folder)
-        return made, await made.open()
-
     with asyncio.Runner() as runner:
-        store, repository = runner.run(start())
+        repository = runner.run(unopened.open())
 
         @settings(
             max_examples=examples(40),
@@ -169,4 +161,4 @@ def test_two_users_never_meet(engine: str, folder: Path) -> None:
 
         play()
         runner.run(repository.close())
-        runner.run(store.remove())
+        runner.run(unopened.remove())

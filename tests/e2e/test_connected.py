@@ -1,6 +1,6 @@
 """The connected mode: a real Temporal server, and the server store's API over its stand-in.
 
-A Qdrant server is used instead of the stand-in when ENGRAM_TEST_QDRANT_URL names one.
+And over a real Qdrant server, among the tests marked ``servers``.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ from engram.temporal.keys import FolderKeyStore
 from engram.workflows.worker import running_workers
 from tests.support.ports import free_port
 
-URL = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 
-
-@pytest.fixture
+@pytest.fixture(params=["stand-in", pytest.param("server", marks=pytest.mark.servers)])
 def settings(
+    request: pytest.FixtureRequest,
     temporal_address: str,
     temporal_namespace: str,
     encryption_keys: FolderKeyStore,
@@ -62,7 +61,10 @@ def settings(
     join what the first left, whose worker has ended.
     """
     unique = uuid4().hex[:8]
-    if URL is None:
+    url = "http://127.0.0.1:6333"
+    if request.param == "server":
+        url = request.getfixturevalue("qdrant_server").url
+    else:
         # One stand-in for all connections of the test, as one server would be.
         shared = AsyncQdrantClient(":memory:")
         shared_close = AsyncQdrantClient.close
@@ -77,7 +79,7 @@ def settings(
         temporal_address=temporal_address,
         temporal_namespace=temporal_namespace,
         encryption_keys=encryption_keys.folder,
-        qdrant_url=URL or "http://127.0.0.1:6333",
+        qdrant_url=url,
         namespace=f"n{unique}",
         collection_prefix=f"t{unique}",
         store_queue=f"store-{unique}",

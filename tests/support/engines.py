@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from qdrant_client import AsyncQdrantClient
+import pytest
+from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import (
@@ -40,15 +40,19 @@ from engram.storage.payload import collection_names
 from engram.storage.server import ServerRepository, connect_qdrant
 from tests.support.edge_stores import borrow
 
-SERVER_URL: Final = os.environ.get("ENGRAM_TEST_QDRANT_URL")
 DIMENSIONS: Final = 4
 EMBEDDER: Final = "unit-vectors:1"
 T0: Final = datetime(2025, 6, 1, 12, 0, 0, tzinfo=UTC)
 ADA: Final = Scope.of("default", "ada")
 BOB: Final = Scope.of("default", "bob")
 
-ENGINES: Final = ["edge", "local", *(["server"] if SERVER_URL else [])]
-"""ENGRAM_TEST_QDRANT_URL names a server to test against, too."""
+ENGINES: Final = [
+    "edge",
+    "local",
+    *(pytest.param(name, marks=pytest.mark.servers) for name in ("server", "cluster")),
+]
+"""In-process, the client's stand-in, one real server, and three that keep copies."""
+_SHARED: Final = "test-shared"
 
 
 class Store(ABC):
@@ -148,6 +152,23 @@ class ServerStore(Store):
             stamp=stamp,
         )
 
+    async def empty(self) -> MaintenanceRepository:
+        if not self.settings.qdrant_url:
+            return await self.open()
+        # Collections with their indexes take a server seconds: those who do not care share them.
+        shared = self.settings.model_copy(update={"collection_prefix": _SHARED})
+        opened = await ServerRepository.open(
+            self.client,
+            embedder_identity=EMBEDDER,
+            dimensions=DIMENSIONS,
+            settings=shared,
+            owns_client=False,
+        )
+        everything = models.FilterSelector(filter=models.Filter())
+        for name in collection_names(_SHARED).values():
+            await self.client.delete(name, everything, wait=True)
+        return opened
+
     async def set_schema_version(self, version: int) -> None:
         for name in self.names.values():
             found = (await self.client.get_collection(name)).config.metadata or {}
@@ -164,16 +185,20 @@ class ServerStore(Store):
         await self.client.close()
 
 
-def make_store(engine: str, path: Path) -> Store:
-    """A store that is not there yet."""
+def make_store(engine: str, path: Path, address: str | None) -> Store:
+    """A store that is not there yet; the address is a server's, where the engine is one."""
     if engine == "edge":
         return EdgeStore(path / "store")
-    prefix = f"test-{uuid4().hex[:12]}"
-    if engine == "local":
-        settings = Settings.load(collection_prefix=prefix)
-        return ServerStore(engine, AsyncQdrantClient(":memory:"), settings)
-    settings = Settings.load(collection_prefix=prefix, qdrant_url=SERVER_URL)
-    return ServerStore(engine, connect_qdrant(settings), settings)
+    settings = Settings.load(
+        collection_prefix=f"test-{uuid4().hex[:12]}",
+        qdrant_url=address or "",
+        qdrant_timeout=60.0,
+        qdrant_replication_factor=3 if engine == "cluster" else None,
+        qdrant_write_consistency=2 if engine == "cluster" else None,
+    )
+    if address is None:
+        return ServerStore("local", AsyncQdrantClient(":memory:"), settings)
+    return ServerStore("server", connect_qdrant(settings), settings)
 
 
 # --- memories -------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_every_variable_is_a_setting() -> None:
     """Each ENGRAM_ variable of the deployment files is a setting; a typo would go unnoticed."""
     settings = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
     assert len(assigned_variables()) > 10
-    assert assigned_variables() - settings == {"ENGRAM_TEST_QDRANT_URL"}
+    assert assigned_variables() - settings == {"ENGRAM_TEST_QDRANT"}
 
 
 def test_values_of_the_config_map_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:

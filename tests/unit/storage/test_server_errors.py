@@ -153,8 +153,8 @@ async def test_a_strangers_collection_is_left_alone() -> None:
         await open_with(server)
 
 
-async def test_writes_wait_and_are_strongly_ordered() -> None:
-    """Every write names wait=true and strong ordering; inserts never update."""
+async def test_writes_wait_and_are_ordered_by_who_is_alive() -> None:
+    """Every write names wait=true and medium ordering; inserts never update."""
     server = FakeServer()
     repository = await open_with(server)
     before = len(server.asked)
@@ -168,7 +168,7 @@ async def test_writes_wait_and_are_strongly_ordered() -> None:
     assert len(writes) == 3
     for request in writes:
         assert request.url.params["wait"] == "true"
-        assert request.url.params["ordering"] == "strong"
+        assert request.url.params["ordering"] == "medium"
     insert, overwrite, delete = (json.loads(request.content) for request in writes)
     assert insert["update_mode"] == "insert_only"
     (operation,) = overwrite["operations"]
