@@ -80,8 +80,8 @@ _ASKS_FORMER = re.compile(
 # What somebody else advised is a fact: "which book did Anna recommend?".
 _ASKS_WHAT_WAS_ADVISED = re.compile(
     r"\b(?:did|has|have|had)(?: [\w'-]+){1,5}? (?:recommend|suggest|advi[sc]e)(?:ed|d)?\b"
-    r"|\b(?!(?:is|are|be|being|been|was|were|i|we|would|your|a|any|most|highly|the|get)\b)[\w'-]+"
-    r" (?:recommended|suggested|advised)\b(?! (?:for|way|by)\b)",
+    r"|(?<![\w'-])(?!(?:is|are|be|being|been|was|were|i|we|would|your|a|any|most|highly|the|get)\b)"
+    r"[\w'-]+ (?:recommended|suggested|advised)\b(?! (?:for|way|by)\b)",
     re.IGNORECASE,
 )
 

@@ -252,7 +252,7 @@ _ASKED_FOR = {
 }
 _LONGEST_ASKED = 80
 _WHERE = re.compile(r"\A(?:in|at|for|from)\s+", re.I)
-_TURNED_ROUND = ("cleft", "pseudo_cleft", "named", "topped")
+_TURNED_ROUND = ("cleft", "pseudo_cleft", "topped")
 
 
 def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
@@ -266,9 +266,7 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
     for way in _TURNED_ROUND:
         found = expression("statements", way).match(said)
         if found:
-            words = found.groupdict()
-            what = words["it"] or words.get("called") or ""
-            yield Clause(f"{words['i']} {what}{said[found.end() :]}", at)
+            yield Clause(f"{found['i']} {found['it']}{said[found.end() :]}", at)
             return
     before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
     if before.rstrip().endswith("?"):

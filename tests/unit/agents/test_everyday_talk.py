@@ -85,7 +85,6 @@ def learnt(*said: str) -> list[str]:
         ("I teach kids at the weekend.", [], ["The user works at the weekend."]),
         ("It's Zalando that I work for.", ["The user works at Zalando."], []),
         ("What I study is linguistics.", ["The user studies linguistics."], []),
-        ("The bakery I work at is called Crumb.", ["The user works at Crumb."], []),
         ("Where do I live? In Ghent, by the canal.", ["The user lives in Ghent."], []),
         ("Where do I live? Bonn or Cologne?", [], ["The user lives in Bonn."]),
         ("The flat I live in is tiny.", [], ["The user lives in tiny."]),
