@@ -334,6 +334,15 @@ def test_the_question_itself_asked_before_only_asks(
     assert (part(one, "asking") is not None) == asking
 
 
+def test_a_question_asked_before_does_not_match_itself() -> None:
+    """However much more it is like what is asked: words and nearness of an echo count nothing."""
+    echo = brought_up(episode("Where do I live?"), near=1.0, words=1.0)
+    answer = brought_up(episode("I live in Porto.", 9), near=0.2, words=0.3)
+    first, second = scored(echo, answer, by=RankingWeights(), question=asks("live", "user"))
+    assert first.memory.content == "I live in Porto."
+    assert [each.value for each in second.parts if each.name in {"sparse", "dense"}] == [0.0, 0.0]
+
+
 def test_no_score_lies_below_nothing() -> None:
     """What asking would take beyond that is given back, in a part that says so."""
     found = [brought_up(episode("tea?", 1), words=0.1), brought_up(episode("tea", 2), words=0.9)]
