@@ -62,7 +62,7 @@ _FUNCTIONAL_ANYWHERE = (
     | {f"{is_or_was} {done} by" for is_or_was in ("is", "was") for done in (*_IN_CHARGE, "written")}
 )
 # "The capital of X is Y": what stands before "is" is one thing, unless there can be several.
-_ROLE = re.compile(r"(?P<role>[a-z][\w'&/-]*(?: [a-z][\w'&/-]*){0,3}) is")
+_ROLE = re.compile(r"\A(?P<role>[a-z][\w'&/-]*(?: [a-z][\w'&/-]*){0,3}) is")
 # The same with the person or thing first, and as a subject of its own.
 _ROLE_OF = re.compile(r"is the (?P<role>.+) of")
 _ROLE_OF_WHOM = re.compile(r"[Tt]he (?P<role>.+?) of (?P<whom>.+)")

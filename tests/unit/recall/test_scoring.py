@@ -96,6 +96,13 @@ def test_every_part_has_its_share_and_they_sum_up_to_the_score() -> None:
     assert one.score == pytest.approx(0.24 + 0.12 + 0.2 * both)
 
 
+def test_what_neither_words_nor_nearness_count_for_matches_by_nothing() -> None:
+    """A session's best are compared by both; where both have no weight, none is better."""
+    turn = brought_up(episode("tea", session_id=None), near=0.5, words=0.5)
+    (one,) = scored(turn, by=weights(around=2))
+    assert part(one, "around") == Part("around", 0.0, 1.0)
+
+
 def test_weights_of_nothing_give_a_score_of_nothing() -> None:
     """All weights may be set to 0; then no order is better than another."""
     assert alone(brought_up(episode("tea"), near=1.0, words=1.0), by=weights()) == 0.0
