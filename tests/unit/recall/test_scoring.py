@@ -283,6 +283,7 @@ def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_t
 @pytest.mark.parametrize(
     ("period", "at", "worth"),
     [
+        (Period(day(3), day(4)), 4, 1.0),
         (Period(day(3), day(4)), 11, math.exp(-1)),
         (Period(day(3), day(4)), 18, math.exp(-2)),
         (Period(day(1), day(15)), 29, math.exp(-1)),
