@@ -135,9 +135,13 @@ def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
 @kept(1024)
 def _stems_of_subject(subject: str) -> frozenset[str]:
     """None where it is the user, however named."""
-    words = _words(subject)
-    mine = subject == "user" or {"of", "us"} <= set(words)
-    return frozenset() if mine else frozenset(_content_stems(words)) - {"user"}
+    if _is_the_user(subject):
+        return frozenset()
+    return frozenset(_content_stems(_words(subject))) - {"user"}
+
+
+def _is_the_user(subject: str) -> bool:
+    return subject == "user" or {"of", "us"} <= set(_words(subject))
 
 
 @kept(4096)
@@ -199,10 +203,8 @@ class _Denied:
         self.verb = verb
         self.terms = terms
         self.past = _PAST_DENIAL.search(content) is not None
-        words = _words(subject)
-        mine = subject == "user" or {"of", "us"} <= set(words)
-        self.subject = "user" if mine else subject
-        self._subject_stems = frozenset(_content_stems(words)) - {"user"}
+        self.subject = "user" if _is_the_user(subject) else subject
+        self._subject_stems = frozenset(_content_stems(_words(subject))) - {"user"}
         self._verbs = _equivalents(verb)
         self._never_been = _NEVER_BEEN.search(content) is not None
         if _FOR_ME.search(evidence):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.kept import kept
@@ -67,7 +68,7 @@ def score(
     found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
-    found = [_without_its_echo(one, analysis) for one in found]
+    found = [_without_echo(one, analysis) for one in found]
     memories = [one.memory for one in found]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
     shares = _shares(weights, named=named)
@@ -203,15 +204,14 @@ def _is_of_use(memory: AnyMemory) -> bool:
     )
 
 
-def _without_its_echo(one: FoundMemory, analysis: Analysis) -> FoundMemory:
+def _without_echo(one: FoundMemory, analysis: Analysis) -> FoundMemory:
     """It, but for the question itself, asked before: that is like itself, which says nothing."""
-    memory = one.memory
-    if _is_a_question(memory) and says_nothing_more(memory.content, analysis):
+    if _is_question(one.memory) and says_nothing_more(one.memory.content, analysis):
         return one._replace(sides=one.sides._replace(near=0.0, words=0.0))
     return one
 
 
-def _is_a_question(memory: AnyMemory) -> bool:
+def _is_question(memory: AnyMemory) -> TypeGuard[Episode]:
     return isinstance(memory, Episode) and memory.content.rstrip().endswith("?")
 
 
@@ -221,7 +221,7 @@ def _only_asks(memory: AnyMemory, analysis: Analysis) -> bool:
     What a user asks an assistant often tells of him ("What do I cook with my new wok?"), but for
     the question itself, asked before.
     """
-    if not isinstance(memory, Episode) or not _is_a_question(memory):
+    if not _is_question(memory):
         return False
     to_assistant = memory.speaker is None and memory.role == USER
     tells = to_assistant and speaks_of_oneself(memory.content)

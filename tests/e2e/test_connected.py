@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode, WorkflowService
 
 import engram
-from engram.agents.models import make_model
 from engram.cli.serving import serve_api
 from engram.client import servers
-from engram.client.servers import open_server_repository
 from engram.domain.access import Access
 from engram.domain.memories import MemoryType
-from engram.embedding.embedder import make_embedder
 from engram.errors import (
     EncryptionKeysUnusable,
     EngramError,
@@ -40,10 +36,10 @@ from engram.errors import (
 from engram.server.keys import KeyFile, new_key
 from engram.settings import Settings
 from engram.storage.server import ServerRepository
-from engram.system import new_id, new_secret, system_clock
+from engram.system import new_secret, system_clock
 from engram.temporal.connection import connect_temporal
 from engram.temporal.keys import FolderKeyStore
-from engram.workflows.worker import running_workers
+from tests.support.connected_workers import worker
 from tests.support.ports import free_port
 
 
@@ -85,18 +81,6 @@ def settings(
         store_queue=f"store-{unique}",
         model_queue=f"model-{unique}",
     )
-
-
-@asynccontextmanager
-async def worker(client: Client, settings: Settings) -> AsyncIterator[None]:
-    """What `engram worker` runs."""
-    embedder = make_embedder("wordllama")
-    repository = await open_server_repository(settings, embedder)
-    async with running_workers(
-        client, repository, embedder, make_model("rules"), settings, new_write_id=new_id
-    ):
-        yield
-    await repository.close()
 
 
 async def test_servers_and_a_worker_remember(temporal_client: Client, settings: Settings) -> None:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
 from temporalio.client import Client
 
 import engram
-from engram.agents.models import make_model
-from engram.client.servers import open_server_repository
-from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable
 from engram.settings import Settings
-from engram.system import new_id
 from engram.temporal.keys import FolderKeyStore
-from engram.workflows.worker import running_workers
+from tests.support.connected_workers import worker
 from tests.support.durability_checks import episodes
 from tests.support.numbered_turns import turn
 from tests.support.qdrant_servers import Cluster, Entrance
@@ -49,18 +44,6 @@ def settings(
         namespace=f"n{unique}",
         collection_prefix=f"t{unique}",
     )
-
-
-@asynccontextmanager
-async def worker(client: Client, settings: Settings) -> AsyncIterator[None]:
-    """What `engram worker` runs."""
-    embedder = make_embedder("wordllama")
-    repository = await open_server_repository(settings, embedder)
-    async with running_workers(
-        client, repository, embedder, make_model("rules"), settings, new_write_id=new_id
-    ):
-        yield
-    await repository.close()
 
 
 @pytest.mark.parametrize("rank", range(2))
