@@ -390,8 +390,11 @@ class Outdated:
 
     async def _successors(
         self, question: PreparedQuery, stale: Mapping[str, Sequence[_Conclusion]]
-    ) -> dict[str, _Conclusion]:
-        """What stands today in place of each outdated turn's conclusions, by turn."""
+    ) -> dict[str, list[_Conclusion]]:
+        """What stands today in place of the conclusion each outdated turn is asked for, by turn.
+
+        Several where the question's words fit several of its conclusions alike.
+        """
         wanted = {one.superseded_by for old in stale.values() for one in old}
         known: dict[str, _Conclusion] = {}
         for _ in range(_LONGEST_CHAIN):
@@ -404,10 +407,14 @@ class Outdated:
             wanted = {one.superseded_by for one in new.values() if _replaced(one, question)}
             if not new:
                 break
-        return {
-            turn: standing
+        standing = {
+            turn: [_last(one, known, question) for one in _asked_for(old, question)]
             for turn, old in stale.items()
-            if (standing := _last(old[0], known, question)) is not None
+        }
+        return {
+            turn: held
+            for turn, last in standing.items()
+            if (held := [one for one in last if one is not None])
         }
 
 
@@ -448,6 +455,13 @@ def _stale(told: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclu
     return [one for one in old if shared[one.id] > most]
 
 
+def _asked_for(old: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclusion]:
+    """Those that share the most words with the question."""
+    asked = bare_stems(question.request.query)
+    shared = [len(asked & bare_stems(one.content)) for one in old]
+    return [one for one, count in zip(old, shared, strict=True) if count == max(shared)]
+
+
 def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
     """Whether it says who somebody is whom the question calls by what they are to the user."""
     slot = one.slot
@@ -477,7 +491,7 @@ def _last(
 def _reordered(
     found: Sequence[Ranked],
     stale: Mapping[str, Sequence[_Conclusion]],
-    standing: Mapping[str, _Conclusion],
+    standing: Mapping[str, Sequence[_Conclusion]],
     passes: Callable[[AnyMemory], bool],
     factors: Mapping[str, float],
 ) -> list[Ranked]:
@@ -487,7 +501,11 @@ def _reordered(
             continue
         refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
         lowered = one.times(factors[one.memory.id], "outdated")._replace(disputed=refuted)
-        successor = standing.get(one.memory.id)
+        successor = max(
+            standing.get(one.memory.id, ()),
+            key=lambda held: known[held.id].score if held.id in known else 0.0,
+            default=None,
+        )
         if successor is not None and (successor.id in known or passes(successor)):
             # The turn answers, so what replaced it answers too, and first.
             ahead = known.get(successor.id, Ranked(successor, 0.0))

@@ -55,7 +55,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     first = done.stdout.splitlines()[0]
-    assert "Lisbon" in first
+    assert "The user lives in Lisbon." in first
     assert "I moved to Lisbon" in first
 
 

@@ -90,3 +90,21 @@ async def test_a_medicine_that_is_no_longer_taken_is_no_answer(repository: EdgeR
     said = ["I take metformin twice a day.", "I stopped taking metformin because of nausea."]
     found = await answers(repository, said, "What medication do I take?")
     assert "The user takes metformin twice a day." not in found
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Where does the user live?", "The user lives in Lisbon."),
+        ("Do I use Mongo?", "The user does not use Mongo."),
+        ("Which city is my home?", "The user lives in Lisbon."),
+    ],
+)
+async def test_what_replaced_the_value_asked_for_answers(
+    repository: EdgeRepository, question: str, first: str
+) -> None:
+    """A turn of several values that are all replaced brings up what replaced the one asked for."""
+    told = "I live in Porto and I use Mongo."
+    changed = "I moved to Lisbon. I don't use Mongo any more."
+    found = await answers(repository, [told, changed], question)
+    assert found[0] == first
