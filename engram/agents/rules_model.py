@@ -59,7 +59,14 @@ from engram.language.statements.corrections import claims, corrected, denied
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
-from engram.language.statements.promises import Ended, confirmed, ends, kept, names_what
+from engram.language.statements.promises import (
+    Ended,
+    PromisesByThing,
+    confirmed,
+    ends,
+    kept,
+    names_what,
+)
 from engram.language.statements.reading import everything
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression
@@ -272,13 +279,15 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
     found: list[StatedKnowledge] = []
     heard = list(request.before)
+    by_thing = PromisesByThing([one.object for one in request.promised])
     for turn in request.turns:
         # What a program says of itself is no memory, whatever it is called.
         if turn.role == "user":
             own = _in_own_words(turn)
             ended = _ended_promises(own, found)
             over = {one.object for one in (*found, *ended) if one.ended}
-            found += [*ended, *_ended_before(own, request.promised, over)]
+            named = [request.promised[number] for number in by_thing.named_in(own.content)]
+            found += [*ended, *_ended_before(own, named, over)]
             found += _told(own, heard[-_HEARD_BEFORE:])
             if heard and heard[-1].role == "assistant":
                 found += _confirmed(heard[-1], own)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
+from engram.agents.requests import ExtractionRequest, PromiseView, TurnView
+from engram.agents.rules_model import extract as read_turns
 from engram.embedding.bm25 import encode_document
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor, scan
@@ -19,6 +22,7 @@ from tests.support.odd_texts import ADVERSARIAL, FILLS, largest
 
 pytestmark = pytest.mark.benchmark
 
+EARLIER = NOW - timedelta(days=1)
 EXTRACTOR = Extractor(Settings())
 
 
@@ -55,6 +59,23 @@ def test_typical_turn_is_cheap(topic: str, limit: float) -> None:
     for text in texts:
         extract(text)
     assert fastest(lambda: [extract(text) for text in texts]) / len(texts) < limit
+
+
+def test_what_was_promised_elsewhere_costs_little() -> None:
+    """Turns are read with two hundred promises open in at most one and a half times the time."""
+    texts = [item["text"] for item in items("ordinary", "seen")][:100]
+    turns = tuple(
+        TurnView(alias=f"e{n}", role="user", speaker=None, said_at=NOW, content=text)
+        for n, text in enumerate(texts, start=1)
+    )
+    promised = tuple(
+        PromiseView(subject="user", object=f"send Ann the report of ward {n}", said_at=EARLIER)
+        for n in range(200)
+    )
+    reading = fastest(lambda: read_turns(ExtractionRequest(turns=turns)))
+    beside = fastest(lambda: read_turns(ExtractionRequest(turns=turns, promised=promised)))
+    print(f"{len(texts)} turns {reading * 1e3:.0f} ms, {beside * 1e3:.0f} with promises")  # noqa: T201 - figures
+    assert beside < 1.5 * reading
 
 
 def test_scan_stays_far_below_its_limit() -> None:

@@ -90,9 +90,35 @@ def names_what(text: str, promise: str) -> bool:
     if expression("commitments", "repeated").search(promise):
         return False
     words = _stems(promise.partition(" ")[2])
-    things = _stems(" ".join(word for word in promise.split()[1:] if not word[:1].isupper()))
     shared = words & _stems(text)
-    return bool(things & shared) and len(shared) >= _LEAST_SHARED * len(words)
+    return bool(_things(promise) & shared) and len(shared) >= _LEAST_SHARED * len(words)
+
+
+def _things(promise: str) -> frozenset[str]:
+    return _stems(" ".join(word for word in promise.split()[1:] if not word[:1].isupper()))
+
+
+class PromisesByThing:
+    """Which of many promises a turn of another conversation can name, found by their things.
+
+    Whoever has promised a hundred things says most of the time nothing about any of them.
+
+    Args:
+        promises: What was promised.
+    """
+
+    def __init__(self, promises: Sequence[str]) -> None:
+        self._by_thing: dict[str, list[int]] = {}
+        for number, promise in enumerate(promises):
+            for thing in _things(promise):
+                self._by_thing.setdefault(thing, []).append(number)
+
+    def named_in(self, text: str) -> list[int]:
+        """The numbers of those of which a thing stands in the text, in order."""
+        if not self._by_thing:
+            return []
+        said = _stems(text) & self._by_thing.keys()
+        return sorted({number for thing in said for number in self._by_thing[thing]})
 
 
 def kept(text: str) -> Iterator[tuple[str, Sentence]]:

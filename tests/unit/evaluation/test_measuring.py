@@ -15,6 +15,7 @@ from engram.domain.memories import AnyMemory, Slot
 from engram.domain.rules import RankingWeights
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
+from engram.evaluation import measuring
 from engram.evaluation.answering import Examiner
 from engram.evaluation.measuring import (
     AskedQuestion,
@@ -84,13 +85,15 @@ async def test_an_order_that_is_only_scored_is_that_of_recall(
 
 
 async def test_a_fit_finds_what_helps_and_refuses_too_few(
-    memory: MeasuredMemory, talks: list[Talk]
+    memory: MeasuredMemory, talks: list[Talk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From weights that order by the wrong side it comes back; 99 questions are not enough."""
     wrong = Settings.load(recall_weights=RankingWeights(sparse=0.1, asking=30))
     asked = await bring_up(memory, talks, wrong, unseen)
     usable = [one for one in asked if one.question.kind != MISLEADING]
     many = (usable * 40)[:100]
+    # Fewer steps than a user's questions deserve.
+    monkeypatch.setattr(measuring, "_STEPS", (0.5, 2.0))
     found = fit(many, wrong, DRAW)
     assert found.questions == 100
     assert found.gain.first.mean >= 0.0
