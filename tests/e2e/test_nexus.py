@@ -162,10 +162,13 @@ async def test_what_an_erased_user_s_callers_were_told_is_noise(setup: Setup, us
     assert len(words) == 4
     codec = reading_codec(setup.caller.data_converter)
     assert any(b"Porto" in one.data for one in await codec.decode(words))
-    assert (await setup.memory.for_user(user).erase()).complete
+    erasing = setup.memory.for_user(user)
+    assert (await erasing.erase()).complete
     # Whoever opened it before knows the key for two seconds more.
     opened_now = EncryptionCodec(folder_keys(setup.folder, Settings.load(data_dir=setup.folder)))
     assert all(map(is_refused, await opened_now.decode(words)))
+    # The server stands still while its files are rewritten: not while the next test calls.
+    assert await erasing.erased() is not None
 
 
 async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, user: str) -> None:
