@@ -356,12 +356,12 @@ class RankingWeights(_Rules):
     """
 
     sparse: float = Field(default=3.8, ge=0, le=100)
-    """Share of the score: words in common (BM25)."""
-    dense: float = Field(default=2.7, ge=0, le=100)
-    """Share of the score: nearness in meaning; a third where the question names who speaks."""
+    """Share of the score: words in common (BM25); half where a suggestion is wanted."""
+    dense: float = Field(default=2.5, ge=0, le=100)
+    """Share of the score: nearness in meaning; a fifth where the question names who speaks."""
     around: float = Field(default=5.0, ge=0, le=100)
-    """Share of the score: how well the best of the same session match."""
-    subject: float = Field(default=2.7, ge=0, le=100)
+    """Share of the score: how well the best of the same session match; not for suggestions."""
+    subject: float = Field(default=2.4, ge=0, le=100)
     """Share of the score: the question names who speaks or is spoken of."""
     advice: float = Field(default=1.0, ge=0, le=100)
     """Share of the score: tells of whoever speaks, where a suggestion is wanted."""
@@ -369,7 +369,7 @@ class RankingWeights(_Rules):
     """Share of the score: holds a time, number or name, as asked for, as few others do."""
     period: float = Field(default=2.2, ge=0, le=100)
     """Share of the score: from the time that the question names, or told soon after it."""
-    asking: float = Field(default=1.6, ge=0, le=100)
+    asking: float = Field(default=1.9, ge=0, le=100)
     """Taken from the score of a turn that itself only asks, as few others do."""
 
 

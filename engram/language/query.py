@@ -43,7 +43,7 @@ _ASKS_WHAT_WAS_ANSWERED = re.compile(
 )
 # A suggestion is wanted: its answer is in what was said of oneself in passing, in other words.
 _ASKS_ADVICE = re.compile(
-    r"\b(?:recommend\w*|suggest(?:ions?)?|propose|advice|advi[sc]e|tips?|ideas?)\b"
+    r"\b(?:recommend(?!s\b)\w*|suggest(?:ions?)?|propose|advice|advi[sc]e|tips?|ideas?)\b"
     r"|\b(?:could|can|might|shall|should|may) (?:i|we)\b"
     r"|\b(?:pick|plan|choose|find|give|help) (?:me|us|a|an|my|our)\b"
     r"|\b(?:do|would) you think\b|\b(?:suits?|pleases?) (?:me|us)\b"
@@ -70,6 +70,15 @@ _ASKS_WHAT_WAS = re.compile(
     re.IGNORECASE,
 )
 
+# What happened, or what somebody else does: "what advice does Anna give?", "when did I find a
+# flat?". What is open stands before it: "what should I wear to the wedding I was invited to?".
+_ASKS_OF_WHAT_IS_DONE = re.compile(
+    r"\b(?:when|where|why|what|which|who(?:m|se)?|how)"
+    r"(?: (?!(?:should|could|can|would|may|might|shall|will|to|do|is|are|if|i|we|that)\b)"
+    r"[\w'-]+){0,4}?"
+    r" (?:did|does|was|were|had|has(?! (?:an?|the|to|no)\b)|(?:am i|are we) planning)\b",
+    re.IGNORECASE,
+)
 # What is over is asked for.
 _ASKS_FORMER = re.compile(
     r"\b(?:used? to|before|formerly|former|previous(?:ly)?|old|earlier|ex|no longer|any ?more|"
@@ -123,6 +132,7 @@ def analyse(query: str, now: datetime) -> Analysis:
     advice = (
         not answered
         and _ASKS_WHAT_WAS_ADVISED.search(query) is None
+        and _ASKS_OF_WHAT_IS_DONE.search(query) is None
         and (_ASKS_ADVICE.search(query) is not None or _weighs_what_to_do(query, asked))
     )
     to_assistant = words & _SECOND_PERSON_WORDS and not words & _FIRST_PERSON_WORDS

@@ -57,7 +57,10 @@ _SUBJECT_CHARACTERS = 80
 _BEST_OF_SESSION = 3
 # A name in the question is near to every text that holds it. Where it is that of somebody who
 # speaks, what he said counts by the part for the subject, and nearness counts for so much less.
-_NEAR_BESIDE_A_VOICE = 1 / 3
+_NEAR_BESIDE_A_VOICE = 1 / 5
+# What bears on advice was said in passing, between other things and in other words than are asked
+# for: words in common count for so much less, and what was said around it not at all.
+_WORDS_OF_ADVICE = 1 / 2
 # What people want and do holds for what they are to be advised.
 _OF_LASTING_USE = frozenset({Category.PREFERENCE, Category.PRINCIPLE})
 # What happened within a day is told for some days.
@@ -71,9 +74,8 @@ def score(
     found = [_without_echo(one, analysis) for one in found]
     memories = [one.memory for one in found]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
-    shares = _shares(weights, named=named)
-    matching = [shares.matching(one.sides) for one in found]
-    around = matching if analysis.advice else _around(memories, matching)
+    shares = _shares(weights, named=named, advice=analysis.advice)
+    around = _around(memories, [shares.matching(one.sides) for one in found])
     cue = (
         _telling(holds_cue(one.content, analysis.asked) for one in memories)
         if (analysis.asked and not analysis.advice)
@@ -101,8 +103,9 @@ def _scored(
     parts = [
         Part("sparse", sides.words, shares.sparse, match.sparse),
         Part("dense", sides.near, shares.dense, match.dense),
-        Part("around", beside, shares.around),
     ]
+    if not analysis.advice:
+        parts.append(Part("around", beside, shares.around))
     if _is_subject(memory, analysis.subjects):
         parts.append(Part("subject", 1.0, shares.subject))
     if analysis.advice and _is_of_use(memory):
@@ -137,8 +140,11 @@ class _Shares:
         return (self.sparse * sides.words + self.dense * sides.near) / both if both else 0.0
 
 
-def _shares(weights: RankingWeights, *, named: bool) -> _Shares:
+def _shares(weights: RankingWeights, *, named: bool, advice: bool) -> _Shares:
     given: dict[str, float] = dict(weights)
+    if advice:
+        given["sparse"] *= _WORDS_OF_ADVICE
+        given["around"] = 0.0
     if named:
         given["dense"] *= _NEAR_BESIDE_A_VOICE
     total = sum(given.values()) - weights.asking or 1.0

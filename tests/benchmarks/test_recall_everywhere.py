@@ -1,12 +1,14 @@
 """Recall on conversations of several kinds, beside plain fusion of BM25 and the same embedder.
 
 The sets lie in ``tests/data/recall``. Those that end with ``held`` are kept from whoever changes
-the score. Alone:
+the score. ``ENGRAM_TEST_RECALL`` names more files, separated as in ``PATH``, such as LoCoMo's that
+are no part of the project: there, too, no part of the score may do harm. Alone:
 ``uv run pytest -n 0 -m benchmark tests/benchmarks/test_recall_everywhere.py -s``.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,13 @@ from engram.evaluation.metrics import score
 from engram.settings import Settings
 from engram.system import seeded_draw
 from tests.benchmarks.recall_quality.candidates import candidates
-from tests.benchmarks.recall_quality.table import against, answers, plain_answers
+from tests.benchmarks.recall_quality.table import (
+    against,
+    answers,
+    plain_answers,
+    table_of_parts,
+    without_each_part,
+)
 
 pytestmark = pytest.mark.benchmark
 
@@ -35,6 +43,10 @@ GAINS: Final = {
     "updates.seen": 0.0,
     "updates.held": 0.0,
 }
+MORE: Final = [
+    Path(file) for file in os.environ.get("ENGRAM_TEST_RECALL", "").split(os.pathsep) if file
+]
+SEEN: Final = [*(SETS / f"{name}.jsonl" for name in GAINS if name.endswith("seen")), *MORE]
 
 
 @pytest.mark.parametrize("name", GAINS)
@@ -47,3 +59,17 @@ def test_recall_is_above_plain_fusion(name: str, tmp_path: Path) -> None:
     low, high = (score(one.pair for one in given) for given in (plain, found))
     assert high.recall[10] >= low.recall[10] + GAINS[name], told
     assert compare(plain, found, seeded_draw(1)).first.is_gain, told
+
+
+@pytest.mark.parametrize("file", SEEN, ids=lambda file: file.stem)
+def test_no_part_of_the_score_does_harm(file: Path, tmp_path: Path) -> None:
+    """Left out, none makes the answers better by more than noise: R@10 and MRR of each set."""
+    changes = without_each_part(candidates(file, tmp_path), Settings.load())
+    told = table_of_parts({file.stem: changes})
+    print(told)  # noqa: T201 - figures
+    harmful = {part for part, one in changes.items() if one.found.is_gain or one.first.is_gain}
+    if file.stem == "updates.seen" and not changes["sparse"].found.is_gain:
+        # The old value is told in the words of the question, the new one in others: words put the
+        # old one first, though both are found.
+        harmful.discard("sparse")
+    assert not harmful, told

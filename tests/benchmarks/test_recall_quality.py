@@ -11,6 +11,7 @@ from tests.benchmarks.recall_quality.table import (
     answers,
     by_kind,
     plain_answers,
+    table_of_parts,
     without_each_part,
 )
 
@@ -30,5 +31,5 @@ def test_the_command_measures_what_recall_answers_and_keeps_the_candidates(tmp_p
     assert overall[:2] == ["all", "3"]
     assert float(overall[3]) >= 0.8
     assert "R@10" in against("talk", plain_answers(asked), found)
-    parts = without_each_part({"talk": asked}, settings).splitlines()
+    parts = table_of_parts({"talk": without_each_part(asked, settings)}).splitlines()
     assert parts[1].startswith("sparse")

@@ -18,6 +18,7 @@ from tests.benchmarks.recall_quality.table import (
     answers,
     by_kind,
     plain_answers,
+    table_of_parts,
     without_each_part,
 )
 
@@ -55,7 +56,8 @@ def main() -> None:
         if chosen.kinds:
             _show(by_kind(found))
     if chosen.parts:
-        _show(without_each_part(sets, settings))
+        parts = {name: without_each_part(asked, settings) for name, asked in sets.items()}
+        _show(table_of_parts(parts))
 
 
 async def _whole(file: Path) -> list[RankedAnswer]:

@@ -29,7 +29,7 @@ _CODE = (
     "consolidation/turns.py",
     "recall/search.py",
     "domain/memories.py",
-    "language/negation_scope.py",
+    "language",
 )
 _HERE = Path(__file__).parent
 
@@ -77,8 +77,8 @@ async def _found(file: Path) -> list[Beside]:
 def _fingerprint(file: Path) -> str:
     digest = blake2b(file.read_bytes(), digest_size=8)
     root = Path(engram.__file__).parent
-    code = [path for name in _CODE for path in sorted([root / name, *(root / name).glob("*.py")])]
+    code = [path for name in _CODE for path in sorted([root / name, *(root / name).rglob("*")])]
     for path in (*code, *(_HERE / f"{name}.py" for name in ("plain",))):
-        if path.is_file():
+        if path.suffix in {".py", ".toml"}:
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from engram.domain.rules import RankingWeights
-from engram.evaluation.measuring import RankedAnswer, compare, counted
+from engram.evaluation.measuring import Comparison, RankedAnswer, compare, counted
 from engram.evaluation.metrics import CUTS, Difference, score
 from engram.evaluation.report import said
 from engram.evaluation.sets import MISLEADING
@@ -58,24 +58,34 @@ def against(name: str, floor: Sequence[RankedAnswer], found: Sequence[RankedAnsw
     )
 
 
-def without_each_part(sets: Mapping[str, Sequence[Beside]], settings: Settings) -> str:
+def without_each_part(asked: Sequence[Beside], settings: Settings) -> dict[str, Comparison]:
+    """How the answers to the questions of a set change when a part of the score is left out.
+
+    By part: what gets better by more than noise is harmed by it.
+    """
+    whole = counted(answers(asked, settings))
+    changes: dict[str, Comparison] = {}
+    for part in RankingWeights.model_fields:
+        weights = settings.recall_weights.model_copy(update={part: 0.0})
+        fewer = settings.model_copy(update={"recall_weights": weights})
+        left = counted(answers(asked, fewer))
+        changes[part] = compare(whole, left, seeded_draw(_SEED))
+    return changes
+
+
+def table_of_parts(sets: Mapping[str, Mapping[str, Comparison]]) -> str:
     """By how much R@10 and MRR of each set change when one part of the score is left out.
 
     A part that helps has figures below 0; "!" marks what changes for the better by more than
     noise: there the part does harm.
     """
     rows = ["left out    " + "".join(f"{name[:22]:>40}" for name in sets)]
-    whole = {name: counted(answers(asked, settings)) for name, asked in sets.items()}
     for part in RankingWeights.model_fields:
-        weights = settings.recall_weights.model_copy(update={part: 0.0})
-        fewer = settings.model_copy(update={"recall_weights": weights})
-        row = f"{part:<12}"
-        for name, asked in sets.items():
-            left = counted(answers(asked, fewer))
-            change = compare(whole[name], left, seeded_draw(_SEED))
-            both = (change.found, change.first)
-            row += f"{'  '.join(f'{one.mean:+.3f}{_mark(one)}' for one in both):>40}"
-        rows.append(row)
+        cells = [(changes[part].found, changes[part].first) for changes in sets.values()]
+        row = "".join(
+            f"{'  '.join(f'{c.mean:+.3f}{_mark(c)}' for c in cell):>40}" for cell in cells
+        )
+        rows.append(f"{part:<12}{row}")
     return "\n".join(rows)
 
 

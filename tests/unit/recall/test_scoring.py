@@ -72,13 +72,17 @@ def test_no_memory_has_a_score_above_one() -> None:
         brought_up(turn.model_copy(update={"id": name}), near=1.0, words=1.0) for name in "abc"
     ]
     given = RankingWeights()
-    # Who speaks is named, so that nearness is a third of what it is elsewhere.
-    whole = sum(given.model_dump().values()) - given.asking - given.dense * 2 / 3
+    # Who speaks is named, so that nearness is a fifth of what it is elsewhere.
+    whole = sum(given.model_dump().values()) - given.asking - given.dense * 4 / 5
     dated = asks("ada", asked=frozenset({AskedFor.TIME}), period=period)
     advised = asks("ada", period=period, advice=True)
-    # A time that all of them hold tells nothing between them, and who wants advice asks for none.
-    for question, missing in ((dated, given.cue + given.advice), (advised, given.cue)):
-        expected = [1.0 - missing / whole] * 3
+    # A time that all of them hold tells nothing between them, and who wants advice asks for none;
+    # nor does he for what was said around, and half as much for words.
+    for question, most, missing in (
+        (dated, whole, given.cue + given.advice),
+        (advised, whole - given.around - given.sparse / 2, given.cue),
+    ):
+        expected = [1.0 - missing / most] * 3
         assert [one.score for one in score(found, question, given)] == pytest.approx(expected)
 
 
@@ -150,9 +154,13 @@ def test_a_session_of_few_turns_is_worth_their_mean() -> None:
     assert around(*session("s1", 0.9, 0.1)) == pytest.approx({0.9: 0.5, 0.1: 0.5})
 
 
-def test_where_advice_is_wanted_a_turn_stands_for_itself() -> None:
-    """What bears on it was said in passing, between other things."""
-    assert around(*session("s1", 0.9, 0.1), advice=True) == pytest.approx({0.9: 0.9, 0.1: 0.1})
+def test_where_advice_is_wanted_nothing_around_counts_and_words_count_half() -> None:
+    """What bears on it was said in passing, between other things and in other words."""
+    assert around(*session("s1", 0.9, 0.1), advice=True) == {}
+    turn = brought_up(episode("tea"), near=0.4, words=0.6)
+    by = weights(sparse=4, dense=3, around=9)
+    (one,) = scored(turn, by=by, question=asks(advice=True))
+    assert one.parts == (Part("sparse", 0.6, 0.4, 6.0), Part("dense", 0.4, 0.6, 4.0))
 
 
 def test_sessions_do_not_help_each_other() -> None:
@@ -229,11 +237,11 @@ def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
     assert alone(nameless, by=weights(subject=1), question=question) == 0.0
 
 
-def test_nearness_counts_a_third_where_the_question_names_who_speaks() -> None:
+def test_nearness_counts_a_fifth_where_the_question_names_who_speaks() -> None:
     """A name is near to whatever holds it; who speaks counts by the part for that."""
     turn = brought_up(episode("tea", speaker="Ada"), near=0.5, words=1.0)
-    by = weights(sparse=1, dense=3)
-    for name, share in (("ada", 0.5), ("bo", 0.75)):
+    by = weights(sparse=1, dense=5)
+    for name, share in (("ada", 0.5), ("bo", 5 / 6)):
         (one,) = scored(turn, by=by, question=asks(name))
         assert part(one, "dense") == Part("dense", 0.5, share, 5.0)
 
