@@ -228,7 +228,9 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
 def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     """Whether the one it was for needs it no more: "Gran got a lift from Sheila"."""
     otherwise = expression("commitments", "another_way").match(text)
-    if not (otherwise or _went_without(text, promise)) or _is_put_off(text) or expression("commitments", "open").search(text):
+    if otherwise is None and not _went_without(text, promise):
+        return False
+    if _is_put_off(text) or expression("commitments", "open").search(text):
         return False
     # "Cover for her": who that is stands in the words of the promise.
     whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else _named(promise)
