@@ -39,6 +39,14 @@ def test_a_newer_value_retires_the_older_one() -> None:
     assert (london.supersedes, london.valid_from) == ((paris.id,), on(9))
 
 
+def test_what_is_switched_to_ends_the_one_of_its_kind_that_is_known() -> None:
+    """ "I switched to Neovim" says nothing of VS Code, but what is known does."""
+    knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
+    knowledge.hear(first, stated(first, "uses", "VS Code"))
+    knowledge.hear(second, stated(second, "switched to", "Neovim"))
+    assert knowledge.of("vs code")[0].status is MemoryStatus.SUPERSEDED
+
+
 def test_an_older_value_that_arrives_late_is_history_at_once() -> None:
     """What happened before does not replace what holds now, however late it is learnt."""
     knowledge, new, late = ReconciledKnowledge(), said(5), said(9)
