@@ -40,7 +40,7 @@ def test_a_newer_value_retires_the_older_one() -> None:
 
 
 def test_what_is_switched_to_ends_the_one_of_its_kind_that_is_known() -> None:
-    """ "I switched to Neovim" says nothing of VS Code, but what is known does."""
+    """A switch to Neovim says nothing of VS Code, but what is known does."""
     knowledge, first, second = ReconciledKnowledge(), said(1), said(9)
     knowledge.hear(first, stated(first, "uses", "VS Code"))
     knowledge.hear(second, stated(second, "switched to", "Neovim"))
