@@ -340,7 +340,6 @@ def is_place(thing: Thing) -> bool:
 
 # --- objects that are something to do: liked, planned, promised
 
-_YOURS = re.compile(r"\byour?\b", re.I)
 _INFINITIVE = re.compile(r"\bto\Z", re.I)
 _COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
 # What is at hand is praised, not liked in general: "I love this series", "Love the colours".
@@ -415,12 +414,6 @@ def offer(spoken: MatchContext) -> list[Thing]:
     if not {" ".join(words[:1]), " ".join(words[:2])} & vocabulary().promise_verbs:
         return []
     return [one for one in found if _names_something(one.name.split()[1:])]
-
-
-def offer_to_you(spoken: MatchContext) -> list[Thing]:
-    """The same, said to somebody by name: "I'll feed your cat, Ines"."""
-    named = replace(spoken, rest=_YOURS.sub("the", spoken.rest))
-    return promise(spoken) if offer(named) else []
 
 
 def _names_something(words: list[str]) -> bool:

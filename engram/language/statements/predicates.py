@@ -349,7 +349,6 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "plan": doings.plan,
     "promise": doings.promise,
     "offer": doings.offer,
-    "offer_to_you": doings.offer_to_you,
     "weight": _weight,
     "vehicle": _vehicle,
     "subject": _subject,

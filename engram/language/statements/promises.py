@@ -73,46 +73,12 @@ def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterato
             yield from (Ended(number, how, sentence) for number, how in meant)
             continue
         for number, promise in enumerate(promises):
-            about = _spelt_out(promise, said_as[number])
-            broken = _of_not_doing(sentence.text, promise)
             did = _did(sentence.text, promise)
-            how = broken or _how(sentence.text, about, did=did)
-            alone = expression("commitments", "alone").search(sentence.text)
-            plainly = did is not None or about != promise or alone is not None
-            if how is not None and (
-                _is_about(about, said, did=plainly) or _says_it(sentence.text, promise)
-            ):
+            how = _how(sentence.text, promise, did=did)
+            if how is not None and _is_about(promise, said, did=did is not None):
                 yield Ended(number, how, sentence)
             elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
                 yield Ended(number, Resolution.EXPIRED, sentence)
-
-
-def _spelt_out(promise: str, said_as: str) -> str:
-    """With the words in which it was made, where it names nothing itself: "I'll build it"."""
-    verb, _, rest = promise.partition(" ")
-    return promise if _stems(rest) or promise == said_as else f"{verb} {said_as}"
-
-
-def _says_it(text: str, promise: str) -> bool:
-    """Whether it says the verb again, and "it" or "them" for the rest: "is picking them up"."""
-    doings = _doings(_verb(promise))
-    found = expression("commitments", "doing_it").finditer(text)
-    return any(verb_lemma(one.group("verb").lower()) in doings for one in found)
-
-
-def _of_not_doing(text: str, promise: str) -> Resolution | None:
-    """What becomes of a promise not to do something: "Ate there again", "Haven't smoked since"."""
-    avoided = expression("commitments", "avoided").match(promise)
-    if avoided is None:
-        return None
-    verb = verb_lemma(avoided.group("verb").lower())
-    words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
-    if not any(is_past(word) and verb_lemma(word) == verb for word in words):
-        return None
-    if not _NOT.search(text):
-        return Resolution.EXPIRED
-    kept_off = expression("commitments", "for_good").match(promise) is None
-    return Resolution.FULFILLED if kept_off else None
 
 
 def names_what(text: str, promise: str) -> bool:
@@ -206,11 +172,8 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
         return None
     off = expression("commitments", "dropped").search(text)
     by_them = _is_done_by(_NAMED, text, promise, did)
-    if expression("commitments", "alone").search(text) and _named(promise) & _stems(text):
-        return Resolution.EXPIRED
     # Who promised to cancel, and cancelled, has kept the promise.
-    called_off = off and (by_them or not (did and _is_done_in(off.group(), did)))
-    called_off = called_off or _is_given_up(text, promise)
+    called_off = off and (by_them or not (did and did in off.group().lower().split()))
     if called_off or _is_done_by(_STRANGER, text, promise, did) or _is_taken_over(text, promise):
         return Resolution.EXPIRED
     if by_them:
@@ -219,18 +182,17 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     # "Sent the slides, I'll present them tomorrow": what is still to come is something else.
     if expression("commitments", "open").search(_part_with(did, text) if did else text):
         return None
-    if did or expression("commitments", "done").search(text) or _came_about(text, promise):
-        return None if _goes_on(text, promise) else Resolution.FULFILLED
+    done = did or expression("commitments", "done").search(text) or _came_about(text, promise)
+    if done:
+        return Resolution.FULFILLED
     off = expression("commitments", "dropped_else").search(text)
     return Resolution.EXPIRED if off else None
 
 
 def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     """Whether the one it was for needs it no more: "Gran got a lift from Sheila"."""
-    otherwise = expression("commitments", "another_way").match(text)
-    if otherwise is None and not _went_without(text, promise):
-        return False
-    if _is_put_off(text) or expression("commitments", "open").search(text):
+    found = expression("commitments", "another_way").match(text)
+    if found is None or _is_put_off(text) or expression("commitments", "open").search(text):
         return False
     # "Cover for her": who that is stands in the words of the promise.
     whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else _named(promise)
@@ -238,21 +200,9 @@ def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     return bool(subject) and bool(_stems(subject[0]) & whom)
 
 
-def _went_without(text: str, promise: str) -> bool:
-    """Whether who was to be driven got there in another way: "Ewan took a cab"."""
-    driven = expression("commitments", "driving").match(promise)
-    return bool(driven) and bool(expression("commitments", "rode").match(text))
-
-
 def _part_with(word: str, text: str) -> str:
     parts = _PARTS.split(text)
     return next((one for one in parts if word in SPOKEN_WORDS.findall(one.lower())), text)
-
-
-def _goes_on(text: str, promise: str) -> bool:
-    """Whether it is to be done again and again, and is told to be done but once."""
-    again = expression("commitments", "again_and_again")
-    return bool(again.search(promise)) and not expression("commitments", "throughout").search(text)
 
 
 def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
@@ -265,22 +215,6 @@ def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
         # "Photos sent to Chloe": what was promised comes first, and nobody else.
         return who == _STRANGER
     return who == _NAMED and shared <= _named(promise)
-
-
-def _is_done_in(words: str, did: str) -> bool:
-    return did in words.lower().split() and _NOT.search(words) is None
-
-
-def _is_given_up(text: str, promise: str) -> bool:
-    """Whether it was being done, and is no more: "I've quit coaching the girls' team"."""
-    if expression("commitments", "avoided").match(promise):
-        return False
-    doings = _doings(_verb(promise))
-    return any(
-        verb_lemma(found.group("verb").lower()) in doings
-        for said in ("stopped_doing", "refused")
-        for found in expression("commitments", said).finditer(text)
-    )
 
 
 def _is_taken_over(text: str, promise: str) -> bool:
@@ -319,26 +253,11 @@ def _came_about(text: str, promise: str) -> bool:
         nouns = deed.group("nouns").lower().split()
         if any(_is_deed(noun, verb) for noun in nouns):
             return True
-    if _is_named_done(text, verb) or _has_learnt(text, promise) or _was_there(text, verb):
+    if _is_named_done(text, verb) or _has_learnt(text, promise):
         return True
-    return _has_got_it(text, verb)
-
-
-def _has_got_it(text: str, verb: str) -> bool:
-    """Whether somebody else has what was to be given, sent or made: "Ada got her quilt"."""
     given = expression("commitments", "giving").fullmatch(verb)
-    made = expression("commitments", "making").fullmatch(verb)
-    others = expression("commitments", "others").match(text) if given or made else None
-    if others is None:
-        return False
-    said = expression("commitments", "received" if given else "got_theirs")
-    return said.match(text, others.end()) is not None
-
-
-def _was_there(text: str, verb: str) -> bool:
-    """Whether who was to come or to see was there: "I was at Marta's recital"."""
-    going = expression("commitments", "going").fullmatch(verb)
-    return bool(going) and bool(expression("commitments", "was_there").search(text))
+    others = expression("commitments", "others").match(text) if given else None
+    return bool(others and expression("commitments", "received").match(text, others.end()))
 
 
 def _is_deed(noun: str, verb: str) -> bool:
@@ -402,8 +321,6 @@ def _did(text: str, promise: str) -> str | None:
     said = [word for word in words[:2] if word not in {"i", "we"}]
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
     first = str(said[0]) if said else ""
-    if verb != "be" and expression("commitments", "did_it").search(text):
-        return "did"
     if first in doings and expression("commitments", "unchanging").fullmatch(first):
         return first
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
@@ -441,9 +358,6 @@ def _is_about(promise: str, said: frozenset[str], *, did: bool) -> bool:
         return did or _stems(verb) <= said
     shared = words & said
     if shared and (did or _stems(verb) & said):
-        return True
-    what = _stems(expression("commitments", "further").split(promise.partition(" ")[2])[0])
-    if what and what <= said:
         return True
     things = _stems(" ".join(word for word in rest if not word[:1].isupper()))
     # Whom it was promised to is spoken of for many reasons.
