@@ -131,9 +131,9 @@ def analyse(query: str, now: datetime) -> Analysis:
     asked = frozenset(kind for kind, pattern in kinds.items() if pattern.search(query))
     advice = (
         not answered
+        and (_ASKS_ADVICE.search(query) is not None or _weighs_what_to_do(query, asked))
         and _ASKS_WHAT_WAS_ADVISED.search(query) is None
         and _ASKS_OF_WHAT_IS_DONE.search(query) is None
-        and (_ASKS_ADVICE.search(query) is not None or _weighs_what_to_do(query, asked))
     )
     to_assistant = words & _SECOND_PERSON_WORDS and not words & _FIRST_PERSON_WORDS
     if answered or (to_assistant and not advice):

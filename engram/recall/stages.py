@@ -407,15 +407,12 @@ class Outdated:
             wanted = {one.superseded_by for one in new.values() if _replaced(one, question)}
             if not new:
                 break
-        standing = {
-            turn: [_last(one, known, question) for one in _asked_for(old, question)]
-            for turn, old in stale.items()
-        }
-        return {
-            turn: held
-            for turn, last in standing.items()
-            if (held := [one for one in last if one is not None])
-        }
+        standing: dict[str, list[_Conclusion]] = {}
+        for turn, old in stale.items():
+            for one in _asked_for(old, question):
+                if (last := _last(one, known, question)) is not None:
+                    standing.setdefault(turn, []).append(last)
+        return standing
 
 
 def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
@@ -450,16 +447,21 @@ def _stale(told: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclu
     # "My sister Clara lives in Rome": who asks where their sister lives asks for Clara.
     who = [one for one in told if one not in old and _says_who(one, asked)]
     asked |= {word for one in who for word in bare_stems(one.content)}
-    shared = {one.id: len(asked & bare_stems(one.content)) for one in told}
+    shared = _words_shared(asked, told)
     most = max((shared[one.id] for one in told if one not in (*old, *who)), default=0)
     return [one for one in old if shared[one.id] > most]
 
 
 def _asked_for(old: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclusion]:
     """Those that share the most words with the question."""
-    asked = bare_stems(question.request.query)
-    shared = [len(asked & bare_stems(one.content)) for one in old]
-    return [one for one, count in zip(old, shared, strict=True) if count == max(shared)]
+    shared = _words_shared(bare_stems(question.request.query), old)
+    most = max(shared.values())
+    return [one for one in old if shared[one.id] == most]
+
+
+def _words_shared(asked: frozenset[str], told: Iterable[_Conclusion]) -> dict[str, int]:
+    """How many of the words asked for each holds, by id."""
+    return {one.id: len(asked & bare_stems(one.content)) for one in told}
 
 
 def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
