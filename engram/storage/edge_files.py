@@ -138,13 +138,18 @@ ROOM_TO_WRITE: Final = 64 * 2**20
 """Bytes that must be free before memories are added or changed."""
 ROOM_TO_DELETE: Final = 16 * 2**20
 """Bytes that must be free before memories are deleted, which makes room, or a store is opened."""
+_BEGUN_BY_A_WRITE: Final = 4 * 32 * 2**20
+"""Bytes of the files that the engine may begin with a write, some of them a moment later: the next
+part of its log, and a page each of payloads, dense and sparse vectors."""
+_UNCOUNTED: Final = 2**30
+"""Bytes by which holes may grow between two countings: six types get their indexes and pages."""
 
 
 class Disk:
     """The disk of a store's folder, asked for room before it is written to.
 
     On a file system in memory even reading a hole takes a page, so there the room that the
-    files' holes may come to take is kept free as well.
+    files' holes may come to take is kept free as well, those of files yet to begin included.
 
     Args:
         folder: That holds all of the store's files.
@@ -156,7 +161,10 @@ class Disk:
         self._holes = _holes(folder) if self._in_memory else 0
 
     def require(self, wanted: int, doing: str) -> None:
-        """Check that so many bytes are free; takes microseconds.
+        """Check that so many bytes are free.
+
+        Takes microseconds; near the end of a file system in memory, where files are counted,
+        milliseconds.
 
         Args:
             wanted: In bytes.
@@ -167,9 +175,9 @@ class Disk:
         """
         disk = os.statvfs(self._folder)
         free = disk.f_bavail * disk.f_frsize
-        if free < wanted + self._holes and self._in_memory:
+        if self._in_memory and free < self.needed(wanted) + _UNCOUNTED:
             self._holes = _holes(self._folder)
-        if free < (needed := wanted + self._holes):
+        if free < (needed := self.needed(wanted)):
             raise StorageUnavailable(
                 f"The disk of the store has {free // 2**20} MB left, too few for {doing}.",
                 allowed=f"{needed // 2**20} MB or more",
@@ -177,6 +185,13 @@ class Disk:
                 "again. Nothing that was acknowledged is lost.",
                 details={"free_bytes": free, "needed_bytes": needed},
             )
+
+    def needed(self, wanted: int) -> int:
+        """Bytes that must be free, by the last counting, for so many to be written."""
+        if not self._in_memory:
+            return wanted
+        begun = _BEGUN_BY_A_WRITE if wanted >= ROOM_TO_WRITE else 0
+        return wanted + begun + self._holes
 
 
 def taken_by(folder: Path) -> int:
