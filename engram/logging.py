@@ -13,7 +13,6 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
-import stamina
 import structlog
 
 if TYPE_CHECKING:
@@ -47,6 +46,13 @@ def bind_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return event
 
 
+def no_attempts(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Processor: drop what stamina says of each attempt; Engram says once what it waits for."""
+    if event.get("event") == "stamina.retry_scheduled":
+        raise structlog.DropEvent
+    return event
+
+
 def configure_logging(
     *,
     level: Literal["debug", "info", "warning", "error"] = "info",
@@ -54,10 +60,9 @@ def configure_logging(
     stream: TextIO | None = None,
 ) -> None:
     """Send structlog and standard logging to ``stream`` (standard error by default)."""
-    # Engram says itself, once, what it waits for; a line for each attempt is noise.
-    stamina.instrumentation.set_on_retry_hooks([])
     out = stream or sys.stderr
     shared: list[structlog.typing.Processor] = [
+        no_attempts,
         structlog.contextvars.merge_contextvars,
         bind_temporal_ids,
         structlog.processors.add_log_level,

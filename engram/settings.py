@@ -46,7 +46,6 @@ class Settings(BaseSettings):
         env_nested_delimiter=NESTING,
         frozen=True,
         extra="ignore",
-        use_attribute_docstrings=True,
     )
 
     # --- where things are

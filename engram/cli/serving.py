@@ -118,7 +118,7 @@ def _has_key(settings: Settings) -> bool:
 
 def _listener(settings: Settings) -> AbstractContextManager[socket]:
     with needs_extra("embedded"):
-        from engram.server.run import public_listener  # noqa: PLC0415 - an optional part
+        from engram.server.listening import public_listener  # noqa: PLC0415 - an optional part
 
     return public_listener(settings)
 
@@ -394,7 +394,7 @@ async def run_temporal(options: StoreOptions, arguments: Sequence[str]) -> int:
         InvalidInput: two workflows may be meant.
     """
     from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
-    from engram.embedded.server import find_temporal  # noqa: PLC0415 - same
+    from engram.embedded.program import find_temporal  # noqa: PLC0415 - same
 
     program, workflow_id = find_temporal(), workflow_of(arguments)
     async with temporal(options) as (client, settings), serving_codec(client) as door:

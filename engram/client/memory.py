@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from engram import operations
@@ -28,8 +29,6 @@ from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
 from engram.operations.registry import Answer, Asked, Operation, Question, typed_refusals
-from engram.operations.session_writer import TurnIntake
-from engram.ports import Clock
 from engram.recall.request import RecallFilters, RecallRequest, names_of
 from engram.settings import Settings
 
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
     from engram.operations.audit import AuditPage
     from engram.operations.memories import MemoryPage, MemoryStats
     from engram.operations.progress import Stage, TurnProgress
+    from engram.operations.session_writer import TurnIntake
     from engram.operations.turns import Receipt
+    from engram.ports import Clock
     from engram.recall.results import RecallHit
 
 # --- what applications hold: one user's memory
@@ -78,9 +79,6 @@ class MemoryStore(
         self._clock = clock
         self._new_id = new_id
         self._guard = PersonalDataGuard.of(settings)
-        self._intake = TurnIntake(
-            clock, new_id, max_bytes=settings.max_turn_bytes, guard=self._guard
-        )
         self._closed = False
         self._parent_is_closed = is_closed or (lambda: False)
 
@@ -111,6 +109,15 @@ class MemoryStore(
             self._clock,
             self._new_id,
             is_closed=self._is_closed,
+        )
+
+    @cached_property
+    def _intake(self) -> TurnIntake:
+        # Loads what encoding is asked with; a store that is only read needs none of it.
+        from engram.operations.session_writer import TurnIntake  # noqa: PLC0415 - see above
+
+        return TurnIntake(
+            self._clock, self._new_id, max_bytes=self._settings.max_turn_bytes, guard=self._guard
         )
 
     async def encode(

@@ -14,7 +14,6 @@ from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
 from engram.operations.registry import AboutMemory, Question, typed_refusals
 from engram.recall.request import names_of
-from engram.storage.updates import no_memory
 
 if TYPE_CHECKING:
     from engram.consolidation.verify import Verification
@@ -52,6 +51,8 @@ def about(memory_id: str) -> AboutMemory:
     try:
         return AboutMemory(memory_id=memory_id)
     except ValidationError:
+        from engram.storage.updates import no_memory  # noqa: PLC0415 - the store's; seldom needed
+
         raise no_memory(str(memory_id)) from None
 
 

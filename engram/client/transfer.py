@@ -13,13 +13,13 @@ from engram.client.engine import StoreMethods
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.language.guarding import PersonalDataGuard
-from engram.ports import Clock
 from engram.settings import Settings
 from engram.system import private_draft
 
 if TYPE_CHECKING:
     from engram.client.importing import Importing, ImportSummary, OnProgress
     from engram.operations.memories import MemoryPage
+    from engram.ports import Clock
     from engram.transfer.source import SourceFormat
 
 _PAGE: Final = 500

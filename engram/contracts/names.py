@@ -91,6 +91,7 @@ CONSOLIDATE_CALL: Final = "engram.consolidate"
 USER_ATTRIBUTE: Final = "EngramUser"
 SESSION_ATTRIBUTE: Final = "EngramSession"
 STAGE_ATTRIBUTE: Final = "EngramStage"
+SEARCH_ATTRIBUTES: Final = (USER_ATTRIBUTE, SESSION_ATTRIBUTE, STAGE_ATTRIBUTE)
 
 SPENT_MEMO: Final = "EngramModels"
 """Of a consolidation: what it asked of models so far, over all of its runs."""

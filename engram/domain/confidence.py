@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from engram.domain.described import describe
 from engram.domain.values import StoredValue
 
 
@@ -49,7 +50,7 @@ class ConfidenceWeights(BaseModel):
     Nothing computed is stored: a change holds for all that is remembered, at once.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=describe)
 
     extraction: float = Field(default=0.50, ge=0, le=1)
     """Weight of how it was extracted. The four sum to 1."""

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.confidence import ConfidenceWeights
+from engram.domain.described import describe
 
 MOST_PASSES: Final = 32
 """Linking passes that are counted of a memory whose selectivity is full."""
@@ -15,7 +16,7 @@ MOST_PASSES: Final = 32
 class _Rules(BaseModel):
     """Settings of one kind; the text at each field is what the user reads of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=describe)
 
 
 # --- whether a user's memories live as they should: the four ways in which they may not

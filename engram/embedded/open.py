@@ -18,7 +18,6 @@ from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.errors import OwnerUnavailable, clock_refused, needs_extra
 from engram.logging import configure_default_logging
-from engram.ports import Clock
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from engram.client.local import EmbedderSpec
+    from engram.ports import Clock
 
 # --- one process owns a data folder; whoever comes later attaches to it, or takes over
 
@@ -159,12 +159,17 @@ async def run(
                 _log.warning("attached: the process that owns the folder decides about models")
             yield Running(attached, folder.path, attached.ui_url, None, attached=True)
             return
-        # Loads every part; a process that attaches needs none of them.
+        # Loads every part; a process that attaches needs none of them. The server takes about as
+        # long to start, in a process of its own.
+        from engram.embedded.program import GuardedServer  # noqa: PLC0415 - see above
+
+        launched = await GuardedServer.launch(folder, settings)
+        stack.push_async_callback(launched.stop)
         with needs_extra("embedded"):
             from engram.embedded.parts import start_parts  # noqa: PLC0415 - see above
 
         parts = await start_parts(
-            stack, folder, settings, embedder=embedder, model=model, clock=clock
+            stack, folder, settings, launched, embedder=embedder, model=model, clock=clock
         )
         yield Running(parts.engine, folder.path, parts.ui_url, parts.address, attached=False)
 

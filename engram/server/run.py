@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -24,7 +23,8 @@ from engram.errors import InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
-from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of, is_loopback
+from engram.server.listening import listening_at, public_listener
+from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of
 from engram.server.routes import ReadinessCheck
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -117,10 +117,10 @@ def loopback_listeners() -> Iterator[list[socket.socket]]:
     """
     for left in reversed(range(_TRIES)):
         with ExitStack() as stack:
-            listeners = [stack.enter_context(_listening("127.0.0.1", 0))]
+            listeners = [stack.enter_context(listening_at("127.0.0.1", 0))]
             try:
                 port = listeners[0].getsockname()[1]
-                listeners.append(stack.enter_context(_listening("::1", port)))
+                listeners.append(stack.enter_context(listening_at("::1", port)))
             except (InvalidSettings, OSError):
                 # This machine has no IPv6, or no such address: nobody can listen there.
                 pass
@@ -137,33 +137,6 @@ async def serve_on_loopback(app: ASGIApp, listeners: list[socket.socket]) -> Asy
     """Answer at :func:`loopback_listeners` while the block runs."""
     async with _answering(app, *listeners):
         yield
-
-
-@contextmanager
-def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator[socket.socket]:
-    """Listen at ``http_host`` and ``http_port`` of the settings; who connects early waits.
-
-    Args:
-        settings: Where to listen, and where the keys are.
-        clock: The present, for keys that expire.
-
-    Raises:
-        InvalidSettings: this machine has no such address, or others than this machine
-            could reach it and no key opens anything.
-        PortInUse: another program has the port.
-        KeysUnusable: the keys cannot be read.
-    """
-    host = settings.http_host
-    if not is_loopback(host) and not _keys(settings, clock).has_valid():
-        raise InvalidSettings(
-            f"ENGRAM_HTTP_HOST is {host}, which other machines reach, and there is no valid API "
-            "key.",
-            allowed="127.0.0.1, or any address once there is a key",
-            hint="`engram keys create NAME --access write` makes one.",
-            details={"keys_file": str(settings.keys_path)},
-        )
-    with _listening(host, settings.http_port) as listener:
-        yield listener
 
 
 def public_app(
@@ -248,38 +221,3 @@ async def _answering(
     finally:
         server.should_exit = True
         await serving
-
-
-@contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError as error:
-        raise _no_address(host) from error
-    with socket.socket(family, kind, protocol) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(address)
-            # Two programs may bind a port on some systems; only one can listen.
-            listener.listen(_WAITING)
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise _no_address(host) from error
-            raise PortInUse(
-                f"Port {port} of {host} cannot be used ({error.strerror}).",
-                allowed="a port that no other program listens on",
-                hint="Set ENGRAM_HTTP_PORT to another one, or ENGRAM_HTTP_ENABLED=false for no "
-                "HTTP API.",
-                details={"port": port, "host": host},
-            ) from error
-        listener.setblocking(False)
-        yield listener
-
-
-def _no_address(host: str) -> InvalidSettings:
-    return InvalidSettings(
-        f"ENGRAM_HTTP_HOST is {host}, which is no address of this machine.",
-        allowed="127.0.0.1, 0.0.0.0 for all addresses, or one that this machine has",
-    )

@@ -21,7 +21,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNa
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
-from engram.contracts.names import SESSION_ATTRIBUTE, STAGE_ATTRIBUTE, USER_ATTRIBUTE
+from engram.contracts.names import SEARCH_ATTRIBUTES
 from engram.errors import (
     EmbeddedStartFailed,
     InvalidSettings,
@@ -157,8 +157,6 @@ def _pem(path: Path | None) -> bytes | None:
 
 
 # --- what Engram asks of a Temporal namespace: how long runs are kept, how they are found
-
-SEARCH_ATTRIBUTES = (USER_ATTRIBUTE, SESSION_ATTRIBUTE, STAGE_ATTRIBUTE)
 
 
 async def prepare_namespace(client: Client, retention: timedelta) -> None:

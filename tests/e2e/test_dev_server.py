@@ -22,15 +22,11 @@ from temporalio.worker import Worker
 
 import engram
 from engram.domain.memories import MemoryType
+from engram.embedded import program
 from engram.embedded import server as serving
 from engram.embedded.folder import DataFolder, ServerRecord, find_by_marker, find_process
-from engram.embedded.server import (
-    TemporalDevServer,
-    end_leftover,
-    find_temporal,
-    marker,
-    runtime,
-)
+from engram.embedded.program import end_leftover, find_temporal, marker
+from engram.embedded.server import TemporalDevServer, runtime
 from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
 from tests.support.owned_server import QUIET, nothing_left, start_owner
@@ -117,7 +113,7 @@ async def test_registers_attributes_on_an_older_folder(
 ) -> None:
     """A folder made without an attribute, by an earlier version, gets it at the next start."""
     with monkeypatch.context() as older:
-        for module in ("embedded.server", "temporal.connection"):
+        for module in ("embedded.program", "temporal.connection"):
             older.setattr(f"engram.{module}.SEARCH_ATTRIBUTES", ("EngramUser",))
         await (await TemporalDevServer.start(folder, QUIET)).stop()
     server = await TemporalDevServer.start(folder, QUIET)
@@ -272,7 +268,7 @@ async def test_encodes_go_on_by_themselves_after_a_minute_without_the_server(
     """The server is away for a minute; what was asked meanwhile is acknowledged when it is back."""
     binary = tmp_path / "temporal"
     binary.symlink_to(find_temporal())
-    monkeypatch.setattr(serving, "find_temporal", lambda: binary)
+    monkeypatch.setattr(program, "find_temporal", lambda: binary)
     data = tmp_path / "data"
     async with engram.open(data, user_id="ada", settings=QUIET) as memory:
         await memory.encode("Before.", session_id="s1")
@@ -357,11 +353,11 @@ async def test_a_lost_port_is_replaced(folder: DataFolder, monkeypatch: pytest.M
                 return next(answers, (free.getsockname()[1], 1))[:count]
 
         with monkeypatch.context() as races:
-            races.setattr("engram.embedded.server.free_ports", lost_twice)
+            races.setattr("engram.embedded.program.free_ports", lost_twice)
             server = await TemporalDevServer.start(folder, QUIET)
         assert server.address != f"127.0.0.1:{port}"
         await server.stop()
-        monkeypatch.setattr("engram.embedded.server.require_free", lambda *_: None)
+        monkeypatch.setattr("engram.embedded.program.require_free", lambda *_: None)
         with pytest.raises(PortInUse, match="ENGRAM_TEMPORAL_PORT"):
             await TemporalDevServer.start(
                 folder, Settings.load(temporal_ui=False, temporal_port=port)

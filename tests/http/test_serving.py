@@ -35,8 +35,8 @@ from engram.errors import (
     PortInUse,
     UnknownFailure,
 )
-from engram.server.middleware import is_loopback
-from engram.server.run import public_app, public_listener, serve_publicly
+from engram.server.listening import is_loopback, public_listener
+from engram.server.run import public_app, serve_publicly
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from engram.embedded.folder import DataFolder, find_by_marker
-from engram.embedded.server import marker
+from engram.embedded.program import marker
 from engram.settings import Settings
 from engram.system import FileLock
 

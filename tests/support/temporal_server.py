@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from engram.contracts import names
 from engram.embedded.keys import folder_keys
-from engram.embedded.server import CONFIGURED
+from engram.embedded.program import CONFIGURED
 from engram.settings import Settings
 from engram.temporal.connection import connect_client
 from tests.support.ports import free_port

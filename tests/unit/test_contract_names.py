@@ -92,6 +92,7 @@ def test_names_never_change() -> None:
         "USER_ATTRIBUTE": "EngramUser",
         "SESSION_ATTRIBUTE": "EngramSession",
         "STAGE_ATTRIBUTE": "EngramStage",
+        "SEARCH_ATTRIBUTES": ("EngramUser", "EngramSession", "EngramStage"),
         "SPENT_MEMO": "EngramModels",
         "REVIEW_MEMO": "EngramReview",
         "DEFAULT_STORE": "engram",

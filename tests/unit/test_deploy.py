@@ -26,12 +26,12 @@ from temporalio.worker import Worker
 from engram import __version__
 from engram.cli.app import whole
 from engram.contracts import names
+from engram.contracts.names import SEARCH_ATTRIBUTES
 from engram.operations.turns import _CLOSING_PATIENCE
 from engram.server.middleware import OPEN_PATHS
 from engram.server.run import _GRACE_SECONDS
 from engram.settings import Settings
 from engram.storage.server import OLDEST_SERVER
-from engram.temporal.connection import SEARCH_ATTRIBUTES
 from engram.workflows.worker import _GRACE
 
 ROOT = Path(__file__).parents[2]

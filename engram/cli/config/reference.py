@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Iterator
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -13,6 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from engram.domain.described import texts_at_fields
 from engram.settings import Settings
 
 # The first setting of each section.
@@ -33,8 +35,11 @@ SECTIONS = {
 def settings_of(
     model: type[BaseModel] = Settings, path: str = ""
 ) -> Iterator[tuple[str, FieldInfo]]:
-    """Every setting with its dotted name, nested ones taken apart."""
-    for name, field in model.model_fields.items():
+    """Every setting with its dotted name, nested ones taken apart, and what it is for."""
+    texts = texts_at_fields(model)
+    for name, declared in model.model_fields.items():
+        field = copy(declared)
+        field.description = texts.get(name)
         dotted = f"{path}{name}"
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):

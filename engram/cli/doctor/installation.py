@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from engram.embedded.server import find_temporal
+from engram.embedded.program import find_temporal
 from engram.errors import EmbeddedPartMissing
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from engram.domain.confidence import (
     is_speculative,
     refreshed,
 )
+from engram.domain.described import texts_at_fields
 from engram.settings import Settings
 from tests.support.clock import NOW
 
@@ -286,6 +287,6 @@ def test_a_pattern_is_sure_of_what_it_matched() -> None:
 
 def test_each_weight_says_what_it_means() -> None:
     """The page of the settings reads the meaning of a weight at its field."""
-    meanings = [field.description for field in ConfidenceWeights.model_fields.values()]
-    assert len(set(meanings)) == len(meanings) == 11
-    assert None not in meanings
+    meanings = texts_at_fields(ConfidenceWeights)
+    assert meanings.keys() == ConfidenceWeights.model_fields.keys()
+    assert len(set(meanings.values())) == len(meanings) == 11
