@@ -38,8 +38,13 @@ _ARTICLE = re.compile(r"(?:a|an|the|my|our|his|her|their|one|two|some)\s", re.I)
 _CORRECTION, _PREFERENCE = 0.7, 0.6
 # Endings that name nothing: "I quit my job".
 _WITHOUT_OBJECT: Mapping[str, str] = MappingProxyType(
-    {"works at": "has left their job", "is married to": "is no longer married"}
+    {
+        "works at": "has left their job",
+        "is married to": "is no longer married",
+        "plans to": "no longer plans the trip",
+    }
 )
+_RETIRED = re.compile(r"\bretired?\Z", re.I)
 _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
 )
@@ -66,7 +71,8 @@ def sentence(who: str, stated: RuleStatement) -> str:
     """
     predicate, what = stated.predicate, in_third_person(stated.thing.phrase)
     if not what:
-        return f"{who} {_WITHOUT_OBJECT[predicate]}."
+        retired = predicate == "works at" and _RETIRED.search(stated.said.strip())
+        return f"{who} {'has retired' if retired else _WITHOUT_OBJECT[predicate]}."
     if predicate.startswith(_FAVOURITE):
         verb = "is" if stated.holds else "is no longer"
         return f"{who}'s {predicate} {verb} {what}."
@@ -84,6 +90,8 @@ def sentence(who: str, stated: RuleStatement) -> str:
 
 def _worded_predicate(stated: RuleStatement) -> str:
     """The predicate, or its negation."""
+    if stated.predicate == "diet is":
+        return "is" if stated.holds else "is not" if stated.denied else "is no longer"
     if stated.holds:
         return stated.predicate
     verb, _, rest = stated.predicate.partition(" ")
