@@ -353,6 +353,12 @@ _AT_HAND = re.compile(
     r"|[^,;:.!?(–—-]{0,60}\b(?:you|your)\b",
     re.I,
 )
+# Of what was just shown: "I prefer the first one".
+_VERSION = re.compile(
+    r"(?:the\s+)?(?:first|second|third|last|other|latter|former|previous|this|that)\s+"
+    r"(?:one|version|option|draft|way)\b",
+    re.I,
+)
 _THE = re.compile(r"(?:all\s+|both\s+)?the\s+(?=[a-z])")
 _GERUND = re.compile(r"[a-z]{2,}ing\b")
 _BROKEN_OFF = re.compile(
@@ -383,6 +389,8 @@ def liked(spoken: MatchContext) -> list[Thing]:
 def preferred(spoken: MatchContext) -> list[Thing]:
     """What is preferred, with what it is preferred to."""
     rest = spoken.rest.strip()
+    if _VERSION.match(rest):
+        return []
     infinitive = bool(_INFINITIVE.search(spoken.said))
     parts = _COMPARED.split(rest, maxsplit=1)
     found = activity(parts[0]) if infinitive else thing(parts[0])

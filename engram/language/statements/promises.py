@@ -77,10 +77,19 @@ def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterato
             rode = _went_without(sentence.text, promise)
             did = None if rode else _did(sentence.text, promise)
             how = _of_not_doing(sentence.text, promise) or _how(sentence.text, promise, did=did)
-            if how is not None and _is_about(promise, said, did=did is not None):
+            doing = did is not None or bool(_stems(_verb(promise)) & said)
+            done_for = doing and _is_done_for(said_as[number], promise, sentence.text)
+            if how is not None and (_is_about(promise, said, did=did is not None) or done_for):
                 yield Ended(number, how, sentence)
             elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
                 yield Ended(number, Resolution.EXPIRED, sentence)
+
+
+def _is_done_for(said_as: str, promise: str, text: str) -> bool:
+    """Whether it names whom it was promised to, and tells nothing of their doing: "drive her"."""
+    whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else frozenset[str]()
+    first, *others = SPOKEN_WORDS.findall(text)
+    return bool(whom & _stems(" ".join(others))) and not _stems(first) & whom
 
 
 def _of_not_doing(text: str, promise: str) -> Resolution | None:
@@ -218,7 +227,8 @@ def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     if _is_put_off(text) or expression("commitments", "open").search(text):
         return False
     # "Cover for her": who that is stands in the words of the promise.
-    whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else _named(promise)
+    unnamed = _FOR_SOMEBODY.search(promise) or not _stems(promise.partition(" ")[2])
+    whom = _named(said_as) if unnamed else _named(promise)
     # "The kids got the bus".
     said = 1 if otherwise else 2
     subject = " ".join(SPOKEN_WORDS.findall(text)[:said])
@@ -302,7 +312,7 @@ def _is_taken_over(text: str, promise: str) -> bool:
 def _came_about(text: str, promise: str) -> bool:
     """Whether it is told by how things are now: "The recycling is out", "Had a call with Gran"."""
     wanted, verb = _stems(promise), _verb(promise)
-    shown = _outcomes(verb)
+    shown = _outcomes(verb).union(*(_outcomes(done) for done in _had_done(promise)))
     for said in ("state", "turned_out", "gone") if shown else ():
         for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
             before = text[: now.start()]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram.domain.memories import Category
 from engram.language.statements.predicates import RuleStatement
-from engram.language.vocabulary import alternatives, predicates, vocabulary
+from engram.language.vocabulary import alternatives, expression, predicates, vocabulary
 
 # --- statements as sentences: from "I live in Lisbon" to "The user lives in Lisbon."
 
@@ -54,12 +54,21 @@ _PARTED = re.compile(r"\b(?:broke up|broken up|split|parted|called it quits)\b",
 
 def weight(stated: RuleStatement) -> tuple[Category, float]:
     """Category and importance of a statement."""
-    if stated.corrects:
+    if stated.corrects or expression("notes", "mends").search(stated.sentence.text):
         return Category.CORRECTION, _CORRECTION
     if stated.predicate.startswith(_FAVOURITE):
         return Category.PREFERENCE, _PREFERENCE
     predicate = predicates()[stated.predicate]
-    return predicate.category, predicate.importance
+    return _kind(stated) or predicate.category, predicate.importance
+
+
+def _kind(stated: RuleStatement) -> Category | None:
+    """A skill, by what somebody is or has to show for it; None if the predicate tells the kind."""
+    if stated.predicate not in {"works as", "has"} or not stated.holds:
+        return None
+    named = "qualified" if stated.predicate == "works as" else "certificate"
+    shown = expression("weights", named).match(stated.thing.phrase)
+    return Category.SKILL if shown else None
 
 
 def sentence(who: str, stated: RuleStatement) -> str:

@@ -97,6 +97,8 @@ def learnt(*said: str) -> list[str]:
         ("I'm with Ben, he got a new job.", [], ["The user works at Ben."]),
         ("I just quit, I'm with Deloitte now.", ["The user works at Deloitte."], []),
         ("I'm a vegetarian chef.", [], ["The user is vegetarian."]),
+        ("Yesterday I crashed the car.", [], ["The user no longer owns the car."]),
+        ("I prefer the first one.", [], ["The user prefers the first one."]),
         ("I'm going to Anna's tomorrow.", [], ["The user plans to go to Anna's."]),
         ("It's Danske Bank I work for.", ["The user works at Danske Bank."], []),
         (
