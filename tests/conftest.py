@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -24,6 +25,7 @@ from engram.system import new_secret
 from engram.temporal.connection import connect_client
 from engram.temporal.keys import FolderKeyStore
 from tests.support.clock import NOW
+from tests.support.compiled_tests import compile_all_tests
 from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.left_behind import nothing_left_behind
 from tests.support.qdrant_servers import Node, cluster_of, one_server
@@ -41,13 +43,14 @@ keep_temporary_files_in_memory()
 structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 # Said once: no loop runs between tests. Otherwise the first who asks makes one that nobody closes.
 asyncio.set_event_loop(None)
-hypothesis.settings.register_profile("usual", deadline=None)
+hypothesis.settings.register_profile("usual", deadline=None, max_examples=50)
 # The nightly run: as many examples as each property says (tests/support/sizes.py).
-hypothesis.settings.register_profile("full", deadline=None)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=100)
 hypothesis.settings.load_profile("usual")
 
 _SERVER = pytest.StashKey[ExitStack]()
 _ADDRESS = pytest.StashKey[str]()
+_COMPILED = "engram/compiled"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,6 +76,20 @@ def pytest_configure(config: pytest.Config) -> None:
         kept = str(cache.mkdir("compiled"))
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = kept
         sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before the first run of the whole: compile what every process would else compile as well."""
+    config = session.config
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    # Those that run tests in parallel have no such number.
+    if cache is None or not whole or not config.getoption("numprocesses", None):
+        return
+    if not cache.get(_COMPILED, default=False):
+        compile_all_tests(Path(__file__).parent)
+        cache.set(_COMPILED, value=True)
 
 
 @pytest.hookimpl(tryfirst=True)

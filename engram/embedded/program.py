@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +146,11 @@ def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> li
 GRACE_SECONDS = 5.0
 _KILL_SECONDS = 5.0
 POLL_SECONDS = 0.01
-_TAIL_BYTES = 4096
+# Stacks of a program that broke off are ten thousand characters long, and stand last.
+_TAIL_BYTES = 64 * 1024
 _TAIL_LINES = 12
+_STACK = "goroutine "
+_LOG_LINE = "time="
 
 
 class GuardedServer:
@@ -381,12 +384,20 @@ def _environment() -> dict[str, str]:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, bounded."""
+    """The last lines of a log, bounded; without stacks, which say nothing to whoever reads it."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         lines = []
-    said = "\n".join(lines[-_TAIL_LINES:]).strip()
+    said = "\n".join(list(_without_stacks(lines))[-_TAIL_LINES:]).strip()
     return f"It said: {said}" if said else "It said nothing."
+
+
+def _without_stacks(lines: Iterable[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        inside = line.startswith(_STACK) or (inside and not line.startswith(_LOG_LINE))
+        if not inside:
+            yield line

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import cache
 from typing import Final
 
 from engram.language import calendar
 from engram.language.calendar import MONTH_NAME, WEEKDAY, WORDS, Tense, When, small_number
 from engram.language.dates import DURATION, DateReader, DateRule, is_amount
+from engram.language.vocabulary import Holiday, alternatives, holidays
 
 # Nobody counts to the day: as much leeway as half of what was counted in.
 DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
@@ -56,7 +58,7 @@ _WHICH_QUARTER = re.compile(
 _LOOSE_AGO = re.compile(
     rf"{_L}(?:about\s|around\s|some\s)?(?:(?P<count>{A_FEW})[\s-](?P<more>and\sa\shalf\s)?(?:of\s)?"
     r"(?P<unit>day|night|week|fortnight|month|year)s?(?P<half>\sand\sa\shalf)?\s(?:ago|back)(?!\w|\sfrom\b)"
-    r"|(?P<half_year>half\sa\syear)\s(?:ago|back)(?!\w)|(?P<other>the\sother\sday)(?!\w))"
+    r"|(?P<half_year>half\sa\syear)\s(?:ago|back)(?!\w)|(?P<other>the\sother\s(?:day|night|evening))(?!\w))"
 )
 _LAST_YEAR_THEN = re.compile(rf"{_L}(?:at\s)?this\stime\slast\s(?P<unit>week|month|year){_R}")
 _WEEK_NUMBER = re.compile(
@@ -74,12 +76,29 @@ _WEEKDAY_AGO = re.compile(
 )
 _ROLLING = re.compile(
     rf"{_L}(?:(?:in|over|during|within|for|from)\s)?(?:the\s|these\s|my\s)?"
-    rf"(?P<which>last|past|previous|next|coming)\s(?P<count>{A_FEW})[\s-]"
-    rf"(?P<unit>day|week|month|year|weekend|night)s?{_R}(?!\s(?:from|ago|back)\b)"
+    rf"(?P<which>last|past|previous|next|coming)\s(?:(?P<count>{A_FEW})[\s-]"
+    rf"(?P<unit>day|week|fortnight|month|year|weekend|night)s?|(?P<one>fortnight))"
+    rf"{_R}(?!\s(?:from|ago|back)\b)"
 )
+# "In the coming weeks", "over the past days": as many as "a few".
+_SOME = re.compile(
+    rf"{_L}(?:in|over|during|within|for)\s(?:the\s|these\s)?"
+    rf"(?P<which>last|past|recent|next|coming)\s(?P<unit>day|week|month|year)s{_R}(?!\sof\b)"
+)
+_LAST_DAY = re.compile(rf"{_L}(?:in|over|during|within)\sthe\s(?:last|past)\sday{_R}(?!\sof\b)")
 _AHEAD = re.compile(
-    rf"{_L}in\s(?:exactly\s|about\s)?(?P<count>{A_FEW})[\s-](?:of\s)?"
-    r"(?P<unit>day|week|month|year)s?(?P<timed>'?s?'?\stime)?(?![\w'-])"
+    rf"{_L}(?:in|(?P<within>within))\s(?:exactly\s|about\s)?(?P<count>{A_FEW})[\s-](?:of\s)?"
+    r"(?P<unit>day|week|fortnight|month|year)s?(?P<timed>'?s?'?\stime)?(?![\w'-])"
+)
+_MUST = re.compile(
+    r"\b(?:have|has|need|needs) to\b|\b(?:is|are|be|falls?|becomes?) due\b|\bexpires?\b"
+)
+_NIGHT_BEFORE_LAST = re.compile(
+    rf"{_L}(?:the\s)?(?:day|night|evening|afternoon|morning)\s(?P<far>before\slast|after\snext){_R}"
+)
+_LAST_EVENING = re.compile(rf"{_L}last\sevening{_R}")
+_WEEKS_FROM = re.compile(
+    rf"{_L}(?P<count>\d{{1,2}}|an?|{WORDS})\sweeks?\sfrom\s(?P<weekday>{WEEKDAY}){_R}"
 )
 _PREVIOUS = re.compile(
     rf"{_L}(?:(?:in|on|during)\s)?(?:the\s)?(?P<which>previous|prior|coming|upcoming)\s"
@@ -125,6 +144,84 @@ HOW_LONG = re.compile(
     r"\b(?:how (?:can|could|do|to|would|should|long|much|many)|can|could|possible|would|best"
     r"|finish|learn|lose|within|takes?)\b"
 )
+
+
+# --- holidays of a fixed date: "on Christmas", "last Halloween", "New Year's Eve 2022"
+#
+# Without a word that leads to it, a name tells of no time: "do I like Christmas?". Nor does it
+# before a noun of its own: "for the Christmas tree".
+
+
+@cache
+def _holidays() -> dict[str, Holiday]:
+    """Each holiday by the name that it is called, without apostrophes."""
+    return {name.replace("'", ""): one for one in holidays() for name in one.names}
+
+
+# Their names, each with a word that stands wherever it does.
+HOLIDAY_WORDS: Final = {
+    name: max(re.findall(r"[a-z]+", name), key=len) for one in holidays() for name in one.names
+}
+HOLIDAY: Final = alternatives(frozenset(HOLIDAY_WORDS)).replace("'", "'?")
+_ON_HOLIDAY = re.compile(
+    rf"{_L}(?:(?:(?P<lead>on|at|over|during|for|around|of)\s)?(?:the\s(?!new\syear\b))?(?:(?P<which>{_WHICH})\s"
+    rf"|(?P<year_of>last|this|next)\syear's\s)?)(?P<name>{HOLIDAY})"
+    r"(?:(?:\sof|\sin|,)?\s(?:(?P<year>(?:19|20)\d\d)|(?P<year_in>last|this|next)\syear)"
+    rf"|\s(?P<far>before\slast|after\snext))?{_R}(?!'s\s)"
+)
+_NOUN_AFTER = re.compile(
+    r"\s(?!(?:a|an|the|my|our|his|her|their|this|that|these|those|i|we|you|he|she|it|they|and|or|but|with"
+    r"|without|at|in|on|of|for|from|to|by|as|than|before|after|since|until|about|again|alone|together"
+    r"|did|do|does|is|are|was|were|will|would|can|could|should|have|has|had|what|when|where|who|why|how"
+    r"|which|if|so|morning|afternoon|evening|night|dinner|lunch|breakfast)\b)[a-z]"
+)
+_IS_DOING = re.compile(r"(?:\b(?:am|is|are)|'(?:m|s|re))\s(?:\w+\s){0,3}\w+ing\b")
+
+
+def _holiday(reader: DateReader, match: re.Match[str]) -> When | None:
+    lead, which, year = match["lead"], match["which"], _of_year(match, reader.today)
+    if not (lead or which or match["far"] or year) or _NOUN_AFTER.match(reader.after(match)):
+        return None
+    if which and match.start("which") and reader.capital(match, "which"):
+        # "Which version of Last Christmas do I sing?"
+        return None
+    one = _holidays()[" ".join(match["name"].replace("'", "").split())]
+    tense = reader.asked.tense if reader.asked else Tense.UNTOLD
+    if year is not None:
+        day: date | None = date(year, *one.on)
+    elif match["far"] or which:
+        day = _which_holiday(one, which, match["far"], reader.today, tense)
+    elif tense is Tense.UNTOLD and _IS_DOING.search(reader.before(match, 60)):
+        day = calendar.nearest_day(reader.today, *one.on, Tense.FUTURE)
+    elif tense in {Tense.PAST, Tense.FUTURE}:
+        day = calendar.nearest_day(reader.today, *one.on, tense)
+    else:
+        # "What do we eat on Christmas Eve?" asks for what is done each year.
+        return None
+    return None if day is None else _meant(one, day, only=lead == "on")
+
+
+def _meant(one: Holiday, day: date, *, only: bool) -> When | None:
+    """That day, or the days around it that are meant as well."""
+    if only or one.around is None:
+        return calendar.on_day(day)
+    first = calendar.nearest_day(day, *one.around[0], Tense.PAST)
+    last = calendar.nearest_day(day, *one.around[1], Tense.FUTURE)
+    if first is None or last is None:
+        return None
+    return calendar.stretch(first, last + timedelta(days=1))
+
+
+def _which_holiday(
+    one: Holiday, which: str | None, far: str | None, today: date, tense: Tense
+) -> date | None:
+    day = timedelta(days=1)
+    back = which in _BACK or (which == "this" and tense is Tense.PAST)
+    if far is not None:
+        back = far.endswith("last")
+    way, step = (Tense.PAST, -day) if back else (Tense.FUTURE, day)
+    found = calendar.nearest_day(today if which == "this" else today + step, *one.on, way)
+    return calendar.nearest_day(found + step, *one.on, way) if far and found else found
 
 
 def few_of(word: str) -> tuple[int, int] | None:
@@ -350,35 +447,74 @@ def _weekday_ago(reader: DateReader, match: re.Match[str]) -> When | None:
 
 
 def _rolling(reader: DateReader, match: re.Match[str]) -> When | None:
-    few = few_of(match["count"])
+    few = few_of(match["count"] or "one")
     if few is None or match["count"] in {"a", "an"}:
         return None
-    most, unit = few[1], match["unit"]
-    ahead = match["which"] in {"next", "coming"}
-    unit = {"night": "day", "weekend": "week"}.get(unit, unit)
-    if ahead:
-        return calendar.stretch(
-            reader.today, calendar.shift(reader.today, most, unit) + timedelta(days=1)
-        )
-    return calendar.stretch(
-        calendar.shift(reader.today, -most, unit), reader.today + timedelta(days=1)
+    return _up_to(reader.today, match["which"], few[1], match["unit"] or match["one"])
+
+
+def _up_to(today: date, which: str, most: int, unit: str) -> When:
+    """So many days, weeks or months that end, or begin, today."""
+    unit, each = {"night": ("day", 1), "weekend": ("week", 1), "fortnight": ("week", 2)}.get(
+        unit, (unit, 1)
     )
+    if which in {"next", "coming"}:
+        return calendar.stretch(today, calendar.shift(today, most * each, unit) + timedelta(days=1))
+    return calendar.stretch(calendar.shift(today, -most * each, unit), today + timedelta(days=1))
+
+
+def _some(reader: DateReader, match: re.Match[str]) -> When | None:
+    return _up_to(reader.today, match["which"], _FEW[1], match["unit"])
+
+
+def _last_day(reader: DateReader, match: re.Match[str]) -> When | None:
+    return _up_to(reader.today, "last", 1, "day")
+
+
+def _night_before_last(reader: DateReader, match: re.Match[str]) -> When | None:
+    if reader.named(match):
+        return None
+    return calendar.on_day(reader.today + timedelta(days=-2 if "before" in match["far"] else 2))
+
+
+def _last_evening(reader: DateReader, match: re.Match[str]) -> When | None:
+    # "My last evening class", "the last evening of the trip"
+    if _ITS.search(reader.before(match)) or _NOUN_AFTER.match(reader.after(match)):
+        return None
+    return calendar.on_day(reader.today - timedelta(days=1))
+
+
+def _weeks_from(reader: DateReader, match: re.Match[str]) -> When | None:
+    day = calendar.next_weekday(reader.today, calendar.weekday_number(match["weekday"]))
+    count = small_number(match["count"])
+    return None if count is None else calendar.on_day(day + timedelta(weeks=count))
 
 
 def _ahead(reader: DateReader, match: re.Match[str]) -> When | None:
-    """In three days, unless it says how long something takes."""
-    few, tense = few_of(match["count"]), reader.asked.tense if reader.asked else Tense.UNTOLD
+    """In three days, or within them, unless it says how long something takes."""
+    few, unit = few_of(match["count"]), match["unit"]
     if few is None or re.match(r"\s(?:of|to|or|in|at)\b", reader.after(match)):
         return None
-    if match["timed"] is None:
-        lasts = DURATION.search(reader.before(match)) or HOW_LONG.search(reader.before(match, 200))
-        if tense in {Tense.PAST, Tense.HABIT} or lasts:
-            return None
-    unit = match["unit"]
+    if match["timed"] is None and not _lies_ahead(reader, match):
+        return None
+    if unit == "fortnight":
+        few, unit = (2 * few[0], 2 * few[1]), "week"
+    if match["within"]:
+        return _up_to(reader.today, "next", few[1], unit)
     if few[0] == few[1]:
         return calendar.on_day(calendar.shift(reader.today, few[0], unit))
     until = calendar.shift(reader.today, few[1], unit) + timedelta(days=1)
     return calendar.stretch(calendar.shift(reader.today, few[0], unit), until)
+
+
+def _lies_ahead(reader: DateReader, match: re.Match[str]) -> bool:
+    """Whether what is counted lies ahead, and is not how long something takes."""
+    before, tense = reader.before(match, 200), reader.asked.tense if reader.asked else Tense.UNTOLD
+    if DURATION.search(reader.before(match)) or HOW_LONG.search(before):
+        return False
+    # "Does it arrive within three days?" asks how long it takes.
+    due = not match["within"] or tense is Tense.FUTURE or _MUST.search(before) is not None
+    return due and tense not in {Tense.PAST, Tense.HABIT}
 
 
 def _previous(reader: DateReader, match: re.Match[str]) -> When | None:
@@ -475,18 +611,24 @@ def _year_said(reader: DateReader, match: re.Match[str]) -> When | None:
 _YEARS = ("19", "20")
 FIRST: Final[tuple[DateRule, ...]] = (
     (("/", "-", "."), _SLASHED, _slashed),
+    (tuple(sorted(set(HOLIDAY_WORDS.values()))), _ON_HOLIDAY, _holiday),
     (("weekend",), _WEEKEND, _weekend),
     ((" ago", " back"), _SEASON_AGO, _season_ago),
     (tuple(_SEASON_MONTHS), _SEASON, _season),
     (("quarter",), _WHICH_QUARTER, _which_quarter),
     (("quarter", *(f"{kind}{n}" for kind in "qh" for n in range(1, 5))), _QUARTER, _quarter),
-    ((" ago", " back", "other day"), _LOOSE_AGO, _loose_ago),
+    ((" ago", " back", "the other"), _LOOSE_AGO, _loose_ago),
     (("this time",), _LAST_YEAR_THEN, _then),
     (("-w", "week "), _WEEK_NUMBER, _week_number),
     (("this ", "next "), _WHICH_MONTH, _which_month),
     (("tmr", "tomor", "tommor", "yday"), _SOON, _soon),
     (("ago", "before last", "after next"), _WEEKDAY_AGO, _weekday_ago),
     (("last", "past", "previous", "next", "coming"), _ROLLING, _rolling),
+    (("last", "past", "recent", "next", "coming"), _SOME, _some),
+    (("past day", "last day"), _LAST_DAY, _last_day),
+    (("before last", "after next"), _NIGHT_BEFORE_LAST, _night_before_last),
+    (("last evening",), _LAST_EVENING, _last_evening),
+    (("from",), _WEEKS_FROM, _weeks_from),
     (("in ",), _AHEAD, _ahead),
     (("previous", "prior", "coming"), _PREVIOUS, _previous),
     (("on the ",), _DAY_OF_MONTH, _day_of_month),

@@ -21,6 +21,8 @@ from engram.language.loose_dates import (
     A_FEW,
     DAYS,
     FIRST,
+    HOLIDAY,
+    HOLIDAY_WORDS,
     HOW_LONG,
     LAST,
     MONTHS_IN_QUARTER,
@@ -67,7 +69,7 @@ def period_named(text: str, now: datetime) -> Period | None:
     if now.tzinfo is None:
         raise InvalidInput("now has no time zone.", allowed="an aware datetime")
     turn = Masked(_with_years(text, now.year))
-    if not _ANY.search(turn.low):
+    if not _ANY.search(turn.low) and not any(word in turn.low for word in _HOLIDAYS):
         return None
     reading = _Reading(now, QuestionRules(_tense(turn.low), FIRST, LAST))
     try:
@@ -83,6 +85,8 @@ _ANY = re.compile(
     r"|tomorrow|tmrw|tmr\b|tomorow|tommor"
     r"|spring|summer|autumn|fall|winter"
 )
+# Nor a holiday without one of these, which those do not find.
+_HOLIDAYS: Final = sorted({word for name, word in HOLIDAY_WORDS.items() if not _ANY.search(name)})
 
 _YEAR_BESIDE = re.compile(
     rf"\b(?P<month>{MONTH}(?:\s\d{{1,2}}(?:st|nd|rd|th)?)?),?\s(?:of\s|in\s)?(?P<which>last|this|next)\syear\b",
@@ -203,6 +207,7 @@ _BARE: Final = (
     (re.compile(rf"(?:the\s)?{MONTH}(?!\w)"), "in "),
     (_BARE_YEAR, "in "),
     (re.compile(rf"{WEEKDAY}(?!\w)"), "on "),
+    (re.compile(rf"(?:the\s)?{HOLIDAY}(?!\w)"), "on "),
     (re.compile(r"\d{1,2}/\d"), "on "),
 )
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -285,10 +290,8 @@ class _Reading:
         if one.when.clock is not None:
             begin = datetime.combine(one.when.day, one.when.clock, tzinfo=self._now.tzinfo)
             return Period(begin, begin + hour)
-        words = low[one.start : one.end].split()
-        if words[-1] == "night" and words[0] == "last":
-            return Period(day + 18 * hour, day + 30 * hour)
-        part = _PARTS.get(words[-1])
+        said = (_PARTS.get(word) for word in low[one.start : one.end].split())
+        part = next(filter(None, said), None)
         return Period(day + part[0] * hour, day + part[1] * hour) if part else None
 
     def composed(self, turn: Masked) -> Period | None:
@@ -312,8 +315,7 @@ class _Reading:
     def _led(self, lead: re.Match[str], text: str, depth: int) -> _Stretch | None:
         """What the words of a lead make of the time that follows them."""
         kind = lead.lastgroup or ""
-        number = kind in _BOUNDS and _BARE_YEAR.match(text, lead.end())
-        if number and AMOUNT_BEFORE.search(text[max(0, lead.start() - 30) : lead.start()].lower()):
+        if kind in _BOUNDS and (_counts(text, lead) or _in_a_title(text, lead.start(kind))):
             return None
         if lead["range"]:
             return self._range(lead["range"], text, lead.end(), depth)
@@ -460,8 +462,20 @@ def _clock(said: str, half: str | None) -> timedelta | None:
 
 
 _THIRDS: Final = {"early": 0, "mid": 1, "late": 2}
-# What bounds amounts as well: "a limit between 2000 and 2100", not "the second half of 2021".
+# What bounds amounts as well, and stands in titles; "the second half of 2021" does not.
 _BOUNDS: Final = frozenset({"range", "since", "after", "until", "before"})
+
+
+def _counts(text: str, lead: re.Match[str]) -> bool:
+    """Whether what looks like a year is an amount: "a limit between 2000 and 2100"."""
+    before = text[max(0, lead.start() - 30) : lead.start()].lower()
+    return bool(_BARE_YEAR.match(text, lead.end()) and AMOUNT_BEFORE.search(before))
+
+
+def _in_a_title(text: str, at: int) -> bool:
+    """Whether a word has a capital that no sentence begins with: "A Nightmare Before Christmas"."""
+    inside = text[:at].rstrip()[-1:].isalpha()
+    return inside and text[at].isupper() and not text.isupper()
 
 
 def _in_year(day: date, year: int) -> date:

@@ -151,6 +151,31 @@ def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:
     return "|".join(word.replace(" ", r"\s+").replace(".", r"\.") for word in ordered)
 
 
+# --- holidays of a fixed date
+
+
+class Holiday(BaseModel):
+    """A day of each year that has names.
+
+    Attributes:
+        names: What it is called, in lower case.
+        on: Its month and day.
+        around: The first and last day of what is meant by it more loosely; None for the day.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    names: tuple[str, ...]
+    on: tuple[int, int]
+    around: tuple[tuple[int, int], tuple[int, int]] | None = None
+
+
+@cache
+def holidays() -> tuple[Holiday, ...]:
+    """The data file, checked."""
+    return tuple(Holiday.model_validate(one) for one in load("holidays")["holidays"])
+
+
 # --- the turns of phrase of ``expressions.toml``, compiled when first needed
 
 _TableEntry = str | list[str]

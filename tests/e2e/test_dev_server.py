@@ -367,7 +367,9 @@ async def test_a_lost_port_is_replaced(folder: DataFolder, monkeypatch: pytest.M
 async def test_says_why_it_did_not_start(folder: DataFolder, tmp_path: Path) -> None:
     """A program that ends at once, and one that cannot be run, are reported with their reason."""
     broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho 'the disk is on fire' >&2\nexit 3\n")
+    # As Go programs do: a stack of any length behind the reason.
+    stack = "goroutine 1 [running]:\n" + "main.main()\n\t/main.go:18 +0x8e\n" * 99
+    broken.write_text(f"#!/bin/sh\ncat >&2 <<'END'\nthe disk is on fire\n{stack}END\nexit 3\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     with pytest.raises(EmbeddedStartFailed, match="disk is on fire"):
         await TemporalDevServer.start(folder, QUIET, binary=broken)

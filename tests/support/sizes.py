@@ -10,6 +10,10 @@ _FULL: Final = "full"
 _TIMES: Final = 10
 
 
-def examples(usual: int) -> int:
-    """So many with each change, ten times as many at full size: ``uv run poe properties``."""
-    return usual * _TIMES if settings.get_current_profile_name() == _FULL else usual
+def examples(meant: int) -> int:
+    """Half of what is meant with each change, ten times as many at full size.
+
+    The command for that is ``uv run poe properties``.
+    """
+    full = settings.get_current_profile_name() == _FULL
+    return meant * _TIMES if full else (meant + 1) // 2

@@ -81,9 +81,9 @@ def test_what_once_froze_a_reader_is_read_at_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_no_reader_needs_more_than_a_text_is_long(name: str) -> None:
-    """Fifty texts of prefix, pump and suffix are each read within the bar."""
+    """Twenty texts of prefix, pump and suffix are each read within the bar."""
     chance = random.Random(f"{SEED} {name}")  # noqa: S311 - a seed makes a run repeatable
-    assert not over(name, [drawn(chance, 8 * KB) for _ in range(50)], BAR_OF_A_QUARTER)
+    assert not over(name, [drawn(chance, 8 * KB) for _ in range(20)], BAR_OF_A_QUARTER)
 
 
 @pytest.mark.slow
