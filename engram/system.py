@@ -48,6 +48,8 @@ def seeded_draw(seed: int) -> Callable[[Sequence[float], int], Sequence[float]]:
 
 # --- the collector of garbage
 
+# As Python has it; commands look less often while they load.
+_YOUNG, _MIDDLE = 700, 10
 # More young collections than a process has.
 _NEVER = 2**31 - 1
 _COLLECTED_EVERY = timedelta(minutes=5)
@@ -77,7 +79,7 @@ def full_collections_put_off(
     before = gc.get_threshold()
     _give_back()
     gc.freeze()
-    gc.set_threshold(before[0], before[1], _NEVER)
+    gc.set_threshold(_YOUNG, _MIDDLE, _NEVER)
     try:
         yield _FullCollections(every, most_growth).collect_if_due
     finally:

@@ -55,22 +55,41 @@ def test_the_help_takes_three_tenths_of_a_second() -> None:
     assert took <= 0.3
 
 
-def test_a_command_beside_a_running_engram_is_quick(tmp_path: Path) -> None:
-    """An attached recall takes less than four times what the help takes, which loads no memory."""
-    up = [*ENGRAM, "up", "-d", str(tmp_path)]
+@pytest.mark.timeout(600)
+def test_up_is_soon_ready_and_commands_beside_it_are_quick(tmp_path: Path) -> None:
+    """Ready in three seconds, fresh and again; an attached recall takes 3.2 times what help does.
+
+    The best of three of each, for busy machines.
+    """
+    attached: list[float] = []
+    fresh, again = [], []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        fresh.append(ready_after(folder, attached))
+        again.append(ready_after(folder, attached))
+    help_alone = processor_seconds("--help")
+    print(  # noqa: T201 - what it measured
+        f"\nready after {min(fresh):.1f} s fresh and {min(again):.1f} s again; "
+        f"attached {min(attached):.2f} s, --help {help_alone:.2f} s of the processor"
+    )
+    assert min(fresh) <= 3
+    assert min(again) <= 3
+    assert min(attached) <= 3.2 * help_alone
+
+
+def ready_after(folder: Path, attached: list[float]) -> float:
+    """Seconds until `engram up` is ready; a recall beside it is measured, too."""
     quiet = {**os.environ, "ENGRAM_HTTP_ENABLED": "false", "ENGRAM_TEMPORAL_UI": "false"}
-    began = time.monotonic()
+    up, began = [*ENGRAM, "up", "-d", str(folder)], time.monotonic()
     with subprocess.Popen(up, stdout=subprocess.PIPE, text=True, env=quiet) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline().startswith("Engram is up")
-        ready = time.monotonic() - began
         try:
-            attached = processor_seconds("recall", "tea", "-u", "ada", "-d", str(tmp_path))
+            assert running.stdout is not None
+            assert running.stdout.readline().startswith("Engram is up")
+            ready = time.monotonic() - began
+            attached.append(processor_seconds("recall", "tea", "-u", "ada", "-d", str(folder)))
         finally:
             running.send_signal(signal.SIGINT)
-    help_alone = processor_seconds("--help")
-    print(f"\nready after {ready:.1f} s; attached {attached:.2f} s, --help {help_alone:.2f} s")  # noqa: T201 - same
-    assert attached <= 4 * help_alone
+    return ready
 
 
 async def test_the_server_starts_within_two_seconds(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from operator import mul
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pydantic_ai import Embedder as PydanticAIEmbedder
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
 from pydantic_ai.embeddings.result import EmbedInputType
 
+from engram.embedding import local
 from engram.embedding.embedder import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
@@ -99,6 +101,18 @@ async def test_wordllama_vectors_do_not_depend_on_the_batch() -> None:
     texts = ["short", "a somewhat longer text about Lisbon " * 30, "mid size text"]
     alone = [(await embedder.embed_documents([text]))[0] for text in texts]
     assert await embedder.embed_documents(texts) == alone
+
+
+def test_wordllama_looks_its_numbers_up_where_they_lie() -> None:
+    """They are those that the package reads, without a copy in the memory of the process."""
+    package = local._import_quietly()  # noqa: SLF001 - what the model itself loads
+    folder = Path(package.__file__).parent
+    read = package.WordLlama.load(
+        config=local.CONFIG, dim=local.DIMENSIONS, cache_dir=folder, disable_download=True
+    )
+    looked_up = local._load_inference(package).embedding  # noqa: SLF001 - same
+    assert looked_up.astype("f4").tobytes() == read.embedding.tobytes()
+    assert not looked_up.flags.owndata
 
 
 async def test_wordllama_leaves_logging_alone() -> None:
