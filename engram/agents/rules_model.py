@@ -201,7 +201,7 @@ def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
         sources=[turn.alias],
         content=retold(one.content, _who(turn)),
         quotes=_quotes(turn, one.sentence),
-        category=Category.FACT,
+        category=Category.ENTITY if _is_naming(one) else Category.FACT,
         subject=speaker if one.subject == SPEAKER else about,
         predicate=one.predicate,
         object=one.value,
@@ -212,6 +212,11 @@ def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
         confidence=_AS_IT_STANDS,
         importance=_PERSON_IMPORTANCE,
     )
+
+
+def _is_naming(one: Declared) -> bool:
+    """Whether it tells what somebody or something is called."""
+    return one.predicate in {"is called", "is named"} or one.subject.endswith("'s name")
 
 
 def _began(turn: TurnView, one: Declared) -> datetime | None:

@@ -22,6 +22,13 @@ from engram.language.vocabulary import of_one_kind, words
 DIED = "died"
 SWITCHED = "switched to"
 _USES = "uses"
+_DIET = "diet is"
+_EATS = "eats"
+_PLANS = "plans to"
+_STUDIES = "studies"
+_WORKS_AS = "works as"
+_RETIRED = " has retired."
+_JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
 _HELD = frozenset({"has", "owns", "drives"})
 _IS_CALLED = "is called"
 _MARRIED = "is married to"
@@ -46,6 +53,14 @@ def ended_unnamed(statements: Iterable[Statement]) -> frozenset[str]:
             found.add(_USES)
         elif _is_death(one):
             found |= {*_HELD, _IS_CALLED}
+        elif _is_about(one, _EATS, holds=True):
+            found.add(_DIET)
+        elif _is_about(one, _PLANS, holds=False):
+            found.add(_PLANS)
+        elif one.begins and _is_about(one, _STUDIES, holds=True):
+            found.add(_STUDIES)
+        elif one.content.endswith(_RETIRED):
+            found.add(_WORKS_AS)
         elif _ends_possession(one):
             found |= _HELD
         elif _is_parting(one):
@@ -88,7 +103,14 @@ def _with_ending(
         old = _meant(one, standing)
         yield one if old is None else _over(old, one, one.confidence)
         return
-    old = None
+    old = _given_up(one, standing)
+    if _is_about(one, _PLANS, holds=False):
+        # Which trip it was that was called off, what is known says; of none, nothing is told.
+        if old is not None:
+            yield _over(old, one, one.confidence)
+        elif one.object:
+            yield one
+        return
     if _is_switch(one):
         old = _other_of_its_kind(one, standing)
     elif _is_death(one):
@@ -99,6 +121,41 @@ def _with_ending(
     yield one
     if old is not None:
         yield _over(old, one, min(one.confidence, _INFERRED))
+
+
+def _is_about(one: Statement, predicate: str, *, holds: bool) -> bool:
+    slot = slot_of(one.subject, one.predicate, one.object, holds=one.holds)
+    return slot is not None and held_predicate(slot) == predicate and one.holds is holds
+
+
+def _given_up(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
+    """What else is over by it: the diet of who eats fish again, the work of who retired."""
+    slot = slot_of(one.subject, one.predicate, one.object)
+    if slot is None:
+        return None
+    if _is_about(one, _EATS, holds=True):
+        kept_to = _of(slot.subject, standing, _DIET)
+        return _only(held for held in kept_to if slot.object in words("diets", held.slot.object))
+    if one.content.endswith(_RETIRED):
+        return _only(_of(slot.subject, standing, _WORKS_AS))
+    if one.begins and _is_about(one, _STUDIES, holds=True):
+        others = _of(slot.subject, standing, _STUDIES)
+        return _only(held for held in others if held.slot.object != slot.object)
+    if _is_about(one, _PLANS, holds=False):
+        return _trip_meant(slot, standing)
+    return None
+
+
+def _trip_meant(slot: Slot, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
+    """The journey that was planned: to the place that is named, or the only one."""
+    plans = [
+        held for held in _of(slot.subject, standing, _PLANS) if held.slot.object != slot.object
+    ]
+    where = slot.object.removeprefix("go to ")
+    if where == slot.object and where:
+        return None
+    trips = (held for held in plans if _JOURNEY.match(held.slot.object))
+    return _only(held for held in trips if not where or _words(where) <= _words(held.slot.object))
 
 
 def _is_switch(one: Statement) -> bool:

@@ -71,21 +71,23 @@ def score(
     found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
-    found = [_without_echo(one, analysis) for one in found]
     memories = [one.memory for one in found]
+    echoes = [_is_echo(one, analysis) for one in memories]
+    found = [_unlike(one) if echo else one for one, echo in zip(found, echoes, strict=True)]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
     shares = _shares(weights, named=named, advice=analysis.advice)
-    around = _around(memories, [shares.matching(one.sides) for one in found])
-    cue = (
-        _telling(holds_cue(one.content, analysis.asked) for one in memories)
-        if (analysis.asked and not analysis.advice)
-        else {}
-    )
-    asking = _telling(_only_asks(one, analysis) for one in memories)
+    around: dict[int, float] = {}
+    cue: dict[int, float] = {}
+    if not analysis.advice:
+        around = _around(memories, [shares.matching(one.sides) for one in found])
+        if analysis.asked:
+            cue = _telling(holds_cue(one.content, analysis.asked) for one in memories)
+    asks = (echo or _only_asks(one) for one, echo in zip(memories, echoes, strict=True))
+    asking = _telling(asks)
     return by_score(
         [
-            _scored(one, analysis, shares, beside, cue.get(place), asking.get(place))
-            for place, (one, beside) in enumerate(zip(found, around, strict=True))
+            _scored(one, analysis, shares, around.get(place), cue.get(place), asking.get(place))
+            for place, one in enumerate(found)
         ]
     )
 
@@ -94,7 +96,7 @@ def _scored(
     one: FoundMemory,
     analysis: Analysis,
     shares: _Shares,
-    beside: float,
+    beside: float | None,
     cue: float | None,
     asking: float | None,
 ) -> Ranked:
@@ -104,7 +106,7 @@ def _scored(
         Part("sparse", sides.words, shares.sparse, match.sparse),
         Part("dense", sides.near, shares.dense, match.dense),
     ]
-    if not analysis.advice:
+    if beside is not None:
         parts.append(Part("around", beside, shares.around))
     if _is_subject(memory, analysis.subjects):
         parts.append(Part("subject", 1.0, shares.subject))
@@ -159,8 +161,8 @@ def _telling(having: Iterable[bool]) -> dict[int, float]:
     return dict.fromkeys(places, rare) if rare else {}
 
 
-def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> list[float]:
-    """For each turn, how well the best of its session match: what belongs together helps.
+def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> dict[int, float]:
+    """For each turn, by place, how well the best of its session match: what belongs together helps.
 
     A conclusion is as good as its own match: it stands alone, whatever was said beside it.
     """
@@ -170,12 +172,12 @@ def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> list[fl
             sessions.setdefault(memory.session_id, []).append(match)
     best = {name: sorted(all_, reverse=True)[:_BEST_OF_SESSION] for name, all_ in sessions.items()}
     worth = {name: sum(values) / len(values) for name, values in best.items()}
-    return [
-        worth[memory.session_id]
+    return {
+        place: worth[memory.session_id]
         if memory.session_id is not None and isinstance(memory, Episode)
         else match
-        for memory, match in zip(memories, matching, strict=True)
-    ]
+        for place, (memory, match) in enumerate(zip(memories, matching, strict=True))
+    }
 
 
 def _is_named_voice(memory: AnyMemory, subjects: frozenset[str]) -> bool:
@@ -210,28 +212,29 @@ def _is_of_use(memory: AnyMemory) -> bool:
     )
 
 
-def _without_echo(one: FoundMemory, analysis: Analysis) -> FoundMemory:
-    """It, but for the question itself, asked before: that is like itself, which says nothing."""
-    if _is_question(one.memory) and says_nothing_more(one.memory.content, analysis):
-        return one._replace(sides=one.sides._replace(near=0.0, words=0.0))
-    return one
+def _is_echo(memory: AnyMemory, analysis: Analysis) -> bool:
+    """Whether it is the question itself, asked before: that is like itself, which says nothing."""
+    return _is_question(memory) and says_nothing_more(memory.content, analysis)
+
+
+def _unlike(one: FoundMemory) -> FoundMemory:
+    """It, as if neither its words nor what it means were those of the question."""
+    return one._replace(sides=one.sides._replace(near=0.0, words=0.0))
 
 
 def _is_question(memory: AnyMemory) -> TypeGuard[Episode]:
     return isinstance(memory, Episode) and memory.content.rstrip().endswith("?")
 
 
-def _only_asks(memory: AnyMemory, analysis: Analysis) -> bool:
+def _only_asks(memory: AnyMemory) -> bool:
     """Whether a turn asks, and tells nothing.
 
-    What a user asks an assistant often tells of him ("What do I cook with my new wok?"), but for
-    the question itself, asked before.
+    What a user asks an assistant often tells of him: "What do I cook with my new wok?"
     """
     if not _is_question(memory):
         return False
     to_assistant = memory.speaker is None and memory.role == USER
-    tells = to_assistant and speaks_of_oneself(memory.content)
-    return not tells or says_nothing_more(memory.content, analysis)
+    return not (to_assistant and speaks_of_oneself(memory.content))
 
 
 def _of_that_time(memory: AnyMemory, period: Period) -> float:

@@ -31,7 +31,10 @@ def holders(folder: Path, words: Iterable[str]) -> dict[str, set[str]]:
 
 
 def copy_folder(source: Path, target: Path) -> Path:
-    """A copy that takes as little of the disk as the original; without sockets."""
+    """A copy that takes as little of the disk as the original; without sockets.
+
+    What the target has already is written over.
+    """
 
     def copy(one: str, other: str) -> None:
         with Path(other).open("wb") as copied:
@@ -41,7 +44,8 @@ def copy_folder(source: Path, target: Path) -> Path:
             copied.truncate(Path(one).stat().st_size)
         shutil.copymode(one, other)
 
-    shutil.copytree(source, target, copy_function=copy, ignore=shutil.ignore_patterns("*.sock"))
+    unwanted = shutil.ignore_patterns("*.sock")
+    shutil.copytree(source, target, copy_function=copy, ignore=unwanted, dirs_exist_ok=True)
     return target
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engram.agents.extraction import open_promises
 from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
 from engram.agents.rules_model import extract
+from engram.consolidation.known import PROMISED
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, SemanticMemory
 from engram.domain.plan import Statement
@@ -15,6 +17,9 @@ from engram.domain.slots import ends_something, held_predicate, is_functional, s
 from engram.language.statements.third_person import in_third_person
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge
 from tests.support.statement_labels import labelled
+
+# As many turns before are read as consolidation reads.
+_HEARD_BEFORE = 4
 
 Value = tuple[str, str]
 """Predicate and object, normalised."""
@@ -63,15 +68,26 @@ def view(number: int, turn: dict[str, Any]) -> TurnView:
 
 
 def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> ReconciledKnowledge:
-    """What is known after these turns, consolidated one by one or all together."""
+    """What is known after these turns of one session, consolidated one by one or all together.
+
+    The rules are given what consolidation gives them: the turns just before, and open promises.
+    """
     knowledge = ReconciledKnowledge()
     views = [view(number, turn) for number, turn in enumerate(turns, start=1)]
     episodes = {one.alias: _episode(one) for one in views}
     knowledge.episodes |= {episode.id: episode for episode in episodes.values()}
     for batch in [views] if at_once else [[one] for one in views]:
-        answer = extract(ExtractionRequest(turns=tuple(batch)))
+        heard = views[: views.index(batch[0])][-_HEARD_BEFORE:]
+        promised = tuple(open_promises(_still_promised(knowledge)))
+        request = ExtractionRequest(turns=tuple(batch), before=tuple(heard), promised=promised)
+        answer = extract(request)
         knowledge.take([_statement(stated, episodes) for stated in answer.statements])
     return knowledge
+
+
+def _still_promised(knowledge: ReconciledKnowledge) -> list[SemanticMemory]:
+    made = [m for m in knowledge.known.values() if m.slot and m.slot.predicate == PROMISED]
+    return [m for m in made if m.superseded_by is None and m.resolution is None]
 
 
 def judged(story: dict[str, Any], knowledge: ReconciledKnowledge) -> Verdict:

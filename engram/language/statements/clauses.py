@@ -14,6 +14,7 @@ from engram.language.text import (
     SPOKEN_WORDS,
     Collapsed,
     collapsed,
+    is_past,
     plain,
     split_sentences,
     without_quotations,
@@ -300,7 +301,8 @@ def opened(sentence: Sentence) -> tuple[int, str]:
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
     rest, spoken = after
     # "I quit and started at a bakery": the second verb has the same subject.
-    shared = _shared(clause) if rest.lower().startswith(("and ", "but ", "so ")) else ""
+    joined = rest.lower().startswith(("and ", "but ", "so ", "no longer "))
+    shared = _shared(clause) if joined or _goes_on_telling(clause) else ""
     if spoken and shared:
         return f"{shared} {clause}"
     # "I'm from Naples originally, living in Munich now".
@@ -322,6 +324,11 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
         if words.match(clause):
             return f"{subject} {clause}"
     return ""
+
+
+def _goes_on_telling(clause: str) -> bool:
+    """Whether it tells what was done next: "Sold the boat, bought a flat in Zeist"."""
+    return is_past(clause.partition(" ")[0].lower()) and _same_subject().match(clause) is not None
 
 
 def _shared(clause: str) -> str:

@@ -45,6 +45,8 @@ _PRAISED = re.compile(
     r"gorgeous|glorious|dear|boring|noisy|busy|quiet|tiny|little|old|historic|leafy|freezing|foggy|"
     r"snowy|tropical|mainland|rural|metropolitan|greater)\s+){1,3}(?=[A-Z])"
 )
+# "It's Danske Bank I work for": whoever says so is no part of the name.
+_SPEAKER = re.compile(r"I(?:'\w+)?")
 _NAME_PREFIXES = ("al-", "el-", "d'", "l'", "'t", "'s-")
 _WORDS_AT_MOST = 8
 _MEMBER_WORDS = 3
@@ -265,6 +267,8 @@ def _name(text: str) -> str:
     for number, word in enumerate(words):
         particle = word.casefold() in vocabulary().place_particles
         follows = words[number + 1][:1].isupper() if number + 1 < len(words) else False
+        if kept and _SPEAKER.fullmatch(word):
+            break
         written_so = word[0].isupper() or word[0].isdigit() or bool(_LIKE_A_NAME.match(word))
         prefixed = bool(kept) and word.casefold().startswith(_NAME_PREFIXES)
         if written_so or prefixed or (kept and particle and follows):
@@ -340,12 +344,19 @@ def is_place(thing: Thing) -> bool:
 
 # --- objects that are something to do: liked, planned, promised
 
+_YOURS = re.compile(r"\byour?\b", re.I)
 _INFINITIVE = re.compile(r"\bto\Z", re.I)
 _COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
 # What is at hand is praised, not liked in general: "I love this series", "Love the colours".
 _AT_HAND = re.compile(
     r"(?:all\s+|both\s+)?(?:this|that|these|those|his|her|their|your|its|everywhere|everything)\b"
     r"|[^,;:.!?(–—-]{0,60}\b(?:you|your)\b",
+    re.I,
+)
+# Of what was just shown: "I prefer the first one".
+_VERSION = re.compile(
+    r"(?:the\s+)?(?:first|second|third|last|other|latter|former|previous|this|that)\s+"
+    r"(?:one|version|option|draft|way)\b",
     re.I,
 )
 _THE = re.compile(r"(?:all\s+|both\s+)?the\s+(?=[a-z])")
@@ -378,6 +389,8 @@ def liked(spoken: MatchContext) -> list[Thing]:
 def preferred(spoken: MatchContext) -> list[Thing]:
     """What is preferred, with what it is preferred to."""
     rest = spoken.rest.strip()
+    if _VERSION.match(rest):
+        return []
     infinitive = bool(_INFINITIVE.search(spoken.said))
     parts = _COMPARED.split(rest, maxsplit=1)
     found = activity(parts[0]) if infinitive else thing(parts[0])
@@ -414,6 +427,12 @@ def offer(spoken: MatchContext) -> list[Thing]:
     if not {" ".join(words[:1]), " ".join(words[:2])} & vocabulary().promise_verbs:
         return []
     return [one for one in found if _names_something(one.name.split()[1:])]
+
+
+def offer_to_you(spoken: MatchContext) -> list[Thing]:
+    """The same, said to somebody by name: "I'll feed your cat, Ines"."""
+    named = replace(spoken, rest=_YOURS.sub("the", spoken.rest))
+    return promise(spoken) if offer(named) else []
 
 
 def _names_something(words: list[str]) -> bool:

@@ -232,21 +232,26 @@ def is_inside(pattern: Pattern) -> bool:
 def inside(sentence: str) -> Iterator[Pattern]:
     """The wordings that have their object inside, "Callum and I got divorced", and may fit.
 
-    Looking for an object from every word on costs most, so what must follow it comes first.
+    Looking for an object from every word on costs most, so what must stand around it comes first.
     """
     each, together = _inside()
     if together.search(sentence):
-        yield from (pattern for pattern, after in each if after.search(sentence))
+        yield from (pattern for pattern, around in each if around.search(sentence))
 
 
 @cache
 def _inside() -> tuple[tuple[tuple[Pattern, re.Pattern[str]], ...], re.Pattern[str]]:
-    """Those wordings, each with what it holds after its object; and any of that."""
-    found = [
-        (one, f"(?:{_INSIDE.split(one.says.pattern)[1]}") for one in patterns() if is_inside(one)
-    ]
-    together = re.compile("|".join(dict.fromkeys(after for _, after in found)), re.I)
-    return tuple((one, re.compile(after, re.I)) for one, after in found), together
+    """Those wordings, each with what it holds around its object; and any of that."""
+    found = [(one, _around_it(one)) for one in patterns() if is_inside(one)]
+    together = re.compile("|".join(dict.fromkeys(around for _, around in found)), re.I)
+    return tuple((one, re.compile(around, re.I)) for one, around in found), together
+
+
+def _around_it(pattern: Pattern) -> str:
+    """What follows the object; where that can be nothing, what stands before it."""
+    before, after = _INSIDE.split(pattern.says.pattern)
+    after = f"(?:{after}"
+    return f"{before})" if re.search(after, "", re.I) else after
 
 
 @cache

@@ -18,7 +18,7 @@ from engram.language.statements.objects import (
     is_place,
     is_product,
 )
-from engram.language.vocabulary import alternatives, expression, vocabulary
+from engram.language.vocabulary import alternatives, expression, load, vocabulary, words
 
 # --- one statement, as the rules found it
 
@@ -73,6 +73,11 @@ _LEAVING_A_JOB = re.compile(
 _DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
 _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
+_DIET = re.compile(
+    r"(?:an?\s+)?(?:(?:strict|lifelong|committed|devout|practising|proper|full|mostly)\s+)?"
+    r"(?P<diet>vegan|vegetarian|pescatarian)\b(?!\s+(?!now|again|any|for|since|but|and|so)[a-z])",
+    re.I,
+)
 _NAME_WORDS = 5
 _MEMBERS_WORDS = 2
 _WORK_WORDS = 6
@@ -202,6 +207,27 @@ def _vehicle(spoken: MatchContext) -> list[Thing]:
     found = objects.thing(spoken.rest.strip())
     makes = found is not None and any(word[:1].isupper() for word in found.name.split())
     return [found] if found is not None and makes else []
+
+
+def _trip(spoken: MatchContext) -> list[Thing]:
+    """A journey to a place by name, as a plan: "go to Portugal"."""
+    found = objects.name(spoken.rest.strip())
+    if found is None or found.name.endswith("'s") or _is_employer(found) or is_product(found):
+        return []
+    return [Thing(f"go to {found.name}", f"go to {found.name}")]
+
+
+def _diet(spoken: MatchContext) -> list[Thing]:
+    """What somebody keeps to, by name."""
+    said = _DIET.match(spoken.rest.strip())
+    return [Thing(said.group("diet").lower(), said.group("diet").lower())] if said else []
+
+
+def _animal_food(spoken: MatchContext) -> list[Thing]:
+    """What some diet does without."""
+    found = objects.thing(spoken.rest.strip())
+    known = frozenset[str]().union(*(words("diets", diet) for diet in load("diets")))
+    return [found] if found is not None and found.name.casefold() in known else []
 
 
 def _subject(spoken: MatchContext) -> list[Thing]:
@@ -349,8 +375,12 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "plan": doings.plan,
     "promise": doings.promise,
     "offer": doings.offer,
+    "offer_to_you": doings.offer_to_you,
     "weight": _weight,
     "vehicle": _vehicle,
+    "trip": _trip,
+    "diet": _diet,
+    "animal_food": _animal_food,
     "subject": _subject,
     "known_subject": _known_subject,
     "language": _language,

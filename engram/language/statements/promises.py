@@ -27,6 +27,7 @@ _LEAST_SHARED: Final = 0.5
 # "The case was settled": says of nobody that they were what was promised.
 _NO_DEED: Final = frozenset({"be"})
 _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
+_THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
@@ -73,12 +74,40 @@ def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterato
             yield from (Ended(number, how, sentence) for number, how in meant)
             continue
         for number, promise in enumerate(promises):
-            did = _did(sentence.text, promise)
-            how = _how(sentence.text, promise, did=did)
-            if how is not None and _is_about(promise, said, did=did is not None):
+            rode = _went_without(sentence.text, promise)
+            did = None if rode else _did(sentence.text, promise)
+            how = _of_not_doing(sentence.text, promise) or _how(sentence.text, promise, did=did)
+            doing = did is not None or bool(_stems(_verb(promise)) & said)
+            done_for = doing and _is_done_for(said_as[number], promise, sentence.text)
+            if how is not None and (_is_about(promise, said, did=did is not None) or done_for):
                 yield Ended(number, how, sentence)
             elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
                 yield Ended(number, Resolution.EXPIRED, sentence)
+
+
+def _is_done_for(said_as: str, promise: str, text: str) -> bool:
+    """Whether it names whom it was promised to, and tells nothing of their doing: "drive her"."""
+    whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else frozenset[str]()
+    first, *others = SPOKEN_WORDS.findall(text)
+    return bool(whom & _stems(" ".join(others))) and not _stems(first) & whom
+
+
+def _of_not_doing(text: str, promise: str) -> Resolution | None:
+    """What becomes of a promise not to do something: "Ate there again", "Haven't smoked since"."""
+    avoided = expression("commitments", "avoided").match(promise)
+    if avoided is None:
+        return None
+    verb = verb_lemma(avoided.group("verb").lower())
+    words = [word.lower() for word in SPOKEN_WORDS.findall(text)]
+    if not any(is_past(word) and verb_lemma(word) == verb for word in words):
+        return None
+    # "I won't eat there again": whoever ate at home did not.
+    if not _stems(avoided.string[avoided.end() :]) and not _THERE_AGAIN.search(text):
+        return None
+    if not _NOT.search(text):
+        return Resolution.EXPIRED
+    kept_off = expression("commitments", "for_good").match(promise) is None
+    return Resolution.FULFILLED if kept_off else None
 
 
 def names_what(text: str, promise: str) -> bool:
@@ -173,7 +202,8 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     off = expression("commitments", "dropped").search(text)
     by_them = _is_done_by(_NAMED, text, promise, did)
     # Who promised to cancel, and cancelled, has kept the promise.
-    called_off = off and (by_them or not (did and did in off.group().lower().split()))
+    called_off = off and (by_them or not (did and _is_done_in(off.group(), did)))
+    called_off = called_off or _is_given_up(text, promise)
     if called_off or _is_done_by(_STRANGER, text, promise, did) or _is_taken_over(text, promise):
         return Resolution.EXPIRED
     if by_them:
@@ -182,22 +212,39 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     # "Sent the slides, I'll present them tomorrow": what is still to come is something else.
     if expression("commitments", "open").search(_part_with(did, text) if did else text):
         return None
-    done = did or expression("commitments", "done").search(text) or _came_about(text, promise)
-    if done:
-        return Resolution.FULFILLED
-    off = expression("commitments", "dropped_else").search(text)
-    return Resolution.EXPIRED if off else None
+    if did or expression("commitments", "done").search(text) or _came_about(text, promise):
+        return None if _goes_on(text, promise) else Resolution.FULFILLED
+    if expression("commitments", "dropped_else").search(text) or _is_lost(text, promise):
+        return Resolution.EXPIRED
+    return None
 
 
 def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     """Whether the one it was for needs it no more: "Gran got a lift from Sheila"."""
-    found = expression("commitments", "another_way").match(text)
-    if found is None or _is_put_off(text) or expression("commitments", "open").search(text):
+    otherwise = expression("commitments", "another_way").match(text)
+    if otherwise is None and not _went_without(text, promise):
+        return False
+    if _is_put_off(text) or expression("commitments", "open").search(text):
         return False
     # "Cover for her": who that is stands in the words of the promise.
-    whom = _named(said_as) if _FOR_SOMEBODY.search(promise) else _named(promise)
-    subject = SPOKEN_WORDS.findall(text)[:1]
-    return bool(subject) and bool(_stems(subject[0]) & whom)
+    unnamed = _FOR_SOMEBODY.search(promise) or not _stems(promise.partition(" ")[2])
+    whom = _named(said_as) if unnamed else _named(promise)
+    # "The kids got the bus".
+    said = 1 if otherwise else 2
+    subject = " ".join(SPOKEN_WORDS.findall(text)[:said])
+    return bool(_stems(subject) & (whom if otherwise else whom | _stems(promise)))
+
+
+def _went_without(text: str, promise: str) -> bool:
+    """Whether who was to be driven got there in another way: "Ewan took a cab"."""
+    driven = expression("commitments", "driving").match(promise)
+    return bool(driven) and bool(expression("commitments", "rode").match(text))
+
+
+def _is_lost(text: str, promise: str) -> bool:
+    """Whether what it was about is no more: "Yara's cactus died"."""
+    found = expression("commitments", "lost").finditer(text)
+    return any(_stems(one.group("what")) & _things(promise) for one in found)
 
 
 def _part_with(word: str, text: str) -> str:
@@ -205,16 +252,41 @@ def _part_with(word: str, text: str) -> str:
     return next((one for one in parts if word in SPOKEN_WORDS.findall(one.lower())), text)
 
 
+def _goes_on(text: str, promise: str) -> bool:
+    """Whether it is to be done again and again, and is told to be done but once."""
+    again = expression("commitments", "again_and_again")
+    return bool(again.search(promise)) and not expression("commitments", "throughout").search(text)
+
+
 def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
     """Whether a sentence begins with somebody else, named in the promise or not, who did it."""
     before = expression("commitments", "others").match(text) if did else None
     if before is None or not text[before.end() :].lower().startswith(did or ""):
         return False
+    if before.group().split()[1:2] == promise.split()[-1:]:
+        # "Write to my aunt", and it is she who wrote.
+        return who == _NAMED
     shared = _stems(before.group()) & _stems(promise)
     if not shared:
         # "Photos sent to Chloe": what was promised comes first, and nobody else.
         return who == _STRANGER
     return who == _NAMED and shared <= _named(promise)
+
+
+def _is_done_in(words: str, did: str) -> bool:
+    return did in words.lower().split() and _NOT.search(words) is None
+
+
+def _is_given_up(text: str, promise: str) -> bool:
+    """Whether it was being done, and is no more: "I've quit coaching the girls' team"."""
+    if expression("commitments", "avoided").match(promise):
+        return False
+    doings = _doings(_verb(promise))
+    return any(
+        verb_lemma(found.group("verb").lower()) in doings
+        for said in ("stopped_doing", "refused")
+        for found in expression("commitments", said).finditer(text)
+    )
 
 
 def _is_taken_over(text: str, promise: str) -> bool:
@@ -240,7 +312,7 @@ def _is_taken_over(text: str, promise: str) -> bool:
 def _came_about(text: str, promise: str) -> bool:
     """Whether it is told by how things are now: "The recycling is out", "Had a call with Gran"."""
     wanted, verb = _stems(promise), _verb(promise)
-    shown = _outcomes(verb)
+    shown = _outcomes(verb).union(*(_outcomes(done) for done in _had_done(promise)))
     for said in ("state", "turned_out", "gone") if shown else ():
         for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
             before = text[: now.start()]
@@ -253,11 +325,27 @@ def _came_about(text: str, promise: str) -> bool:
         nouns = deed.group("nouns").lower().split()
         if any(_is_deed(noun, verb) for noun in nouns):
             return True
-    if _is_named_done(text, verb) or _has_learnt(text, promise):
+    if _is_named_done(text, verb) or _has_learnt(text, promise) or _was_there(text, verb):
         return True
+    return _has_got_it(text, promise)
+
+
+def _has_got_it(text: str, promise: str) -> bool:
+    """Whether somebody else has what was to be given, sent or made: "Ada got her quilt"."""
+    verb = _verb(promise)
     given = expression("commitments", "giving").fullmatch(verb)
-    others = expression("commitments", "others").match(text) if given else None
-    return bool(others and expression("commitments", "received").match(text, others.end()))
+    made = expression("commitments", "making").fullmatch(verb) and _things(promise) & _stems(text)
+    others = expression("commitments", "others").match(text) if given or made else None
+    if others is None:
+        return False
+    said = expression("commitments", "received" if given else "got_theirs")
+    return said.match(text, others.end()) is not None
+
+
+def _was_there(text: str, verb: str) -> bool:
+    """Whether who was to come or to see was there: "I was at Marta's recital"."""
+    going = expression("commitments", "going").fullmatch(verb)
+    return bool(going) and bool(expression("commitments", "was_there").search(text))
 
 
 def _is_deed(noun: str, verb: str) -> bool:
@@ -321,6 +409,8 @@ def _did(text: str, promise: str) -> str | None:
     said = [word for word in words[:2] if word not in {"i", "we"}]
     doings = (_doings(verb) | _had_done(promise)) - _NO_DEED
     first = str(said[0]) if said else ""
+    if verb != "be" and expression("commitments", "did_it").search(text):
+        return "did"
     if first in doings and expression("commitments", "unchanging").fullmatch(first):
         return first
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram.domain.memories import Category
 from engram.language.statements.predicates import RuleStatement
-from engram.language.vocabulary import alternatives, predicates, vocabulary
+from engram.language.vocabulary import alternatives, expression, predicates, vocabulary
 
 # --- statements as sentences: from "I live in Lisbon" to "The user lives in Lisbon."
 
@@ -38,8 +38,13 @@ _ARTICLE = re.compile(r"(?:a|an|the|my|our|his|her|their|one|two|some)\s", re.I)
 _CORRECTION, _PREFERENCE = 0.7, 0.6
 # Endings that name nothing: "I quit my job".
 _WITHOUT_OBJECT: Mapping[str, str] = MappingProxyType(
-    {"works at": "has left their job", "is married to": "is no longer married"}
+    {
+        "works at": "has left their job",
+        "is married to": "is no longer married",
+        "plans to": "no longer plans the trip",
+    }
 )
+_RETIRED = re.compile(r"\bretired?\Z", re.I)
 _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
 )
@@ -49,12 +54,21 @@ _PARTED = re.compile(r"\b(?:broke up|broken up|split|parted|called it quits)\b",
 
 def weight(stated: RuleStatement) -> tuple[Category, float]:
     """Category and importance of a statement."""
-    if stated.corrects:
+    if stated.corrects or expression("notes", "mends").search(stated.sentence.text):
         return Category.CORRECTION, _CORRECTION
     if stated.predicate.startswith(_FAVOURITE):
         return Category.PREFERENCE, _PREFERENCE
     predicate = predicates()[stated.predicate]
-    return predicate.category, predicate.importance
+    return _kind(stated) or predicate.category, predicate.importance
+
+
+def _kind(stated: RuleStatement) -> Category | None:
+    """A skill, by what somebody is or has to show for it; None if the predicate tells the kind."""
+    if stated.predicate not in {"works as", "has"} or not stated.holds:
+        return None
+    named = "qualified" if stated.predicate == "works as" else "certificate"
+    shown = expression("weights", named).match(stated.thing.phrase)
+    return Category.SKILL if shown else None
 
 
 def sentence(who: str, stated: RuleStatement) -> str:
@@ -66,7 +80,8 @@ def sentence(who: str, stated: RuleStatement) -> str:
     """
     predicate, what = stated.predicate, in_third_person(stated.thing.phrase)
     if not what:
-        return f"{who} {_WITHOUT_OBJECT[predicate]}."
+        retired = predicate == "works at" and _RETIRED.search(stated.said.strip())
+        return f"{who} {'has retired' if retired else _WITHOUT_OBJECT[predicate]}."
     if predicate.startswith(_FAVOURITE):
         verb = "is" if stated.holds else "is no longer"
         return f"{who}'s {predicate} {verb} {what}."
@@ -84,6 +99,8 @@ def sentence(who: str, stated: RuleStatement) -> str:
 
 def _worded_predicate(stated: RuleStatement) -> str:
     """The predicate, or its negation."""
+    if stated.predicate == "diet is":
+        return "is" if stated.holds else "is not" if stated.denied else "is no longer"
     if stated.holds:
         return stated.predicate
     verb, _, rest = stated.predicate.partition(" ")

@@ -49,10 +49,9 @@ async def repository() -> AsyncIterator[EdgeRepository]:
         yield opened
 
 
-async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered(
-    aside: ProcessAside,
-) -> None:
+async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered() -> None:
     """A match without end, an exception and a killed process each end one call, and only it."""
+    aside = ProcessAside(0.5, patience=200)
     assert await aside.call(operator.add, 1, 2) == 3
     with pytest.raises(CallTookTooLong):
         await aside.call(re.fullmatch, r"(a|a)*b", "a" * 60)
@@ -63,6 +62,7 @@ async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered(
     with pytest.raises(EOFError):
         await aside.call(signal.raise_signal, signal.SIGKILL)
     assert await aside.call(os.getpid) == aside.pid != before
+    await aside.close()
 
 
 def said(*contents: str) -> StoreTurnsInput:

@@ -117,6 +117,37 @@ def days(repository: EdgeRepository) -> Days:
             "The user works at Intel.",
             "The user has left their job.",
         ),
+        ("I'm vegan.", "I'm eating fish again.", "The user is vegan.", "The user eats fish."),
+        (
+            "I'm a vegetarian.",
+            "I had a steak last night, no longer vegetarian.",
+            "The user is vegetarian.",
+            "The user is no longer vegetarian.",
+        ),
+        (
+            "We're going to Portugal in June.",
+            "The trip got cancelled.",
+            "The user plans to go to Portugal.",
+            "The user no longer plans to go to Portugal.",
+        ),
+        (
+            "I'm going to visit Japan next spring.",
+            "We had to call off the Japan trip.",
+            "The user plans to visit Japan.",
+            "The user no longer plans to visit Japan.",
+        ),
+        (
+            "I'm a bus driver.",
+            "I retired last month.",
+            "The user works as a bus driver.",
+            "The user has retired.",
+        ),
+        (
+            "I study chemistry.",
+            "I switched to biology.",
+            "The user studies chemistry.",
+            "The user studies biology.",
+        ),
     ],
 )
 async def test_it_ends_by_what_is_known(
@@ -161,6 +192,15 @@ async def test_it_ends_by_what_is_known(
             "Rex died of laughter, just kidding.",
             "The user has a dog called Rex.",
         ),
+        ("I'm pescatarian.", "I'm eating fish again.", "The user is pescatarian."),
+        (
+            "We're going to Portugal in June.",
+            "The Japan trip is cancelled.",
+            "The user plans to go to Portugal.",
+        ),
+        ("I'm going to learn Welsh.", "The trip got cancelled.", "The user plans to learn Welsh."),
+        ("I study chemistry.", "I quit my job.", "The user studies chemistry."),
+        ("I'm a nurse.", "My dad retired in May.", "The user works as a nurse."),
     ],
 )
 async def test_nothing_ends_that_was_not_meant(
@@ -261,6 +301,11 @@ async def test_a_promise_of_another_conversation_ends_where_it_is_named(
             ],
             "What is my favourite band?",
             "The user's favourite band is Pulp.",
+        ),
+        (
+            ["We're going to Portugal in June.", "The trip got cancelled."],
+            "Where are we going in June?",
+            "The user no longer plans to go to Portugal.",
         ),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -37,6 +36,7 @@ from tests.support.engines import (
     one_of_each,
     open_engine_at,
 )
+from tests.support.raw_files import copy_folder
 
 EPISODIC = MemoryType.EPISODIC
 
@@ -180,7 +180,7 @@ async def test_a_synced_log_brings_back_what_no_flush_has_seen(folder: Path) -> 
     turns = [episode(ADA, f"turn {number}") for number in range(40)]
     await repository.insert(ADA, map(new, turns[:20]))
     await repository.flush()
-    shutil.copytree(folder / "store", folder / "left")
+    copy_folder(folder / "store", folder / "left")
     await repository.insert(ADA, map(new, [*turns[20:], *one_of_each(ADA)]))
     after = next_revision(turns[0], turns[0], write_id="second")
     assert await repository.replace(ADA, [Replacement(after, 0)])
@@ -189,7 +189,7 @@ async def test_a_synced_log_brings_back_what_no_flush_has_seen(folder: Path) -> 
     assert not await repository.sync()
     for kind in STORED_TYPES:
         log = Path(f"engram_{kind.value}") / "wal"
-        shutil.copytree(folder / "store" / log, folder / "left" / log, dirs_exist_ok=True)
+        copy_folder(folder / "store" / log, folder / "left" / log)
     await repository.close()
     left = await open_engine_at(folder / "left")
     assert await left.count(ADA, EPISODIC) == 40
@@ -211,7 +211,7 @@ async def test_no_power_loss_leaves_a_turn_marked_whose_conclusion_is_gone(
     concluded = next(one for one in one_of_each(ADA) if one.type is semantic)
     marked = next_revision(turn, turn.model_copy(update={"consolidated_at": NOW}), write_id="mark")
     others = [one for one in one_of_each(ADA) if one.type is not semantic]
-    shutil.copytree(folder / "store", folder / "left")
+    copy_folder(folder / "store", folder / "left")
     await repository.insert(ADA, map(new, [turn, *others]))
     loop, begun, written = asyncio.get_running_loop(), threading.Event(), threading.Event()
     concluding: list[Future[None]] = []
@@ -228,7 +228,7 @@ async def test_no_power_loss_leaves_a_turn_marked_whose_conclusion_is_gone(
             concluding.append(asyncio.run_coroutine_threadsafe(conclude(), loop))
             begun.wait(10)
             written.wait(0.5)  # For good, where turns are not marked meanwhile.
-        shutil.copytree(log, folder / "left" / log.parent.name / log.name, dirs_exist_ok=True)
+        copy_folder(log, folder / "left" / log.parent.name / log.name)
 
     monkeypatch.setattr("engram.storage.edge.sync_files", to_disk)
     await repository.sync()
