@@ -1,0 +1,82 @@
+"""How much memory a process and all that it started have to themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_MB = 1024
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class Held:
+    """Megabytes.
+
+    Attributes:
+        private: Anonymous memory that no other process shares.
+        pss: All that is mapped, files too, where what is shared counts by its share.
+        parts: The first of each process, by its name.
+    """
+
+    private: float
+    pss: float
+    parts: dict[str, float]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {held:.0f}" for name, held in self.parts.items())
+        return f"{self.private:.0f} MB of its own ({parts}), Pss {self.pss:.0f} MB"
+
+
+def held_by(root: int) -> Held:
+    """What a process and its descendants hold now; those that just ended hold nothing."""
+    private = pss = 0.0
+    parts: dict[str, float] = {}
+    waiting = [root]
+    while waiting:
+        process = _PROC / str(waiting.pop())
+        try:
+            lines = (process / "smaps_rollup").read_text().splitlines()[1:]
+            name = (process / "comm").read_text().strip()
+            for children in (process / "task").glob("*/children"):
+                waiting += map(int, children.read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        sizes = {line.partition(":")[0]: int(line.split()[1]) / _MB for line in lines}
+        own = sizes["Pss_Anon"]
+        private, pss = private + own, pss + sizes["Pss"]
+        parts[name] = parts.get(name, 0.0) + own
+    return Held(private, pss, parts)
+
+
+class Peak:
+    """The most that was held while somebody looked."""
+
+    def __init__(self, first: Held) -> None:
+        self.most = first
+
+    def look(self, held: Held) -> None:
+        """Take what is held now."""
+        if held.private > self.most.private:
+            self.most = held
+
+
+@contextmanager
+def peak_of(root: int, every: float = 0.5) -> Iterator[Peak]:
+    """Look at a process and its descendants now and then, from a thread."""
+    peak, stop = Peak(held_by(root)), threading.Event()
+
+    def look() -> None:
+        while not stop.wait(every):
+            peak.look(held_by(root))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield peak
+    finally:
+        stop.set()
+        looking.join()
