@@ -159,7 +159,8 @@ class AskedQuestion:
         found = weighted(scored, self.now, settings.lifecycle_rules, factors)
         if self.analysis.period is None:
             stride = stretch_of(DEPTH)
-            found = [*newest_first(found[:stride]), *found[stride:]]
+            first = newest_first(found[:stride], self.question.text, self.analysis)
+            found = [*first, *found[stride:]]
         lowered = [
             one.times(factors.negated, "negated") if one.memory.id in self.denied else one
             for one in found

@@ -11,7 +11,8 @@ from engram.domain.kept import kept
 from engram.domain.values import Period
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.periods import period_named
-from engram.language.text import BARE_WORDS, SMALL_WORDS, is_past
+from engram.language.text import BARE_WORDS, SMALL_WORDS, is_past, split_sentences, terms_of
+from engram.language.vocabulary import words_of_change
 
 # --- what a question asks for: of whom, for what kind of thing, of which time
 #
@@ -214,3 +215,20 @@ def tells_of_oneself(text: str) -> bool:
         not sentence.endswith("?") and speaks_of_oneself(sentence)
         for sentence in _SENTENCE.findall(text)
     )
+
+
+# --- what a turn of one sentence is about, and whether it tells that this changed
+
+
+@kept(4096)
+def matter_of(text: str) -> frozenset[str]:
+    """The stems of a text's content words; none where it is more than one sentence."""
+    pieces = split_sentences(text)
+    next(pieces, None)
+    return frozenset() if next(pieces, None) is not None else frozenset(terms_of(text))
+
+
+@kept(4096)
+def tells_of_a_change(text: str) -> bool:
+    """Whether ``text`` holds a word that tells of a change: "now", "switched", "left"."""
+    return not words_of_change().isdisjoint(BARE_WORDS.findall(text.casefold()))

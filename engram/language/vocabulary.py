@@ -151,6 +151,31 @@ def alternatives(words: tuple[str, ...] | frozenset[str]) -> str:
     return "|".join(word.replace(" ", r"\s+").replace(".", r"\.") for word in ordered)
 
 
+# --- what tells of a change
+
+
+@cache
+def verbs_of_change() -> frozenset[str]:
+    """The verbs of ``changes.toml``, as they are said of what has changed."""
+    data = load("changes")
+    of_kinds = {
+        verb for key in ("made", "roles") for kind in data[key] for verb in kind["verbs"].split()
+    }
+    return frozenset(of_kinds | words("changes", "changed"))
+
+
+@cache
+def words_of_change() -> frozenset[str]:
+    """What tells by itself that something changed: those verbs, "now", "new", "left"."""
+    return verbs_of_change() | words("changes", "now")
+
+
+@cache
+def cues_of_change() -> frozenset[str]:
+    """One of these is in every sentence that tells of a change."""
+    return words_of_change() | words("changes", "cues")
+
+
 # --- holidays of a fixed date
 
 

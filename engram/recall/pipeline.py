@@ -184,7 +184,7 @@ class Recaller:
         stride = stretch_of(wanted)
         first = passing[:stride]
         if question.request.valid_at is None and question.analysis.period is None:
-            first = newest_first(first)
+            first = newest_first(first, question.request.query, question.analysis)
         passing = [
             *await self._outdated.demote_outdated(
                 question, first, lambda memory: self._passes_all(question, memory)

@@ -72,18 +72,17 @@ def score(
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
     memories = [one.memory for one in found]
-    echoes = [_is_echo(one, analysis) for one in memories]
-    found = [_unlike(one) if echo else one for one, echo in zip(found, echoes, strict=True)]
+    echoes = {place for place, one in enumerate(memories) if _is_echo(one, analysis)}
+    found = [_unlike(one) if place in echoes else one for place, one in enumerate(found)]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
     shares = _shares(weights, named=named, advice=analysis.advice)
     around: dict[int, float] = {}
     cue: dict[int, float] = {}
     if not analysis.advice:
-        around = _around(memories, [shares.matching(one.sides) for one in found])
+        around = dict(enumerate(_around(memories, [shares.matching(one.sides) for one in found])))
         if analysis.asked:
             cue = _telling(holds_cue(one.content, analysis.asked) for one in memories)
-    asks = (echo or _only_asks(one) for one, echo in zip(memories, echoes, strict=True))
-    asking = _telling(asks)
+    asking = _telling(place in echoes or _only_asks(one) for place, one in enumerate(memories))
     return by_score(
         [
             _scored(one, analysis, shares, around.get(place), cue.get(place), asking.get(place))
@@ -161,8 +160,8 @@ def _telling(having: Iterable[bool]) -> dict[int, float]:
     return dict.fromkeys(places, rare) if rare else {}
 
 
-def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> dict[int, float]:
-    """For each turn, by place, how well the best of its session match: what belongs together helps.
+def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> list[float]:
+    """For each turn, how well the best of its session match: what belongs together helps.
 
     A conclusion is as good as its own match: it stands alone, whatever was said beside it.
     """
@@ -172,12 +171,12 @@ def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> dict[in
             sessions.setdefault(memory.session_id, []).append(match)
     best = {name: sorted(all_, reverse=True)[:_BEST_OF_SESSION] for name, all_ in sessions.items()}
     worth = {name: sum(values) / len(values) for name, values in best.items()}
-    return {
-        place: worth[memory.session_id]
+    return [
+        worth[memory.session_id]
         if memory.session_id is not None and isinstance(memory, Episode)
         else match
-        for place, (memory, match) in enumerate(zip(memories, matching, strict=True))
-    }
+        for memory, match in zip(memories, matching, strict=True)
+    ]
 
 
 def _is_named_voice(memory: AnyMemory, subjects: frozenset[str]) -> bool:

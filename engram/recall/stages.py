@@ -32,6 +32,8 @@ from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.domain.slots import ends_something, held_predicate, is_functional
 from engram.errors import EngramError
+from engram.language.query import Analysis, matter_of, tells_of_a_change
+from engram.language.text import terms_of
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
@@ -276,12 +278,14 @@ _ALIKE = 0.5
 _LONGEST_STATEMENT = 300
 
 
-def newest_first(found: Sequence[Ranked]) -> list[Ranked]:
+def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> list[Ranked]:
     """``found``, where of turns of one voice in nearly the same words the newest stands first.
 
     "The key lives in Vault" and, a month later, "the key lives in 1Password now" match a
     question equally; no conclusion has to have been drawn from either. An older turn that
-    stands before a newer one changes places with it.
+    stands before a newer one changes places with it. What tells of a change in other words
+    ("moved the key to 1Password") comes just before what it changed, unless ``query`` may ask
+    for what was.
     """
     known = list(found)
     words = [_statement(one.memory) for one in known]
@@ -292,7 +296,39 @@ def newest_first(found: Sequence[Ranked]) -> list[Ranked]:
                 known[old] = after.moved_to(before.score, "newest")
                 known[new] = before.moved_to(after.score, "older")
                 words[old], words[new] = words[new], words[old]
-    return by_score(known)
+    known = by_score(known)
+    return known if analysis.former else _changes_first(known, query)
+
+
+def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
+    """What tells of a change before the best older turn about most of what is asked for, too."""
+    told = [
+        len(one.memory.content) <= _LONGEST_STATEMENT and tells_of_a_change(one.memory.content)
+        for one in found
+    ]
+    if not any(told[1:]):
+        return found
+    asked = frozenset(terms_of(query))
+    about = [_matter(one.memory) & asked for one in found]
+    for new in range(1, len(found)):
+        later = found[new].memory
+        if not told[new] or 2 * len(about[new]) <= len(asked):
+            continue
+        for old in range(new):
+            both = about[new] & about[old]
+            if 2 * len(both) > len(asked) and _renews(later, found[old].memory):
+                before = found[old]
+                found[old] = before.moved_to(before.score * JUST_BELOW, "older")
+                found.insert(old, found.pop(new).moved_to(before.score, "newest"))
+                about.insert(old, about.pop(new))
+                told.insert(old, told.pop(new))
+                break
+    return by_score(found)
+
+
+def _matter(memory: AnyMemory) -> frozenset[str]:
+    """What a turn of one statement is about; nothing of any other memory."""
+    return matter_of(memory.content) if _statement(memory) else frozenset()
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
 from engram.domain.slots import ValueKind, kind_of_value, role_slot
@@ -29,7 +28,7 @@ from engram.language.statements.declared import (
 )
 from engram.language.statements.objects import MatchContext
 from engram.language.statements.predicates import find
-from engram.language.vocabulary import load, words
+from engram.language.vocabulary import cues_of_change, load, verbs_of_change, words
 
 _DATA = "changes"
 _SHORTEST, _LONGEST = 2, 40
@@ -112,7 +111,7 @@ def changed(text: str) -> list[Declared]:
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     # Most sentences tell of no change, and cost no more than this.
-    if _cues().isdisjoint(_CUE_WORDS.findall(sentence.text.lower())):
+    if cues_of_change().isdisjoint(_CUE_WORDS.findall(sentence.text.lower())):
         return
     _, said = opened(sentence)
     said = without_openings(said).strip(" .,!")
@@ -129,7 +128,7 @@ def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
 def _by_verb(sentence: Sentence, said: str, spoken: Sequence[str]) -> Declared | None:
     del said
     lowered = [_plain(word) for word in spoken]
-    at = next((n for n, word in enumerate(lowered) if word in _verbs()), None)
+    at = next((n for n, word in enumerate(lowered) if word in verbs_of_change()), None)
     if at is None:
         return None
     before = _without_around(spoken[:at])
@@ -416,18 +415,3 @@ def _is_agent_word(before: Sequence[str]) -> bool:
 
 def _possessive(owner: str) -> str:
     return f"{owner}'" if owner.endswith("s") else f"{owner}'s"
-
-
-@cache
-def _verbs() -> frozenset[str]:
-    data = load(_DATA)
-    of_kinds = {
-        verb for key in ("made", "roles") for kind in data[key] for verb in kind["verbs"].split()
-    }
-    return frozenset(of_kinds | words(_DATA, "changed"))
-
-
-@cache
-def _cues() -> frozenset[str]:
-    """One of these is in every sentence of a change; without, nothing is looked at."""
-    return _verbs() | words(_DATA, "cues")

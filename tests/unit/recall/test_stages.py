@@ -165,12 +165,13 @@ def test_of_turns_that_say_the_same_the_newest_stands_first() -> None:
     """One voice, nearly the same words, no question; they change places, and explain it."""
     old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
     new = Ranked(episode("the deploy key lives in 1Password now", 8), 0.8)
-    first, second = newest_first([old, new])
+    asked = "where does the deploy key live?"
+    first, second = newest_first([old, new], asked, analyse(asked, ASKED_AT))
     assert [first.memory, second.memory] == [new.memory, old.memory]
     assert [first.score, second.score] == [0.9, 0.8]
     assert [first.parts[-1].name, second.parts[-1].name] == ["newest", "older"]
     in_order = [Ranked(new.memory, 0.9), Ranked(old.memory, 0.8)]
-    assert newest_first(in_order) == in_order
+    assert newest_first(in_order, asked, analyse(asked, ASKED_AT)) == in_order
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,39 @@ def test_turns_of_other_voices_or_other_words_keep_their_places(
 ) -> None:
     """Somebody else, a question, another matter, or too much for one statement."""
     old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
-    assert newest_first([old, Ranked(episode(content, 8, **more), 0.8)])[0] == old
+    asked = "where does the deploy key live?"
+    found = [old, Ranked(episode(content, 8, **more), 0.8)]
+    assert newest_first(found, asked, analyse(asked, ASKED_AT))[0] == old
+
+
+def test_what_tells_of_a_change_stands_just_before_what_it_changed() -> None:
+    """In other words than it, and what stands between them keeps its score."""
+    old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
+    other = Ranked(episode("the key of the shed hangs in the hall", 2), 0.8)
+    new = Ranked(episode("we moved the deploy key to 1Password", 8), 0.3)
+    asked = "where does the deploy key live?"
+    found = newest_first([old, other, new], asked, analyse(asked, ASKED_AT))
+    assert [one.memory for one in found] == [new.memory, old.memory, other.memory]
+    assert [one.score for one in found] == pytest.approx([0.9, 0.9 * 0.999, 0.8])
+    assert [one.parts[-1].name for one in found[:2]] == ["newest", "older"]
+    assert found[2] == other
+
+
+@pytest.mark.parametrize(
+    ("content", "asked"),
+    [
+        ("we moved the deploy key to 1Password", "where did the deploy key live before?"),
+        ("we keep the deploy key in 1Password", "where does the deploy key live?"),
+        ("we moved the office to Lyon", "where does the deploy key live?"),
+        ("the deploy is now green", "where does the deploy key live?"),
+        ("We moved the deploy key. It was a long day.", "where does the deploy key live?"),
+    ],
+)
+def test_no_other_turn_is_taken_for_a_change(content: str, asked: str) -> None:
+    """What was is asked for, no word of change, another matter, too little of it, two sentences."""
+    old = Ranked(episode("the deploy key lives in Vault", 1), 0.9)
+    found = [old, Ranked(episode(content, 8), 0.8)]
+    assert newest_first(found, asked, analyse(asked, ASKED_AT))[0] == old
 
 
 def test_a_text_holds_what_is_asked_for() -> None:
