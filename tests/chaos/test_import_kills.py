@@ -19,7 +19,7 @@ from engram import Settings
 from engram.contracts import names
 from engram.contracts.importing import ImportProgress
 from engram.domain.memories import DerivedMemory
-from tests.support.durability_checks import episodes
+from tests.support.durability_checks import assert_sound, episodes
 from tests.support.programs import SMALL, Program, servers_of, started, until
 from tests.support.temporal_server import client_of
 
@@ -97,7 +97,7 @@ async def acknowledged(folder: Path) -> int:
 
 
 async def assert_all_once(folder: Path, settings: Settings) -> None:
-    """Every turn once, in its session and order; every fact once, from its own turn."""
+    """Every turn once, in its session and order; every fact once, from its own turn; all sound."""
     async with engram.open(folder, user_id=USER, settings=settings) as memory:
         kept = await episodes(memory)
         assert Counter(one.content for one in kept) == Counter(words(n) for n in range(TURNS))
@@ -117,6 +117,7 @@ async def assert_all_once(folder: Path, settings: Settings) -> None:
         ids = {one.id for one in kept}
         assert all(len(one.source_episode_ids) == 1 for one in found)
         assert {source for one in found for source in one.source_episode_ids} <= ids
+        await assert_sound(memory)
 
 
 async def again(source: Path, folder: Path, log: Path) -> dict[str, object]:

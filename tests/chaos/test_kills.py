@@ -32,7 +32,7 @@ from engram.embedded.server import TemporalDevServer
 from engram.system import new_id, system_clock
 from engram.temporal.gateway import WorkflowGateway
 from tests.support import numbered_turns
-from tests.support.durability_checks import assert_kept, end_sessions, unfinished
+from tests.support.durability_checks import assert_kept, assert_sound, end_sessions, unfinished
 from tests.support.process_trace import Ledger, Trace
 from tests.support.programs import (
     SMALL,
@@ -146,11 +146,12 @@ async def temporal_of(folder: Path) -> AsyncIterator[Client]:
 
 
 async def finish(memory: MemoryStore, trace: Path, client: Client, *programs: Program) -> int:
-    """Once all is acknowledged and ended: every workflow ends, every turn is there once."""
+    """Once all is acknowledged and ended: every workflow ends, every turn is there once, sound."""
     answered = await until(lambda: not Ledger(trace).unanswered(), PATIENCE, *programs)
     assert answered, f"never acknowledged: {Ledger(trace).unanswered()}"
     await end_sessions(memory, Ledger(trace))
     assert await unfinished(client, FINISH) == []
+    await assert_sound(memory)
     return await assert_kept(memory, trace)
 
 

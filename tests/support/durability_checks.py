@@ -52,6 +52,14 @@ async def assert_kept(memory: MemoryStore, trace: Path) -> int:
     return len(acknowledged)
 
 
+async def assert_sound(memory: MemoryStore) -> None:
+    """`engram validate` and `engram health` would exit 0."""
+    validated = await memory.validate()
+    assert not validated.counts, validated.findings
+    examined = await memory.health()
+    assert not examined.diagnoses, examined.diagnoses
+
+
 async def end_sessions(memory: MemoryStore, ledger: Ledger) -> None:
     """End every session that anything was sent to."""
     for session in sorted(set(ledger.messages("begin").values())):

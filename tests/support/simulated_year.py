@@ -53,6 +53,7 @@ class Year:
     settings: Settings
     dice: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - a script
     lives: dict[str, ReferenceLife] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
     left: int = 0
     points: int = 0
 
@@ -73,10 +74,10 @@ class Year:
         """Seven days: what happens on the first, then silence, then a pass."""
         now = await self.environment.get_current_time()
         talking = number < 20 or number > 40  # In between the user is silent.
-        if talking and number % 2 == 0:
-            await self.learn(number, now)
         if talking and number % 3 == 0:
             await self.say(number, now)
+        if talking and number % 2 == 0:
+            await self.learn(number, now)
         if talking:
             await self.recall(now)
         if number % 8 == 7:
@@ -111,6 +112,7 @@ class Year:
         for turn in reply.outcomes[0].turns:
             stored = (await self.store.get(SCOPE, [turn.episode_id]))[turn.episode_id]
             self.lives[turn.episode_id] = ReferenceLife("episodic", stored.created_at)
+            self.said.append(turn.episode_id)
 
     async def learn(self, number: int, now: datetime) -> None:
         """A conclusion, sure or speculative."""
@@ -118,7 +120,13 @@ class Year:
         confidence = Confidence(
             method=ExtractionMethod.EXTRACTED, extraction=sure, last_confirmed=now
         )
-        memory = knowledge(SCOPE, f"The user knows thing {number}", now, confidence=confidence)
+        memory = knowledge(
+            SCOPE,
+            f"The user knows thing {number}",
+            now,
+            confidence=confidence,
+            source_episode_ids=(self.said[-1],),
+        )
         (vector,) = await make_embedder("wordllama").embed_documents([memory.indexed_text])
         await self.store.insert(SCOPE, [NewMemory(memory, vector)])
         self.lives[memory.id] = ReferenceLife("semantic", now, extraction=sure)

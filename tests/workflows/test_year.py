@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from engram.domain.memories import MemoryType
 from engram.lifecycle.decisions import lifecycle_of
-from tests.support.simulated_year import SCOPE, WEEKS, new_year
+from engram.operations.admin import InspectionHandlers, OfPopulation
+from tests.support.simulated_year import SCOPE, WEEKS, fresh, new_year
 
 
 async def test_a_year_ends_as_a_plain_account_says() -> None:
-    """Turns, recalls, confirmations and silence: same states, no recall lost, nothing erased."""
+    """Turns, recalls, confirmations and silence: same states, no recall lost, nothing wrong."""
     async with new_year() as year:
         for number in range(WEEKS):
             await year.week(number)
@@ -24,3 +25,9 @@ async def test_a_year_ends_as_a_plain_account_says() -> None:
         lived = [state for life in year.lives.values() for state in life.steps]
         assert year.left == lived.count("archived") + lived.count("expired")
         assert set(lived) == {"active", "archived", "expired", "stale", "validated"}
+        now = await year.environment.get_current_time()
+        looking = InspectionHandlers(
+            year.store, year.rules, year.settings.health, lambda: now, fresh
+        )
+        assert not (await looking.validate(SCOPE, OfPopulation())).findings
+        assert not (await looking.health(SCOPE, OfPopulation())).diagnoses

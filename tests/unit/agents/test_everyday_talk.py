@@ -99,6 +99,7 @@ def learnt(*said: str) -> list[str]:
         ("I'm a vegetarian chef.", [], ["The user is vegetarian."]),
         ("Yesterday I crashed the car.", [], ["The user no longer owns the car."]),
         ("I prefer the first one.", [], ["The user prefers the first one."]),
+        ("I switched to history.", ["The user studies history."], ["The user uses history."]),
         ("I'm going to Anna's tomorrow.", [], ["The user plans to go to Anna's."]),
         ("It's Danske Bank I work for.", ["The user works at Danske Bank."], []),
         (
