@@ -17,7 +17,7 @@ from engram.domain.identity import normalise
 from engram.domain.memories import MemoryKind, MemoryStatus, SemanticMemory, Slot
 from engram.domain.plan import Statement
 from engram.domain.slots import USER, ends_something, held_predicate, slot_of
-from engram.language.vocabulary import of_one_kind, words
+from engram.language.vocabulary import expression, of_one_kind, words
 
 DIED = "died"
 SWITCHED = "switched to"
@@ -57,7 +57,7 @@ def ended_unnamed(statements: Iterable[Statement]) -> frozenset[str]:
             found.add(_DIET)
         elif _is_about(one, _PLANS, holds=False):
             found.add(_PLANS)
-        elif one.begins and _is_about(one, _STUDIES, holds=True):
+        elif _changes_subject(one):
             found.add(_STUDIES)
         elif one.content.endswith(_RETIRED):
             found.add(_WORKS_AS)
@@ -128,6 +128,13 @@ def _is_about(one: Statement, predicate: str, *, holds: bool) -> bool:
     return slot is not None and held_predicate(slot) == predicate and one.holds is holds
 
 
+def _changes_subject(one: Statement) -> bool:
+    """Whether it is studied in place of another: who starts on law may go on with physics."""
+    changed = expression("statements", "changed_over")
+    told = any(changed.search(evidence.words) for evidence in one.evidence)
+    return one.begins and told and _is_about(one, _STUDIES, holds=True)
+
+
 def _given_up(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
     """What else is over by it: the diet of who eats fish again, the work of who retired."""
     slot = slot_of(one.subject, one.predicate, one.object)
@@ -138,7 +145,7 @@ def _given_up(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold 
         return _only(held for held in kept_to if slot.object in words("diets", held.slot.object))
     if one.content.endswith(_RETIRED):
         return _only(_of(slot.subject, standing, _WORKS_AS))
-    if one.begins and _is_about(one, _STUDIES, holds=True):
+    if _changes_subject(one):
         others = _of(slot.subject, standing, _STUDIES)
         return _only(held for held in others if held.slot.object != slot.object)
     if _is_about(one, _PLANS, holds=False):

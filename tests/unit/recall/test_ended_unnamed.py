@@ -200,6 +200,12 @@ async def test_it_ends_by_what_is_known(
         ),
         ("I'm going to learn Welsh.", "The trip got cancelled.", "The user plans to learn Welsh."),
         ("I study chemistry.", "I quit my job.", "The user studies chemistry."),
+        (
+            "I study chemistry.",
+            "I started studying law as well.",
+            "The user studies chemistry.",
+        ),
+        ("I'm a nurse.", "I retired early last night.", "The user works as a nurse."),
         ("I'm a nurse.", "My dad retired in May.", "The user works as a nurse."),
     ],
 )
