@@ -264,6 +264,7 @@ async def test_what_is_terminated_loses_nothing_acknowledged(
     assert (await memory.stats()).waiting == 0
 
 
+@pytest.mark.slow
 async def test_a_replay_reads_encrypted_histories_with_the_key(
     folder: Path, memory: MemoryStore
 ) -> None:
