@@ -76,10 +76,13 @@ def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterato
         for number, promise in enumerate(promises):
             rode = _went_without(sentence.text, promise)
             did = None if rode else _did(sentence.text, promise)
-            how = _of_not_doing(sentence.text, promise) or _how(sentence.text, promise, did=did)
             doing = did is not None or bool(_stems(_verb(promise)) & said)
             done_for = doing and _is_done_for(said_as[number], promise, sentence.text)
-            if how is not None and (_is_about(promise, said, did=did is not None) or done_for):
+            how = None
+            # Asked first, since finding out how takes longer: most sentences are about others.
+            if _is_about(promise, said, did=did is not None) or done_for:
+                how = _of_not_doing(sentence.text, promise) or _how(sentence.text, promise, did=did)
+            if how is not None:
                 yield Ended(number, how, sentence)
             elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
                 yield Ended(number, Resolution.EXPIRED, sentence)
