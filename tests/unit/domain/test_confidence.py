@@ -286,7 +286,9 @@ def test_a_pattern_is_sure_of_what_it_matched() -> None:
 
 
 def test_each_weight_says_what_it_means() -> None:
-    """The page of the settings reads the meaning of a weight at its field."""
+    """The page of the settings reads what a weight means at its field, and so does the schema."""
     meanings = texts_at_fields(ConfidenceWeights)
+    described = ConfidenceWeights.model_json_schema()["properties"]
+    assert {name: one["description"] for name, one in described.items()} == meanings
     assert meanings.keys() == ConfidenceWeights.model_fields.keys()
     assert len(set(meanings.values())) == len(meanings) == 11
