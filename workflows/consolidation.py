@@ -141,10 +141,12 @@ class ConsolidationWorkflow:
     def unlinked(self) -> tuple[str, ...]:
         """Memories that wait for a linking pass, those of a pass that goes on included.
 
-        A memory is among them before the turns that it rests on are marked as read.
+        Turns that are marked before it is known here what was concluded from them are among
+        them, too.
         """
-        state = self._state if self._running is None else self._running.state
-        return state.unlinked
+        if self._running is None:
+            return self._state.unlinked
+        return (*self._running.state.unlinked, *self._running.taking_up)
 
     def _ask_anew(self, request: ConsolidationRequest, *, linking: bool) -> None:
         """Somebody asks: what was given up before is worth trying again."""

@@ -392,6 +392,8 @@ class ConsolidationPass:
     ) -> None:
         self._asked = asked
         self.state = state
+        # Turns whose conclusions are being written: marked before it is known what was stored.
+        self.taking_up: tuple[str, ...] = ()
         self.stopped_by: Failure | None = None
         self.ended_early = False
         self._calls = ActivityCalls(state.scope, state.policy, state.population)
@@ -549,7 +551,13 @@ class ConsolidationPass:
 
     async def _take_up(self, parts: tuple[ExtractOutput, ...]) -> None:
         """Make what was read known; where that fails for its own sake, batch by batch."""
-        now = workflow.now()
+        self.taking_up = tuple(turn for part in parts for turn in part.episode_ids)
+        try:
+            await self._take_up_together(parts, workflow.now())
+        finally:
+            self.taking_up = ()
+
+    async def _take_up_together(self, parts: tuple[ExtractOutput, ...], now: datetime) -> None:
         try:
             done = await self._calls.consolidate_turns(parts, now)
         except ActivityError as error:

@@ -210,7 +210,7 @@ class ProgressHandlers:
         )
         linked: int | None = None
         if asked.stage is Stage.LINKED and len(read) == len(turns):
-            # After the marks were seen: what rests on them is known to the workflow by then.
+            # After the marks were seen: the workflow knows of what rests on them, or names them.
             linked = len(read) - len(await self._unlinked(scope, read))
         far = {Stage.STORED: len(turns), Stage.EXTRACTED: len(read), Stage.LINKED: linked}
         return TurnProgress(
@@ -225,7 +225,7 @@ class ProgressHandlers:
         )
 
     async def _unlinked(self, scope: Scope, turns: Sequence[Episode]) -> set[str]:
-        """Those of the turns on which something rests that is to be linked yet."""
+        """Those of the turns on which something rests, or may rest, that is to be linked yet."""
         waiting: set[str] = set()
         for population in {_population_of(turn) for turn in turns}:
             waiting |= await self._gateway.unlinked(scope, population)
@@ -235,7 +235,7 @@ class ProgressHandlers:
             for turn in turns
             for memory in found.values()
             if isinstance(memory, DerivedMemory) and has_source(memory, turn.id)
-        }
+        } | {turn.id for turn in turns if turn.id in waiting}
 
 
 def _pauses() -> Iterator[float]:

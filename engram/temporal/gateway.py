@@ -191,7 +191,7 @@ class WorkflowGateway:
         await self._passes.session_ended(scope, request)
 
     async def unlinked(self, scope: Scope, population: Population) -> frozenset[str]:
-        """Memories that the user's consolidation has yet to link; none where it does not run."""
+        """Memories that the user's consolidation has yet to link, and turns it takes up now."""
         variant = variant_of(population, dry_run=False)
         workflow_id = self._of_store(names.consolidation_workflow_id(scope, variant))
         found = await self._query(workflow_id, names.UNLINKED_QUERY, tuple[str, ...])

@@ -11,6 +11,8 @@ from temporalio.client import Client
 from engram.agents.models import make_model
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
+from engram.consolidation.taking_up import TurnConsolidator
+from engram.contracts.consolidation import ConsolidateTurnsInput, ConsolidateTurnsOutput
 from engram.domain.memories import MemoryType, Unread
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
@@ -42,6 +44,32 @@ async def test_linked_means_that_conclusions_are_there_and_linked(temporal_clien
         assert known
         links = [link for one in known for link in getattr(one, "links", ())]
         assert links
+
+
+async def test_turns_are_not_linked_while_it_is_unknown_what_was_concluded_from_them(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are marked in the store a moment before the workflow hears what was stored."""
+    marked, go_on = asyncio.Event(), asyncio.Event()
+    take_up = TurnConsolidator.take_up
+
+    async def held(
+        consolidator: TurnConsolidator, request: ConsolidateTurnsInput, *, repeated: bool
+    ) -> ConsolidateTurnsOutput:
+        done = await take_up(consolidator, request, repeated=repeated)
+        marked.set()
+        await go_on.wait()
+        return done
+
+    monkeypatch.setattr(TurnConsolidator, "take_up", held)
+    async with remembering(temporal_client, **QUIET) as (memory, _):
+        receipt = await memory.encode("I work at Rise.", session_id="s1")
+        waiting = asyncio.create_task(memory.wait_until(receipt, "linked", within=30))
+        await asyncio.wait_for(marked.wait(), 30)
+        with pytest.raises(StageNotReached):
+            await memory.wait_until(receipt, "linked", within=0.3, ask=False)
+        go_on.set()
+        assert (await waiting).linked == 1
 
 
 async def test_extracted_and_linked_are_asked_for_apart(temporal_client: Client) -> None:
