@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Final
 
 from engram.domain.memories import Resolution
@@ -284,32 +285,30 @@ def _is_given_up(text: str, promise: str) -> bool:
     """Whether it was being done, and is no more: "I've quit coaching the girls' team"."""
     if expression("commitments", "avoided").match(promise):
         return False
+    return any(_doing_as_in(text, promise, "stopped_doing", "refused"))
+
+
+def _doing_as_in(text: str, promise: str, *wordings: str) -> Iterator[re.Match[str]]:
+    """Where a text has one of these wordings, with a verb for what was promised in it."""
     doings = _doings(_verb(promise))
-    return any(
-        verb_lemma(found.group("verb").lower()) in doings
-        for said in ("stopped_doing", "refused")
-        for found in expression("commitments", said).finditer(text)
-    )
+    for wording in wordings:
+        for found in expression("commitments", wording).finditer(text):
+            if verb_lemma(found.group("verb").lower()) in doings:
+                yield found
 
 
 def _is_taken_over(text: str, promise: str) -> bool:
     """Whether somebody else does it, or was asked to: "Pia is singing the solo"."""
     if expression("commitments", "together").search(text):
         return False
-    doings = _doings(_verb(promise))
-    if any(
-        verb_lemma(found.group("verb").lower()) in doings
-        and not _stems(found.group("who")) & _stems(promise)
-        for found in expression("commitments", "by_another").finditer(text)
-    ):
-        return True
-    return any(
-        verb_lemma(found.group("verb").lower()) in doings
-        and not is_past(found.group("verb").lower())
-        and not _stems(found.group("who")) & _stems(promise)
-        for said in ("taken_over", "asked_to")
-        for found in expression("commitments", said).finditer(text)
+    done = _doing_as_in(text, promise, "by_another")
+    asked = (
+        found
+        for found in _doing_as_in(text, promise, "taken_over", "asked_to")
+        if not is_past(found.group("verb").lower())
     )
+    told = chain(done, asked)
+    return any(not _stems(found.group("who")) & _stems(promise) for found in told)
 
 
 def _came_about(text: str, promise: str) -> bool:
@@ -452,7 +451,7 @@ def _is_about(promise: str, said: frozenset[str], *, did: bool) -> bool:
     shared = words & said
     if shared and (did or _stems(verb) & said):
         return True
-    things = _stems(" ".join(word for word in rest if not word[:1].isupper()))
+    things = _things(promise)
     # Whom it was promised to is spoken of for many reasons.
     needed = max(1, round(_LEAST_SHARED * len(words)))
     return len(shared) >= needed and bool(shared & things or not things)
