@@ -10,7 +10,6 @@ import asyncio
 import json
 import random
 import statistics
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from engram import MemoryStore
 from tests.benchmarks.import_speed import talk
 from tests.support.ports import free_port
 from tests.support.pumped_texts import Pumped, drawn, pumped
+from tests.support.repeated import repeated
 from tests.support.running_up import running_up
 
 FLOOD = 50_000
@@ -98,22 +98,14 @@ def hostile() -> Iterator[Pumped]:
 def asking_for_health(url: str) -> Iterator[list[float]]:
     """Ask every fifty milliseconds, from a thread; the seconds that each answer took."""
     took: list[float] = []
-    stop = threading.Event()
 
     def ask() -> None:
-        with httpx.Client(timeout=60) as web:
-            while not stop.wait(0.05):
-                began = time.perf_counter()
-                web.get(f"{url}/v1/health").raise_for_status()
-                took.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        web.get(f"{url}/v1/health").raise_for_status()
+        took.append(time.perf_counter() - began)
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
+    with httpx.Client(timeout=60) as web, repeated(ask, 0.05):
         yield took
-    finally:
-        stop.set()
-        asking.join()
 
 
 async def test_health_answers_while_pumped_turns_are_encoded_and_consolidated(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.repeated import repeated
 
 _MB = 1024
 _PROC = Path("/proc")
@@ -67,16 +68,6 @@ class Peak:
 @contextmanager
 def peak_of(root: int, every: float = 0.5) -> Iterator[Peak]:
     """Look at a process and its descendants now and then, from a thread."""
-    peak, stop = Peak(held_by(root)), threading.Event()
-
-    def look() -> None:
-        while not stop.wait(every):
-            peak.look(held_by(root))
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
+    peak = Peak(held_by(root))
+    with repeated(lambda: peak.look(held_by(root)), every):
         yield peak
-    finally:
-        stop.set()
-        looking.join()
