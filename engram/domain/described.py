@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,8 @@ def texts_at_fields(model: type[BaseModel]) -> dict[str, str]:
     return texts
 
 
+# A class's source stays as it is, and finding it reads the whole of its module.
+@cache
 def _own_texts(model: type[BaseModel]) -> dict[str, str]:
     (made,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(made, ast.ClassDef)  # noqa: S101 - the source of a class
