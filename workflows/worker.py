@@ -8,14 +8,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai.models import Model
 from temporalio import workflow
+from temporalio.api.enums.v1 import CommandType
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Client
 from temporalio.common import WorkerDeploymentVersion
+from temporalio.converter import StorageDriverStoreContext, WorkflowSerializationContext
 from temporalio.worker import (
     HandleUpdateInput,
     Interceptor,
@@ -88,6 +90,8 @@ _PASSED_THROUGH = (
     *("pydantic", "pydantic_core", "structlog", "annotated_types"),
 )
 
+_SCHEDULE_ACTIVITY: Final = CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK
+
 
 def sandbox_runner() -> SandboxedWorkflowRunner:
     """A runner whose workflows can reach no clock, no randomness and no I/O."""
@@ -112,7 +116,10 @@ class _GuardedRunner(SandboxedWorkflowRunner):
 class _Guarded(WorkflowInstance):
     def __init__(self, instance: WorkflowInstance) -> None:
         self._instance = instance
-        self._own_context: Any = None
+        info = instance.get_info()
+        self._own_context = WorkflowSerializationContext(
+            namespace=info.namespace, workflow_id=info.workflow_id
+        )
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         """Stand in for what is missing, then do what the base class says."""
@@ -132,18 +139,17 @@ class _Guarded(WorkflowInstance):
     def get_thread_id(self) -> int | None:
         return self._instance.get_thread_id()
 
-    # Temporal does not export the types of these two.
+    # Temporal does not export the type of what identifies a command.
     def get_serialization_context(self, command_info: Any) -> Any:
-        if command_info is not None:
-            return self._instance.get_serialization_context(command_info)
-        # The workflow's own, asked for with every payload. It stays the same, and each look
-        # into the sandbox takes a third of a millisecond.
-        if self._own_context is None:
-            self._own_context = self._instance.get_serialization_context(None)
-        return self._own_context
+        # Asked three times for each activity and once for every other payload; each look into
+        # the sandbox takes a third of a millisecond. What encrypts asks for the workflow alone.
+        if command_info is None or command_info.command_type == _SCHEDULE_ACTIVITY:
+            return self._own_context
+        return self._instance.get_serialization_context(command_info)
 
-    def get_external_store_context(self, command_info: Any) -> Any:
-        return self._instance.get_external_store_context(command_info)
+    def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
+        # As often. Engram's clients keep no payload elsewhere, so that nobody looks at it.
+        return StorageDriverStoreContext()
 
 
 # --- what is refused before it is part of a history
