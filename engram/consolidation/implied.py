@@ -84,7 +84,8 @@ def with_implied(
         return list(statements)
     found: list[Statement] = []
     for number, one in enumerate(statements):
-        said = circumstances.telling(one)
+        # What ends nothing under another name needs no look at what is known.
+        said = circumstances.telling(one) if ended_unnamed([one]) else None
         if said is None:
             found.append(one)
             continue

@@ -8,9 +8,10 @@ says of two memories is judged in ``engram/consolidation/decisions.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from engram.consolidation.amendments import (
     corroborated,
@@ -226,7 +227,7 @@ class _PlanBuilder:
     def take(self, statement: Statement, telling: Telling) -> None:
         """Let one statement confirm what is known, or become something new."""
         identity = self.circumstances.identity(statement)
-        alike = [m for m in self._all() if m.identity == identity]
+        alike = self._of_identity(identity)
         slot = _slot(statement)
         read = next((m for m in alike if has_read(m, telling.episode_ids)), None)
         if read is not None or self._has_taken(identity, telling):
@@ -299,10 +300,11 @@ class _PlanBuilder:
         self, alike: Sequence[SemanticMemory], slot: Slot | None
     ) -> SemanticMemory | None:
         """What says this in these words, if it was understood to be about something else."""
-        key = None if slot is None else timeline_key(slot)
-        about = [m for m in self._all() if m.slot is not None and timeline_key(m.slot) == key]
-        if any(m in alike or m.slot == slot for m in about):
-            return None
+        if slot is not None:
+            key = timeline_key(slot)
+            new = (m for m in self.new.values() if m.slot and timeline_key(m.slot) == key)
+            if any(m in alike or m.slot == slot for m in (*self._of_timeline.get(key, ()), *new)):
+                return None
         standing = (m for m in alike if m.status is not MemoryStatus.SUPERSEDED)
         return next(standing, None) or self._of_which_it_is_a_duplicate(alike)
 
@@ -348,8 +350,7 @@ class _PlanBuilder:
 
     def _settle(self, key: tuple[str, ...], told: Sequence[TimelineEntry]) -> None:
         # What was refuted has no place in the timeline: told again, it begins anew.
-        of_this = (m for m in self.known.values() if m.refuted_at is None)
-        known = {m.id: m for m in of_this if m.slot and timeline_key(m.slot) == key}
+        known = {m.id: m for m in self._of_timeline.get(key, ()) if m.refuted_at is None}
         after = history(known, told, self._begun)
         contents = {memory.id: memory.content for memory in after}
         for memory in after:
@@ -374,7 +375,7 @@ class _PlanBuilder:
         return memory
 
     def _unused(self, memory: SemanticMemory) -> SemanticMemory:
-        used = (m.generation for m in self._all() if m.identity == memory.identity)
+        used = (m.generation for m in self._of_identity(memory.identity))
         return self.circumstances.generation(memory, 1 + max(used, default=-1))
 
     def _end_commitments(self) -> None:
@@ -395,6 +396,27 @@ class _PlanBuilder:
         return self.updates.get(memory.id) or UpdateNote(
             memory_id=memory.id, reason=reason, why=why, eligibility=eligibility_of(memory)
         )
+
+    @cached_property
+    def _of_timeline(self) -> Mapping[tuple[str, ...], Sequence[SemanticMemory]]:
+        """What is known of each timeline."""
+        found: dict[tuple[str, ...], list[SemanticMemory]] = {}
+        for memory in self.known.values():
+            if memory.slot is not None:
+                found.setdefault(timeline_key(memory.slot), []).append(memory)
+        return found
+
+    @cached_property
+    def _known_as(self) -> Mapping[str, Sequence[SemanticMemory]]:
+        """What is known, by identity."""
+        found: dict[str, list[SemanticMemory]] = {}
+        for memory in self.known.values():
+            found.setdefault(memory.identity, []).append(memory)
+        return found
+
+    def _of_identity(self, identity: str) -> list[SemanticMemory]:
+        new = (m for m in self.new.values() if m.identity == identity)
+        return [*self._known_as.get(identity, ()), *new]
 
     def _all(self) -> Iterable[SemanticMemory]:
         return (*self.known.values(), *self.new.values())

@@ -406,9 +406,10 @@ def _all_told(
     )
     for one in (*carried, *said):
         key = (one.slot.predicate, one.slot.object, one.telling)
-        before = merged.get(key, one)
-        carriers = tuple(dict.fromkeys((*before.carriers, *one.carriers)))
-        merged[key] = TimelineEntry(before.slot, before.telling, carriers, before.statement)
+        before = merged.setdefault(key, one)
+        if before is not one:
+            carriers = tuple(dict.fromkeys((*before.carriers, *one.carriers)))
+            merged[key] = TimelineEntry(before.slot, before.telling, carriers, before.statement)
     return list(merged.values())
 
 
@@ -433,7 +434,8 @@ def _placed(
         "superseded_known_at": stretch.hidden_at if closer is not None else None,
         "status": _status(memory, ended=closer is not None),
     }
-    gone = () if not known else tuple(t for t in tellings_of(memory) if t not in told)
+    still = frozenset(told)
+    gone = () if not known else tuple(t for t in tellings_of(memory) if t not in still)
     fresh = tuple(dict.fromkeys(e for one in told for e in one.episode_ids))
     # A new part of a known memory has only the sources of that part.
     before = memory.source_episode_ids if known else ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import itemgetter
 
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.messages import Population
@@ -459,6 +461,28 @@ class BoxWriter:
 
 
 @dataclass(slots=True)
+class _WithWord:
+    """The boxes with one word, in order of their ends; of those that end together, the first last.
+
+    A common word is in a part of all boxes: what is asked of them is found without a look at each.
+    """
+
+    _keys: set[str] = field(default_factory=set)
+    _in_order: list[tuple[datetime, int, BoxDetail]] = field(default_factory=list)
+
+    def add(self, box: BoxDetail) -> None:
+        """Note a box, once."""
+        if box.keys[0] not in self._keys:
+            insort(self._in_order, (box.last, -len(self._keys), box))
+            self._keys.add(box.keys[0])
+
+    def until(self, moment: datetime) -> list[BoxDetail]:
+        """The latest that end by then, as many as are compared, the last one first."""
+        end = bisect_right(self._in_order, moment, key=itemgetter(0))
+        return [box for *_, box in reversed(self._in_order[max(0, end - _EARLIER) : end])]
+
+
+@dataclass(slots=True)
 class Traces:
     """Earlier boxes by the words that they are looked up by, each read once for many boxes.
 
@@ -469,7 +493,7 @@ class Traces:
 
     store: DigestStore
     scope: Scope
-    _found: dict[str, list[BoxDetail]] = field(default_factory=dict)
+    _found: dict[str, _WithWord] = field(default_factory=dict)
     # From when on all boxes with a word are here; None: all there are.
     _since: dict[str, datetime | None] = field(default_factory=dict)
 
@@ -481,15 +505,18 @@ class Traces:
         found = await self._latest(AnyOf("detail.keys", missing), limit=_LOOKED_UP)
         since = found[-1].last if len(found) == _LOOKED_UP else None
         for word in missing:
-            self._found[word] = [box for box in found if word in box.keys]
+            boxes = self._found[word] = _WithWord()
+            for box in found:
+                if word in box.keys:
+                    boxes.add(box)
             self._since[word] = since
 
     def add(self, box: BoxDetail) -> None:
         """Note a box that is stored now, for those that come after it."""
         for word in box.keys:
             known = self._found.get(word)
-            if known is not None and all(one.keys[0] != box.keys[0] for one in known):
-                known.append(box)
+            if known is not None:
+                known.add(box)
 
     async def before(self, box: Box, traced: Iterable[str]) -> list[BoxDetail]:
         """The latest boxes that end before this one begins and have one of these words."""
@@ -497,8 +524,8 @@ class Traces:
         found = {
             one.keys[0]: one
             for word in words
-            for one in self._found.get(word, ())
-            if one.last <= opened
+            if (boxes := self._found.get(word)) is not None
+            for one in boxes.until(opened)
         }
         latest = sorted(found.values(), key=lambda one: one.last, reverse=True)[:_EARLIER]
         open_ends = [since for word in words if (since := self._since.get(word)) is not None]
