@@ -107,6 +107,8 @@ def _from_failure(cause: BaseException | None) -> EngramError:
 # --- asking a workflow until it answers: failures typed, waits announced, cancellation kept
 
 _SLOW = timedelta(seconds=5)
+# What somebody waits for without an end is work, such as consolidating a backlog.
+_SLOW_WORK = timedelta(minutes=1)
 
 Answer = TypeVar("Answer")
 _log = structlog.get_logger("engram.client")
@@ -124,7 +126,7 @@ async def retry_until_answered(
         TemporalUnavailable: when ``patience`` is over.
         EngramError: what the workflow answered, when trying again cannot help.
     """
-    with _said_when_slow(workflow_id):
+    with _said_when_slow(workflow_id, _SLOW if patience else _SLOW_WORK):
         try:
             async with asyncio.timeout(patience.total_seconds() if patience else None):
                 async for retrying in stamina.retry_context(
@@ -274,7 +276,7 @@ async def _typed(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
 
 
 @contextlib.contextmanager
-def _said_when_slow(workflow_id: str) -> Iterator[None]:
+def _said_when_slow(workflow_id: str, unusual: timedelta) -> Iterator[None]:
     """Say what is being waited for, once, when an answer takes unusually long."""
 
     def say() -> None:
@@ -283,7 +285,7 @@ def _said_when_slow(workflow_id: str) -> Iterator[None]:
             workflow_id=workflow_id,
         )
 
-    saying = asyncio.get_running_loop().call_later(_SLOW.total_seconds(), say)
+    saying = asyncio.get_running_loop().call_later(unusual.total_seconds(), say)
     try:
         yield
     finally:

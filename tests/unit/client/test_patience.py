@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
 import pytest
+from structlog.testing import capture_logs
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import RunEnded, TemporalUnavailable
-from engram.temporal.retry import asked_again
+from engram.temporal.retry import asked_again, retry_until_answered
 
 ENDED = "Workflow execution closed before WorkflowTaskStarted event"
 
@@ -56,3 +61,26 @@ async def test_other_failures_are_not_asked_again() -> None:
         await asked_again(attempt)
     assert not isinstance(caught.value, RunEnded)
     assert attempts == 1
+
+
+@pytest.mark.parametrize(("patience", "seconds"), [(timedelta(minutes=5), 5), (None, 60)])
+async def test_a_wait_is_told_of_when_it_is_unusual(
+    patience: timedelta | None, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer within a limit is missed after 5 seconds; work without one takes a minute first."""
+    later: dict[float, Callable[[], None]] = {}
+    loop = asyncio.get_running_loop()
+
+    def call_later(delay: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
+        later[delay] = callback
+        return loop.call_at(loop.time() + delay, callback)
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+
+    async def attempt() -> str:
+        later[seconds]()
+        return "answered"
+
+    with capture_logs() as told:
+        assert await retry_until_answered(attempt, "session/1", patience) == "answered"
+    assert [one["workflow_id"] for one in told if one["log_level"] == "warning"] == ["session/1"]
