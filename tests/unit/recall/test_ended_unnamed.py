@@ -235,6 +235,42 @@ async def test_nothing_ends_that_was_not_meant(
         ("I promised my mum to call her every Sunday.", "I called my mum yesterday.", None),
         ("I told Ana I'd help her move on Friday.", "I helped Ana with her tax return.", None),
         ("I promised Tom I'd send him the slides.", "Done, finally!", None),
+        ("I promised Ada my quilt, I'd give it to her.", "Ada got a quilt from the shop.", None),
+        (
+            "I promised to bring the cake to Mia's party.",
+            "Mia got a cake from the bakery for the party.",
+            "no longer means",
+        ),
+        (
+            "I promised to bring the cake to Mia's party.",
+            "Mia got her cake in time for the party, three tiers of it.",
+            "kept",
+        ),
+        ("I promised Jo to buy the milk.", "The milk is off.", None),
+        ("I promised Jo to fix the heating.", "The heating is off again.", None),
+        ("I promised to organise the picnic.", "The picnic is off.", "no longer means"),
+        (
+            "I promised to write a review of Kai's book.",
+            "Kai's book was published on Monday.",
+            None,
+        ),
+        (
+            "I promised to write a review of Kai's book.",
+            "The review of Kai's book was published on Monday.",
+            "kept",
+        ),
+        (
+            "I promised to write a summary of the report.",
+            "The report has been submitted.",
+            None,
+        ),
+        (
+            "I promised Mrs Doyle to fix the gate.",
+            "Mrs Doyle got her nephew to fix the gate.",
+            "no longer means",
+        ),
+        ("I promised Pavel to return the drill.", "I returned the wrong drill.", None),
+        ("I promised the club to repair the boat.", "The boat's sound again.", "kept"),
     ],
 )
 async def test_a_promise_of_another_conversation_ends_where_it_is_named(
