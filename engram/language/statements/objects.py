@@ -242,6 +242,9 @@ def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
         return None
     if expression("statements", "spoken_of").fullmatch(bare):
         return None
+    if len(words) == 1 and words[0].casefold() in vocabulary().leading_determiners:
+        # "The garage": no name at all.
+        return None
     if words[0].casefold().strip(",") in vocabulary().pronouns and not (
         words[0].casefold() == "one" and len(words) > 1
     ):
