@@ -8,7 +8,7 @@ meant, nobody knows, and nothing ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:vi
 _HELD = frozenset({"has", "owns", "drives"})
 _IS_CALLED = "is called"
 _MARRIED = "is married to"
+_ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
 _CALLED = re.compile(r"\s(?:called|named)\s")
 # That it is over follows from what was said; nobody said it.
@@ -45,27 +46,38 @@ class _KnownToHold(NamedTuple):
     content: str
 
 
+class _SlottedStatement(NamedTuple):
+    """A statement, with its slot, and the same slot where nothing has ended."""
+
+    one: Statement
+    slot: Slot | None
+    held: Slot
+
+    def is_about(self, predicate: str, *, holds: bool) -> bool:
+        """Whether it says that something is so, or no longer so, by this predicate."""
+        return (
+            self.slot is not None and self.held.predicate == predicate and self.one.holds is holds
+        )
+
+
+class _ImpliedEnd(NamedTuple):
+    """One way in which a statement ends something that it does not name.
+
+    Attributes:
+        fits: Whether a statement is such.
+        ends: The predicates of what it may end.
+        concludes: The statement with what it ends, by what stands, and whoever speaks.
+    """
+
+    fits: Callable[[_SlottedStatement], bool]
+    ends: Callable[[], frozenset[str]]
+    concludes: Callable[[_SlottedStatement, Sequence[_KnownToHold], str], Iterable[Statement]]
+
+
 def ended_unnamed(statements: Iterable[Statement]) -> frozenset[str]:
     """The predicates of which something known may end by these statements, without being named."""
-    found: set[str] = set()
-    for one in statements:
-        if _is_switch(one):
-            found.add(_USES)
-        elif _is_death(one):
-            found |= {*_HELD, _IS_CALLED}
-        elif _is_about(one, _EATS, holds=True):
-            found.add(_DIET)
-        elif _is_about(one, _PLANS, holds=False):
-            found.add(_PLANS)
-        elif _changes_subject(one):
-            found.add(_STUDIES)
-        elif one.content.endswith(_RETIRED):
-            found.add(_WORKS_AS)
-        elif _ends_possession(one):
-            found |= _HELD
-        elif _is_parting(one):
-            found |= {_IS_THE_USERS, *(f"{one} is" for one in words("declared", "partners"))}
-    return frozenset(found)
+    rules = (_rule_for(_told(one)) for one in statements)
+    return frozenset().union(*(rule.ends() for rule in rules if rule is not None))
 
 
 def with_implied(
@@ -80,78 +92,98 @@ def with_implied(
         known: What is known of their subjects, whether it still holds or not.
         circumstances: Their turns.
     """
-    if not ended_unnamed(statements):
-        return list(statements)
     found: list[Statement] = []
     for number, one in enumerate(statements):
-        # What ends nothing under another name needs no look at what is known.
-        said = circumstances.telling(one) if ended_unnamed([one]) else None
-        if said is None:
+        told = _told(one)
+        rule = _rule_for(told)
+        said = circumstances.telling(one) if rule is not None else None
+        if rule is None or said is None:
             found.append(one)
             continue
         standing = [
             *_standing(known, said.known_at, one.episode_ids),
             *_said_before(statements[:number]),
         ]
-        found += _with_ending(one, standing, _speaker(one, circumstances))
+        found += rule.concludes(told, standing, _speaker(one, circumstances))
     return found
 
 
-def _with_ending(
-    one: Statement, standing: Sequence[_KnownToHold], speaker: str
-) -> Iterator[Statement]:
-    if _ends_possession(one):
-        old = _meant(one, standing)
-        yield one if old is None else _over(old, one, one.confidence)
-        return
-    old = _given_up(one, standing)
-    if _is_about(one, _PLANS, holds=False):
-        # Which trip it was that was called off, what is known says; of none, nothing is told.
-        if old is not None:
-            yield _over(old, one, one.confidence)
-        elif one.object:
-            yield one
-        return
-    if _is_switch(one):
-        old = _other_of_its_kind(one, standing)
-    elif _is_death(one):
-        old = _only(held for held in _of(speaker, standing) if _name(held) == _words(one.subject))
-        one = _with_whose(one, standing, old)
-    elif _is_parting(one):
-        old = _only(held for held in standing if _is_partner(held, _words(one.object)))
-    yield one
-    if old is not None:
-        yield _over(old, one, min(one.confidence, _INFERRED))
-
-
-def _is_about(one: Statement, predicate: str, *, holds: bool) -> bool:
+def _told(one: Statement) -> _SlottedStatement:
     slot = slot_of(one.subject, one.predicate, one.object, holds=one.holds)
-    return slot is not None and held_predicate(slot) == predicate and one.holds is holds
-
-
-def _changes_subject(one: Statement) -> bool:
-    """Whether it is studied in place of another: who starts on law may go on with physics."""
-    changed = expression("statements", "changed_over")
-    told = any(changed.search(evidence.words) for evidence in one.evidence)
-    return one.begins and told and _is_about(one, _STUDIES, holds=True)
-
-
-def _given_up(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
-    """What else is over by it: the diet of who eats fish again, the work of who retired."""
-    slot = slot_of(one.subject, one.predicate, one.object)
     if slot is None:
-        return None
-    if _is_about(one, _EATS, holds=True):
-        kept_to = _of(slot.subject, standing, _DIET)
-        return _only(held for held in kept_to if slot.object in words("diets", held.slot.object))
-    if one.content.endswith(_RETIRED):
-        return _only(_of(slot.subject, standing, _WORKS_AS))
-    if _changes_subject(one):
-        others = _of(slot.subject, standing, _STUDIES)
-        return _only(held for held in others if held.slot.object != slot.object)
-    if _is_about(one, _PLANS, holds=False):
-        return _trip_meant(slot, standing)
-    return None
+        return _SlottedStatement(one, None, Slot(subject="", predicate="", object=""))
+    return _SlottedStatement(one, slot, slot.model_copy(update={"predicate": held_predicate(slot)}))
+
+
+def _rule_for(told: _SlottedStatement) -> _ImpliedEnd | None:
+    return next((rule for rule in _RULES if rule.fits(told)), None)
+
+
+# --- what was left behind, or gave way to something else
+
+
+def _is_switch(told: _SlottedStatement) -> bool:
+    return told.one.holds and normalise(told.one.predicate or "") == SWITCHED
+
+
+def _switched(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The one other tool of that kind: the editor that was used before the new one."""
+    used = _of(told.held.subject, standing, _USES)
+    old = _only(held for held in used if of_one_kind(held.slot.object, told.held.object))
+    return _and_over(told.one, old)
+
+
+def _eats_again(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The diet of who eats fish again."""
+    kept_to = _of(told.held.subject, standing, _DIET)
+    old = _only(one for one in kept_to if told.held.object in words("diets", one.slot.object))
+    return _and_over(told.one, old)
+
+
+def _changes_subject(told: _SlottedStatement) -> bool:
+    """Whether it is studied in place of another: who starts on law may go on with physics."""
+    changed = "changed_over" if told.one.begins else "changed_subject"
+    said = (expression("statements", changed).search(one.words) for one in told.one.evidence)
+    return told.is_about(_STUDIES, holds=True) and any(said)
+
+
+def _studies_instead(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    others = _of(told.held.subject, standing, _STUDIES)
+    old = _only(held for held in others if held.slot.object != told.held.object)
+    return _and_over(told.one, old)
+
+
+def _is_graduation(told: _SlottedStatement) -> bool:
+    return expression("statements", "graduated").match(told.one.content) is not None
+
+
+def _graduated(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    return _and_over(told.one, _only(_of(speaker, standing, _STUDIES)))
+
+
+def _retired(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    return _and_over(told.one, _only(_of(told.held.subject, standing, _WORKS_AS)))
+
+
+def _trip_is_off(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """Which trip it was that was called off, what is known says; of none, nothing is told."""
+    old = _trip_meant(told.held, standing)
+    if old is not None:
+        yield _over(old, told.one, told.one.confidence)
+    elif told.one.object:
+        yield told.one
 
 
 def _trip_meant(slot: Slot, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
@@ -166,24 +198,157 @@ def _trip_meant(slot: Slot, standing: Sequence[_KnownToHold]) -> _KnownToHold | 
     return _only(held for held in trips if not where or _words(where) <= _words(held.slot.object))
 
 
-def _is_switch(one: Statement) -> bool:
-    return one.holds and normalise(one.predicate or "") == SWITCHED
+# --- who died, and who is with whom
 
 
-def _is_death(one: Statement) -> bool:
-    slot = slot_of(one.subject, one.predicate, one.object, holds=one.holds)
-    return slot is not None and slot.predicate == DIED and slot.subject != USER
+def _is_death(told: _SlottedStatement) -> bool:
+    return told.slot is not None and told.slot.predicate == DIED and told.slot.subject != USER
 
 
-def _is_parting(one: Statement) -> bool:
-    slot = slot_of(one.subject, one.predicate, one.object, holds=one.holds)
-    return (
-        slot is not None
-        and ends_something(slot)
-        and held_predicate(slot) == _MARRIED
-        and slot.subject == USER
-        and bool(slot.object)
+def _died(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    several = expression("statements", "of_several").match(told.one.subject or "")
+    if several is not None:
+        yield from _fewer(told.one, several, _of(speaker, standing))
+        return
+    name = _words(told.one.subject)
+    old = _only(held for held in _of(speaker, standing) if _name(held) == name)
+    partner = _of(speaker, standing, _MARRIED, _ENGAGED)
+    yield from _and_over(
+        _with_whose(told.one, standing, old),
+        old or _only(held for held in partner if _words(held.slot.object) == name),
     )
+
+
+def _fewer(
+    one: Statement, several: re.Match[str], standing: Iterable[_KnownToHold]
+) -> Iterator[Statement]:
+    """How many there are when one of three has died."""
+    yield one
+    gone, kind = _counted(f"{several.group('many')} {several.group('kind')}")
+    counted = [(held, *_counted(held.slot.object)) for held in standing]
+    numbers = {many for _, many, what in counted if what == kind}
+    # What an earlier run concluded from the same turn is no number that stood before it.
+    old = _only(
+        held
+        for held, many, what in counted
+        if what == kind and many > gone and many + gone not in numbers
+    )
+    left = _counted(old.slot.object)[0] - gone if old is not None else 0
+    if old is None or left not in _NUMBERS.values():
+        return
+    yield _over(old, one, min(one.confidence, _INFERRED))
+    number = next(word for word, value in _NUMBERS.items() if value == left)
+    what = f"{number} {kind.removesuffix('s') if left == 1 else kind}"
+    yield one.model_copy(
+        update={
+            "content": f"The user {old.slot.predicate} {what}.",
+            "subject": old.slot.subject,
+            "predicate": old.slot.predicate,
+            "object": what,
+            "kind": MemoryKind.NOTE,
+            "confidence": min(one.confidence, _INFERRED),
+        }
+    )
+
+
+def _is_number_of(told: _SlottedStatement) -> bool:
+    """Whether it says how many there are, of what one has: "three sisters"."""
+    return told.one.holds and told.held.predicate in _HELD and _counted(told.held.object)[0] > 1
+
+
+def _other_number(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    many, kind = _counted(told.held.object)
+    counted = [
+        (held, *_counted(held.slot.object))
+        for held in _of(told.held.subject, standing, told.held.predicate)
+    ]
+    old = _only(held for held, before, what in counted if what == kind and before not in {0, many})
+    return _and_over(told.one, old)
+
+
+def _counted(what: str) -> tuple[int, str]:
+    """How many of what: (3, "sisters"); 0 where it is not counted, or more is said of them."""
+    number, _, kind = what.partition(" ")
+    plain = kind.isalpha() and kind.endswith("s")
+    return (_NUMBERS.get(number, 0), kind) if plain else (0, what)
+
+
+_NUMBERS = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
+    )
+}
+
+
+def _is_parting(told: _SlottedStatement) -> bool:
+    parted = told.is_about(_MARRIED, holds=False) and told.held.subject == USER
+    return parted and bool(told.held.object)
+
+
+def _parted(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    name = _words(told.one.object)
+    old = _only(held for held in standing if _is_partner(held, name))
+    return _and_over(told.one, old)
+
+
+def _is_wedding(told: _SlottedStatement) -> bool:
+    """Whether the user got married, to whom they name or to whom everybody knows."""
+    named = told.is_about(_MARRIED, holds=True) and told.held.subject == USER
+    return named or expression("statements", "got_married").match(told.one.content) is not None
+
+
+def _married(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """Who was the fiancée, or the girlfriend, is that no longer."""
+    one = told.one
+    before = [held for held in standing if _is_engaged(held)]
+    if told.slot is None:
+        yield one
+        old = _only(before)
+        if old is None or speaker != USER:
+            return
+        whom = old.content.removeprefix(f"The user {_ENGAGED} ").partition(" is the user's ")[0]
+        one = one.model_copy(
+            update={
+                "content": f"The user {_MARRIED} {whom.rstrip('.')}.",
+                "subject": USER,
+                "predicate": _MARRIED,
+                "object": whom.rstrip("."),
+                "kind": MemoryKind.NOTE,
+                "begins": True,
+                "confidence": min(one.confidence, _INFERRED),
+            }
+        )
+    name = _words(one.object)
+    known = (held for held in standing if _is_engaged(held) or _is_partner(held, name))
+    yield one
+    for held in {held.content: held for held in known if name & _partner(held)}.values():
+        yield _over(held, one, min(one.confidence, _INFERRED))
+
+
+def _is_engaged(held: _KnownToHold) -> bool:
+    slot = held.slot
+    engaged = slot.subject == USER and slot.predicate == _ENGAGED
+    return engaged or (
+        slot.predicate == _IS_THE_USERS and slot.object in words("declared", "to_be_married")
+    )
+
+
+def _partner(held: _KnownToHold) -> frozenset[str]:
+    """Whom it is about, unless they are married already."""
+    slot = held.slot
+    role = slot.object if slot.predicate == _IS_THE_USERS else slot.predicate.removesuffix(" is")
+    if role in words("declared", "married"):
+        return frozenset()
+    return _words(slot.subject if slot.predicate == _IS_THE_USERS else slot.object)
 
 
 def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
@@ -195,9 +360,50 @@ def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
     return slot.subject == USER and role in partners and _words(slot.object) == name
 
 
-def _ends_possession(one: Statement) -> bool:
-    slot = slot_of(one.subject, one.predicate, one.object, holds=one.holds)
-    return slot is not None and ends_something(slot) and held_predicate(slot) in _HELD
+def _partners() -> frozenset[str]:
+    roles = (f"{role} is" for role in words("declared", "partners"))
+    return frozenset({_IS_THE_USERS, _ENGAGED, *roles})
+
+
+# --- what was given away
+
+
+def _ends_possession(told: _SlottedStatement) -> bool:
+    return told.slot is not None and ends_something(told.slot) and told.held.predicate in _HELD
+
+
+def _gave_away(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    old = _meant(told, standing)
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+_RULES = (
+    _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
+    _ImpliedEnd(_is_death, lambda: _HELD | {_IS_CALLED, _MARRIED, _ENGAGED}, _died),
+    _ImpliedEnd(
+        lambda told: told.is_about(_EATS, holds=True), lambda: frozenset({_DIET}), _eats_again
+    ),
+    _ImpliedEnd(
+        lambda told: told.is_about(_PLANS, holds=False), lambda: frozenset({_PLANS}), _trip_is_off
+    ),
+    _ImpliedEnd(_changes_subject, lambda: frozenset({_STUDIES}), _studies_instead),
+    _ImpliedEnd(_is_graduation, lambda: frozenset({_STUDIES}), _graduated),
+    _ImpliedEnd(
+        lambda told: told.slot is not None and told.one.content.endswith(_RETIRED),
+        lambda: frozenset({_WORKS_AS}),
+        _retired,
+    ),
+    _ImpliedEnd(_ends_possession, lambda: _HELD, _gave_away),
+    _ImpliedEnd(_is_number_of, lambda: _HELD, _other_number),
+    _ImpliedEnd(_is_parting, _partners, _parted),
+    _ImpliedEnd(_is_wedding, _partners, _married),
+)
+"""In order; of those that fit, the first counts."""
+
+
+# --- what stands, and what is meant of it
 
 
 def _speaker(one: Statement, circumstances: Circumstances) -> str:
@@ -237,15 +443,6 @@ def _of(subject: str, standing: Iterable[_KnownToHold], *predicates: str) -> Ite
     return (one for one in standing if one.slot.subject == subject and one.slot.predicate in wanted)
 
 
-def _other_of_its_kind(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
-    """The one other tool of that kind: the editor that was used before the new one."""
-    new = slot_of(one.subject, one.predicate, one.object)
-    if new is None:
-        return None
-    used = _of(new.subject, standing, _USES)
-    return _only(held for held in used if of_one_kind(held.slot.object, new.object))
-
-
 def _with_whose(
     one: Statement, standing: Sequence[_KnownToHold], old: _KnownToHold | None
 ) -> Statement:
@@ -263,19 +460,16 @@ def _with_whose(
     return one.model_copy(update={"content": f"The user's {what} {one.subject} has died."})
 
 
-def _meant(one: Statement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
+def _meant(told: _SlottedStatement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
     """What an ending is of: "our cat Miso" is the cat that is called Miso, or the only cat.
 
     None where it is known by those very words, or not known.
     """
-    slot = slot_of(one.subject, one.predicate, one.object)
-    if slot is None:
-        return None
-    mine = list(_of(slot.subject, standing))
-    exactly = [held for held in mine if held.slot == slot]
+    mine = list(_of(told.held.subject, standing))
+    exactly = [held for held in mine if held.slot == told.held]
     if len(exactly) == 1:
         return None
-    return _only(held for held in mine if _is_meant(held, one.object or ""))
+    return _only(held for held in mine if _is_meant(held, told.one.object or ""))
 
 
 def _is_meant(held: _KnownToHold, said: str) -> bool:
@@ -305,6 +499,13 @@ def _words(text: str | None) -> frozenset[str]:
 def _only(found: Iterable[_KnownToHold]) -> _KnownToHold | None:
     by_content = {held.content: held for held in found}
     return next(iter(by_content.values())) if len(by_content) == 1 else None
+
+
+def _and_over(one: Statement, old: _KnownToHold | None) -> Iterator[Statement]:
+    """The statement, and that what it implies to be over is."""
+    yield one
+    if old is not None:
+        yield _over(old, one, min(one.confidence, _INFERRED))
 
 
 def _over(old: _KnownToHold, one: Statement, confidence: float) -> Statement:

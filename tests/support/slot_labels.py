@@ -11,7 +11,7 @@ from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
 from engram.agents.rules_model import extract
 from engram.consolidation.known import PROMISED
 from engram.domain.identity import episode_id
-from engram.domain.memories import Episode, SemanticMemory
+from engram.domain.memories import Episode, Evidence, SemanticMemory
 from engram.domain.plan import Statement
 from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
 from engram.language.statements.third_person import in_third_person
@@ -168,4 +168,10 @@ def _statement(stated: StatedKnowledge, episodes: dict[str, Episode]) -> Stateme
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episodes[alias].id for alias in stated.sources),
+        evidence=tuple(
+            Evidence(episode_id=episodes[alias].id, words=words)
+            for words in stated.quotes
+            for alias in stated.sources
+            if words in episodes[alias].content
+        ),
     )

@@ -329,12 +329,25 @@ def _gone_elsewhere(sentence: Sentence, said: str) -> Declared | None:
 
 def _died(sentence: Sentence, said: str) -> Declared | None:
     """Who or what is no more, by name; whose it was is told by what is known."""
-    for name, predicate in (("died", "died"), ("put_down", "was put down")):
-        found = re.match(load(_DATA)[name], said)
+    several = re.match(load(_DATA)["of_several"], said)
+    if several is not None:
+        many, kind = several.group("many").lower(), several.group("kind")
+        who = f"{many} of the user's {kind}"
+        content = f"{many.title()} of the user's {kind} {'has' if many == 'one' else 'have'} died."
+        return Declared(who, _dying(several), "", content, sentence, begins=True)
+    for way in ("died", "put_down"):
+        found = re.match(load(_DATA)[way], said)
         if found is not None:
             who = found.group("who")
-            return Declared(who, predicate, "", f"{who} has died.", sentence, begins=True)
+            return Declared(who, _dying(found), "", f"{who} has died.", sentence, begins=True)
     return None
+
+
+def _dying(said: re.Match[str]) -> str:
+    """The predicate in words that were said, so that they show that it is so."""
+    spoken = said.group().split()
+    ways = {"put": "was put down", "passed": "passed away"}
+    return next((predicate for word, predicate in ways.items() if word in spoken), "died")
 
 
 def _retired(sentence: Sentence, said: str) -> Declared | None:

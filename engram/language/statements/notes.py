@@ -301,7 +301,8 @@ def _reference(name: str) -> str:
         "I_HAVE": rf"(?:i've|ive|i\s+have|we've|we\s+have|i|we){adverbs}",
         "name": title,
         "title": title,
-        "past": rf"(?:[a-z]+ed|{alternatives(words.irregular_pasts)})",
+        # "Won't" is no past of "win".
+        "past": rf"(?:[a-z]+ed|{alternatives(words.irregular_pasts)})(?!'t)",
         "language": rf"(?:{alternatives(words.languages)})\b",
         "ago": expression_text("notes", "ago"),
     }

@@ -35,6 +35,11 @@ _DOING_SOMETHING = re.compile(
     r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
     r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
 )
+# "Call the plumber and to buy paint"; "to Ann and to my mum" is no second thing to do.
+_TO_DO = re.compile(
+    r"to\s+(?=[a-z]+\s+\w)"
+    r"(?!(?:an?|the|my|our|your|his|her|their|some|all|both|each|you|me|us|him|them)\b)"
+)
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
@@ -114,11 +119,13 @@ def activities(rest: str) -> list[Thing]:
     text = _HARD_CUT.split(rest, maxsplit=1)[0]
     parts = _AND.split(text)
     groups = [parts[0]]
-    for part in parts[1:]:
-        if _NEW_CLAUSE.match(part):
+    for said in parts[1:]:
+        if _NEW_CLAUSE.match(said):
             break
+        part = _TO_DO.sub("", said)
         # "Come and see the play" is one thing to do.
-        if _DOING_SOMETHING.match(part) and not _ON_THE_WAY.fullmatch(groups[-1].strip()):
+        doing = part != said or _DOING_SOMETHING.match(part)
+        if doing and not _ON_THE_WAY.fullmatch(groups[-1].strip()):
             groups.append(part)
         else:
             groups[-1] = f"{groups[-1]} and {part}"
@@ -235,6 +242,9 @@ def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
         return None
     if expression("statements", "spoken_of").fullmatch(bare):
         return None
+    if len(words) == 1 and words[0].casefold() in vocabulary().leading_determiners:
+        # "The garage": no name at all.
+        return None
     if words[0].casefold().strip(",") in vocabulary().pronouns and not (
         words[0].casefold() == "one" and len(words) > 1
     ):
@@ -298,7 +308,9 @@ def _determiner() -> re.Pattern[str]:
 def _cut_word() -> re.Pattern[str]:
     # "A full-time carer" is one; what follows "I work full-time" is not cut out here.
     work = r"(?!\A\s*(?:full|part)[ -]time\s+\w)(?<!\ba)(?<!\ban)"
-    return re.compile(rf"{work}(?:^|\s+)(?:{alternatives(vocabulary().cut_words)})\b(?!')", re.I)
+    # "Be his best man" is one thing to be.
+    ends = r"\b(?!'|\s+(?:man|friend|mate)\b)"
+    return re.compile(rf"{work}(?:^|\s+)(?:{alternatives(vocabulary().cut_words)}){ends}", re.I)
 
 
 @cache

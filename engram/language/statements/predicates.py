@@ -417,6 +417,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
 # --- both statements of "switched from Trello to Linear" and "swapped Porto for Lisbon"
 
 _EXCHANGES = "exchanges"
+_AN_OBJECT = re.compile(r"(?:the|an?|my|our)\s", re.I)
 _JOB_VERBS = frozenset({"left", "quit"})
 
 
@@ -447,7 +448,9 @@ def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:
     named = [one for one in both if one is not None]
     if len(named) == len(both) and all(is_subject(one) for one in named):
         return _exchange("studies", *both)
-    if any(_is_employer(one) and not is_product(one) for one in named):
+    # "The Samsung" is a telephone.
+    things = {one.name for one in named if _AN_OBJECT.match(one.phrase)}
+    if any(_is_employer(one) and not is_product(one) for one in named if one.name not in things):
         # "A start-up called Rise"
         return _exchange("works at", both[0], objects.organisation(swapped.group("new")) or both[1])
     return []

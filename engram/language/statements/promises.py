@@ -30,6 +30,10 @@ _NO_DEED: Final = frozenset({"be"})
 _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
 _THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
+_WHOM: Final = re.compile(
+    r"\b(?:promised|told|swore to|assured|warned) (?:my|our|the) (?P<who>[\w-]+)", re.I
+)
+_DONE_TO: Final = re.compile(r"(?<=s )\w+\s*(?:\Z|[,;.!])")
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
 _STRANGER: Final = "stranger"
@@ -85,7 +89,10 @@ def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterato
                 how = _of_not_doing(sentence.text, promise) or _how(sentence.text, promise, did=did)
             if how is not None:
                 yield Ended(number, how, sentence)
-            elif did is None and _is_done_otherwise(sentence.text, promise, said_as[number]):
+            elif did is None and (
+                _is_done_otherwise(sentence.text, promise, said_as[number])
+                or _does_without_me(sentence.text, promise, said_as[number])
+            ):
                 yield Ended(number, Resolution.EXPIRED, sentence)
 
 
@@ -168,6 +175,8 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     only = len(promises) == 1
     if only and expression("commitments", "dropped_that").search(text):
         return [(0, Resolution.EXPIRED)]
+    if only and _is_relapse(text, promises[0]):
+        return [(0, Resolution.EXPIRED)]
     if _is_put_off(text) or any(
         expression("commitments", said).search(text) for said in ("open", "dropped")
     ):
@@ -176,6 +185,12 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
         return [(number, Resolution.FULFILLED) for number in range(len(promises))]
     found = expression("commitments", "that").match(text)
     return _meant_by(found.group("verb").lower(), promises) if found else []
+
+
+def _is_relapse(text: str, promise: str) -> bool:
+    """Whether who was to do without could not: "Caved on day three"."""
+    avoided = expression("commitments", "gives_up").match(promise)
+    return bool(avoided) and bool(expression("commitments", "caved").match(text))
 
 
 def _meant_by(verb: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
@@ -201,13 +216,14 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
         promise: What was promised.
         did: The word in it that says it was done, if one does.
     """
-    if _is_put_off(text):
+    if _is_put_off(text) or _is_of_another(text, promise, did):
         return None
     off = expression("commitments", "dropped").search(text)
     by_them = _is_done_by(_NAMED, text, promise, did)
     # Who promised to cancel, and cancelled, has kept the promise.
     called_off = off and (by_them or not (did and _is_done_in(off.group(), did)))
     called_off = called_off or _is_given_up(text, promise)
+    called_off = called_off or _stayed_away(text, promise)
     if called_off or _is_done_by(_STRANGER, text, promise, did) or _is_taken_over(text, promise):
         return Resolution.EXPIRED
     if by_them:
@@ -221,6 +237,28 @@ def _how(text: str, promise: str, *, did: str | None) -> Resolution | None:
     if expression("commitments", "dropped_else").search(text) or _is_lost(text, promise):
         return Resolution.EXPIRED
     return None
+
+
+def _is_of_another(text: str, promise: str, did: str | None) -> bool:
+    """Whether something else is told of than what was to be made or given.
+
+    Who is to write a review of a book has not when the book is out; who sent Lena a photo sent
+    her no recipe.
+    """
+    if did is None:
+        what, of, _ = promise.partition(" of ")
+        made = bool(of) and expression("commitments", "making").fullmatch(_verb(promise))
+        return bool(made) and not _stems(what) & _stems(text)
+    things = _things(promise)
+    after = text[text.lower().find(did) + len(did) :]
+    given = expression("commitments", "another_one").match(after)
+    return bool(things) and given is not None and not things & _stems(text)
+
+
+def _stayed_away(text: str, promise: str) -> bool:
+    """Whether who was to come was not there: "Missed practice today"."""
+    going = expression("commitments", "going").fullmatch(_verb(promise))
+    return bool(going) and bool(expression("commitments", "stayed_away").search(text))
 
 
 def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
@@ -237,6 +275,17 @@ def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     said = 1 if otherwise else 2
     subject = " ".join(SPOKEN_WORDS.findall(text)[:said])
     return bool(_stems(subject) & (whom if otherwise else whom | _stems(promise)))
+
+
+def _does_without_me(text: str, promise: str, said_as: str) -> bool:
+    """Whether whom it was promised to got on alone: "Leila submitted without waiting for me"."""
+    if expression("commitments", "without_me").search(text) is None:
+        return False
+    if _is_put_off(text) or expression("commitments", "open").search(text):
+        return False
+    told = _WHOM.search(said_as)
+    whom = _named(promise) | _named(said_as) | (_stems(told.group("who")) if told else frozenset())
+    return bool(whom & _stems(" ".join(SPOKEN_WORDS.findall(text)[:2])))
 
 
 def _went_without(text: str, promise: str) -> bool:
@@ -271,6 +320,9 @@ def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
         # "Write to my aunt", and it is she who wrote.
         return who == _NAMED
     shared = _stems(before.group()) & _stems(promise)
+    if not shared and _DONE_TO.match(text, before.end()):
+        # "Pancakes made, batter on the ceiling".
+        return False
     if not shared:
         # "Photos sent to Chloe": what was promised comes first, and nobody else.
         return who == _STRANGER
@@ -327,21 +379,39 @@ def _came_about(text: str, promise: str) -> bool:
         nouns = deed.group("nouns").lower().split()
         if any(_is_deed(noun, verb) for noun in nouns):
             return True
-    if _is_named_done(text, verb) or _has_learnt(text, promise) or _was_there(text, verb):
+    if (
+        _is_as_new(text, promise)
+        or _is_named_done(text, verb)
+        or _has_learnt(text, promise)
+        or _was_there(text, verb)
+    ):
         return True
     return _has_got_it(text, promise)
 
 
+def _is_as_new(text: str, promise: str) -> bool:
+    """Whether what was to be mended or tidied is told to be well now: "The boat's sound again"."""
+    if expression("commitments", "mending").fullmatch(_verb(promise)) is None:
+        return False
+    now = expression("commitments", "as_new").search(text)
+    return now is not None and bool(_stems(text[: now.start()]) & _things(promise))
+
+
 def _has_got_it(text: str, promise: str) -> bool:
-    """Whether somebody else has what was to be given, sent or made: "Ada got her quilt"."""
+    """Whether somebody else has what was to be given, sent or made: "Ada got her quilt".
+
+    What is theirs or named before is meant; "Mia got a cake" tells of another.
+    """
     verb = _verb(promise)
     given = expression("commitments", "giving").fullmatch(verb)
     made = expression("commitments", "making").fullmatch(verb) and _things(promise) & _stems(text)
     others = expression("commitments", "others").match(text) if given or made else None
     if others is None:
         return False
-    said = expression("commitments", "received" if given else "got_theirs")
-    return said.match(text, others.end()) is not None
+    said = expression("commitments", "received" if given else "got_theirs").match(
+        text, others.end()
+    )
+    return said is not None and expression("commitments", "any_one").match(text, said.end()) is None
 
 
 def _was_there(text: str, verb: str) -> bool:

@@ -148,6 +148,78 @@ def days(repository: EdgeRepository) -> Days:
             "The user studies chemistry.",
             "The user studies biology.",
         ),
+        (
+            "I study economics.",
+            "I switched my major, I'm studying sociology now.",
+            "The user studies economics.",
+            "The user studies sociology.",
+        ),
+        (
+            "I study law at Leuven.",
+            "I graduated in July!",
+            "The user studies law.",
+            "The user graduated in July.",
+        ),
+        (
+            "I'm studying nursing.",
+            "I passed my finals!",
+            "The user studies nursing.",
+            "The user no longer studies nursing.",
+        ),
+        (
+            "I'm engaged to Pilar.",
+            "Pilar and I got married on Saturday.",
+            "The user is engaged to Pilar.",
+            "The user is married to Pilar.",
+        ),
+        (
+            "I'm engaged to Pilar.",
+            "We got married on Saturday!",
+            "The user is engaged to Pilar.",
+            "The user is married to Pilar.",
+        ),
+        (
+            "My fiancé is called Tom.",
+            "Tom and I tied the knot in June.",
+            "Tom is the user's fiancé.",
+            "The user is married to Tom.",
+        ),
+        (
+            "My husband's called Rolf.",
+            "Rolf passed away in January.",
+            "The user is married to Rolf.",
+            "Rolf has died.",
+        ),
+        (
+            "I have three cats.",
+            "One of our cats died yesterday.",
+            "The user has three cats.",
+            "The user has two cats.",
+        ),
+        (
+            "We have two dogs.",
+            "Sadly one of my dogs had to be put down.",
+            "The user has two dogs.",
+            "The user has one dog.",
+        ),
+        (
+            "I have two sisters.",
+            "Correction: I have three sisters.",
+            "The user has two sisters.",
+            "The user has three sisters.",
+        ),
+        (
+            "I live in Nice.",
+            "Linz is home now.",
+            "The user lives in Nice.",
+            "The user lives in Linz.",
+        ),
+        (
+            "I live in Nice.",
+            "Zwettl is home now, we moved in March.",
+            "The user lives in Nice.",
+            "The user lives in Zwettl.",
+        ),
     ],
 )
 async def test_it_ends_by_what_is_known(
@@ -207,6 +279,23 @@ async def test_it_ends_by_what_is_known(
         ),
         ("I'm a nurse.", "I retired early last night.", "The user works as a nurse."),
         ("I'm a nurse.", "My dad retired in May.", "The user works as a nurse."),
+        ("I study physics.", "My sister graduated in July.", "The user studies physics."),
+        ("I study physics.", "I graduated from high school in 2015.", "The user studies physics."),
+        ("I study physics and law.", "I graduated.", "The user studies physics."),
+        (
+            "I'm engaged to Pilar.",
+            "My brother got married on Saturday.",
+            "The user is engaged to Pilar.",
+        ),
+        (
+            "I have a cat called Miso and a cat called Luna.",
+            "One of my cats died.",
+            "The user has a cat called Luna.",
+        ),
+        ("I have three cats.", "One of my sister's cats died.", "The user has three cats."),
+        ("I have two dogs.", "I have three cats.", "The user has two dogs."),
+        ("I live in Nice.", "Tom is home now.", "The user lives in Nice."),
+        ("I live in Nice.", "Mum's home again, she's fine.", "The user lives in Nice."),
     ],
 )
 async def test_nothing_ends_that_was_not_meant(
@@ -235,6 +324,42 @@ async def test_nothing_ends_that_was_not_meant(
         ("I promised my mum to call her every Sunday.", "I called my mum yesterday.", None),
         ("I told Ana I'd help her move on Friday.", "I helped Ana with her tax return.", None),
         ("I promised Tom I'd send him the slides.", "Done, finally!", None),
+        ("I promised Ada my quilt, I'd give it to her.", "Ada got a quilt from the shop.", None),
+        (
+            "I promised to bring the cake to Mia's party.",
+            "Mia got a cake from the bakery for the party.",
+            "no longer means",
+        ),
+        (
+            "I promised to bring the cake to Mia's party.",
+            "Mia got her cake in time for the party, three tiers of it.",
+            "kept",
+        ),
+        ("I promised Jo to buy the milk.", "The milk is off.", None),
+        ("I promised Jo to fix the heating.", "The heating is off again.", None),
+        ("I promised to organise the picnic.", "The picnic is off.", "no longer means"),
+        (
+            "I promised to write a review of Kai's book.",
+            "Kai's book was published on Monday.",
+            None,
+        ),
+        (
+            "I promised to write a review of Kai's book.",
+            "The review of Kai's book was published on Monday.",
+            "kept",
+        ),
+        (
+            "I promised to write a summary of the report.",
+            "The report has been submitted.",
+            None,
+        ),
+        (
+            "I promised Mrs Doyle to fix the gate.",
+            "Mrs Doyle got her nephew to fix the gate.",
+            "no longer means",
+        ),
+        ("I promised Pavel to return the drill.", "I returned the wrong drill.", None),
+        ("I promised the club to repair the boat.", "The boat's sound again.", "kept"),
     ],
 )
 async def test_a_promise_of_another_conversation_ends_where_it_is_named(
