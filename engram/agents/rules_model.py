@@ -8,10 +8,11 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
@@ -96,10 +97,17 @@ _NO_NAMES = frozenset(
      "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
 _SINCE = re.compile(r"\bsince\b", re.I)
-# Not checked where it is made, but by :func:`_fits`: what one turn makes too long for a
-# statement ends that statement, and not the batch.
-_PROPOSED: Final = StatedKnowledge.model_construct
 _log = structlog.get_logger("engram.agents")
+
+
+def _proposed(**said: Any) -> StatedKnowledge:
+    """A statement that is not checked here, but by :func:`_fits`.
+
+    What one turn makes too long for a statement ends that statement, and not the batch.
+    """
+    # Pydantic looks at the signature of what makes a list whenever it makes one.
+    lists: dict[str, Any] = {"quotes": [], "tags": [], "entities": []}
+    return StatedKnowledge.model_construct(**lists | said)
 
 
 def from_statement(
@@ -110,7 +118,7 @@ def from_statement(
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
     entities = _CAPITALISED_NAME.findall(thing.phrase)
-    return _PROPOSED(
+    return _proposed(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
         quotes=_quotes(turn, stated.sentence),
@@ -155,7 +163,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
     content = " ".join(retold(part, who) for part in note.clause.split(BETWEEN))
     if note.category is Category.CORRECTION:
         content = f"{who} corrected: {content[:1].lower()}{content[1:]}"
-    return _PROPOSED(
+    return _proposed(
         sources=[turn.alias],
         content=content,
         quotes=_quotes(turn, note.sentence),
@@ -176,7 +184,7 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
     held = role_slot(person.relation) if is_held_by_one(person.relation) else None
-    yield _PROPOSED(
+    yield _proposed(
         sources=[turn.alias],
         content=f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
@@ -197,7 +205,7 @@ def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
     """What is plainly stated of somebody or something else, or of what belongs to the speaker."""
     speaker = turn.speaker or "user"
     about = f"{speaker}'s {one.subject}" if one.content.startswith("My ") else one.subject
-    return _PROPOSED(
+    return _proposed(
         sources=[turn.alias],
         content=retold(one.content, _who(turn)),
         quotes=_quotes(turn, one.sentence),
@@ -244,7 +252,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
 def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
     """That something was done as promised, whichever turn promised it."""
     done = in_third_person(what)
-    return _PROPOSED(
+    return _proposed(
         sources=[turn.alias],
         content=f"{_who(turn)} kept their promise to {done}.",
         quotes=_quotes(turn, where),
@@ -283,19 +291,19 @@ def _names(text: str) -> list[str]:
 def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
     found: list[StatedKnowledge] = []
-    heard = list(request.before)
+    heard = [_HeardTurn(one) for one in request.before]
     by_thing = PromisesByThing([one.object for one in request.promised])
-    for turn in request.turns:
+    for turn in map(_HeardTurn, request.turns):
         # What a program says of itself is no memory, whatever it is called.
-        if turn.role == "user":
-            own = _in_own_words(turn)
+        if turn.said.role == "user":
+            own = turn.own
             ended = _ended_promises(own, found)
             over = {one.object for one in (*found, *ended) if one.ended}
             named = [request.promised[number] for number in by_thing.named_in(own.content)]
             found += [*ended, *_ended_before(own, named, over)]
-            found += _told(own, heard[-_HEARD_BEFORE:])
-            if heard and heard[-1].role == "assistant":
-                found += _confirmed(heard[-1], own)
+            found += _told(turn, heard[-_HEARD_BEFORE:])
+            if heard and heard[-1].said.role == "assistant":
+                found += _confirmed(heard[-1].said, own)
         heard.append(turn)
     fitting = [one for one in found if _fits(one)]
     kept_ones = fitting[:MAX_STATEMENTS]
@@ -322,8 +330,35 @@ def _in_own_words(turn: TurnView) -> TurnView:
     return turn.model_copy(update={"content": turn.content[: posing.start()]})
 
 
-def _told(turn: TurnView, before: Sequence[TurnView] = ()) -> Iterator[StatedKnowledge]:
-    stated, others = _with_corrections(turn, before)
+@dataclass(frozen=True)
+class _HeardTurn:
+    """A turn, read once however many turns after it may take something of it back.
+
+    Attributes:
+        said: The turn as it was said.
+    """
+
+    said: TurnView
+
+    @cached_property
+    def own(self) -> TurnView:
+        """The turn up to where it passes on what others say."""
+        return _in_own_words(self.said)
+
+    @cached_property
+    def stated(self) -> Sequence[RuleStatement]:
+        """What it states of its speaker."""
+        return everything(self.own.content)
+
+    @cached_property
+    def claimed(self) -> Sequence[RuleStatement]:
+        """What it says of the user, where somebody else says it."""
+        return claims(self.said.content)
+
+
+def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
+    turn = heard.own
+    stated, others = _with_corrections(heard, before)
     yield from (from_statement(turn, one) for one in stated)
     mine = {one.sentence.start for one in stated}
     known = [one for one in people(turn.content) if one.sentence.start not in mine]
@@ -356,20 +391,20 @@ def _told(turn: TurnView, before: Sequence[TurnView] = ()) -> Iterator[StatedKno
 
 
 def _with_corrections(
-    turn: TurnView, before: Sequence[TurnView]
+    heard: _HeardTurn, before: Sequence[_HeardTurn]
 ) -> tuple[list[RuleStatement], list[Declared]]:
     """What the turn states of its speaker, and what it takes back of the turns before it."""
-    stated = everything(turn.content)
+    turn, stated = heard.own, heard.stated
     told: list[RuleStatement] = []
     for one in before:
-        if one.role == "assistant":
-            told += claims(one.content)
-        elif one.role == "user" and one.speaker == turn.speaker:
-            told += everything(_in_own_words(one).content)
-    words = [one.content for one in before if one.role in {"user", "assistant"}]
+        if one.said.role == "assistant":
+            told += one.claimed
+        elif one.said.role == "user" and one.said.speaker == turn.speaker:
+            told += one.stated
+    words = [one.said.content for one in before if one.said.role in {"user", "assistant"}]
     mending = list(corrected(turn.content, told, words))
-    if before and before[-1].role == "assistant":
-        mending += denied(turn.content, claims(before[-1].content))
+    if before and before[-1].said.role == "assistant":
+        mending += denied(turn.content, before[-1].claimed)
     # "It's Maxx with two x's" is the dog's name where that was being spoken of.
     elsewhere = {one.value.casefold() for one in mending if isinstance(one, Declared)}
     stated = [one for one in stated if one.thing.name.casefold() not in elsewhere]
@@ -441,7 +476,7 @@ def _ended_before(
 
 
 def _as_promised(turn: TurnView, what: str) -> StatedKnowledge:
-    return _PROPOSED(
+    return _proposed(
         sources=[turn.alias],
         content=what,
         category=Category.COMMITMENT,
