@@ -146,7 +146,7 @@ class _Shares:
 
 
 def _shares(weights: RankingWeights, *, named: bool, advice: bool) -> _Shares:
-    given: dict[str, float] = dict(weights)
+    given: dict[str, float] = {**vars(weights)}
     if advice:
         given["sparse"] *= _WORDS_OF_ADVICE
         given["around"] = 0.0

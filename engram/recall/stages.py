@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import structlog
 
@@ -290,14 +290,16 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
     for what was.
     """
     known = list(found)
-    words = [_statement(one.memory) for one in known]
-    for old in range(len(known)):
-        for new in range(old + 1, len(known)):
-            if _renews(known[new].memory, known[old].memory) and _alike(words[new], words[old]):
+    told = [(at, said) for at, one in enumerate(known) if (said := _statement(one.memory))]
+    for first, (old, stated) in enumerate(told):
+        said = stated
+        for then in range(first + 1, len(told)):
+            new, later = told[then]
+            if later.renews(said) and _alike(later.words, said.words):
                 before, after = known[old], known[new]
                 known[old] = after.moved_to(before.score, "newest")
                 known[new] = before.moved_to(after.score, "older")
-                words[old], words[new] = words[new], words[old]
+                told[then], said = (new, said), later
     known = by_score(known)
     return known if analysis.former else _changes_first(known, query)
 
@@ -311,26 +313,26 @@ def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
     if not any(told[1:]):
         return found
     asked = frozenset(terms_of(query))
-    about = [_matter(one.memory) & asked for one in found]
+    said = [_statement(one.memory) for one in found]
+    about = [
+        asked & matter_of(one.memory.content) if stated else frozenset()
+        for one, stated in zip(found, said, strict=True)
+    ]
     for new in range(1, len(found)):
-        later = found[new].memory
-        if not told[new] or 2 * len(about[new]) <= len(asked):
+        later = said[new]
+        if later is None or not told[new] or 2 * len(about[new]) <= len(asked):
             continue
         for old in range(new):
-            both = about[new] & about[old]
-            if 2 * len(both) > len(asked) and _renews(later, found[old].memory):
+            both, earlier = about[new] & about[old], said[old]
+            if earlier and 2 * len(both) > len(asked) and later.renews(earlier):
                 before = found[old]
                 found[old] = before.moved_to(before.score * JUST_BELOW, "older")
                 found.insert(old, found.pop(new).moved_to(before.score, "newest"))
                 about.insert(old, about.pop(new))
                 told.insert(old, told.pop(new))
+                said.insert(old, said.pop(new))
                 break
     return by_score(found)
-
-
-def _matter(memory: AnyMemory) -> frozenset[str]:
-    """What a turn of one statement is about; nothing of any other memory."""
-    return matter_of(memory.content) if _statement(memory) else frozenset()
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -341,19 +343,25 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return common > 0 and common >= _ALIKE * (len(one) + len(other) - common)
 
 
-def _renews(new: AnyMemory, old: AnyMemory) -> bool:
-    if new.known_at <= old.known_at:
-        return False
-    if not (isinstance(new, Episode) and isinstance(old, Episode)):
-        return False
-    return (new.role, new.speaker) == (old.role, old.speaker)
+class _Statement(NamedTuple):
+    """A turn that makes one statement: when it was said, in whose voice, in which words."""
+
+    known_at: datetime
+    voice: tuple[str, str | None]
+    words: frozenset[str]
+
+    def renews(self, old: _Statement) -> bool:
+        """Whether the same voice said it later."""
+        return self.known_at > old.known_at and self.voice == old.voice
 
 
-def _statement(memory: AnyMemory) -> frozenset[str]:
-    """The words of a turn that makes one statement; none of any other memory."""
+def _statement(memory: AnyMemory) -> _Statement | None:
+    """What a turn states, if it makes one statement; None of any other memory."""
     if not isinstance(memory, Episode) or len(memory.content) > _LONGEST_STATEMENT:
-        return frozenset()
-    return frozenset() if memory.content.rstrip().endswith("?") else bare_stems(memory.content)
+        return None
+    if memory.content.rstrip().endswith("?") or not (words := bare_stems(memory.content)):
+        return None
+    return _Statement(memory.known_at, (memory.role, memory.speaker), words)
 
 
 # --- turns that say what was replaced since: they come after what replaced it

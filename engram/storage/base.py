@@ -814,7 +814,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         ids = sorted(dense.keys() | sparse.keys())
         # A recall has hundreds: made and filled without a step of Python for each.
         found = zip(repeat(memory_type), ids, map(dense.get, ids), map(sparse.get, ids))
-        return [*map(Match._make, found)]
+        return [*map(partial(tuple.__new__, Match), found)]
 
     async def _page(
         self,

@@ -535,6 +535,18 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             held |= {self._id_text(record.id): record.payload or {} for record in records}
         return [payload for text in texts if (payload := held[text]) is not None]
 
+    async def _matches(
+        self,
+        corpus: engine.Filter,
+        memory_type: MemoryType,
+        where: engine.Filter,
+        queries: list[RankQuery],
+        limit: int,
+    ) -> list[Match]:
+        if memory_type in self._empty:
+            return []
+        return await super()._matches(corpus, memory_type, where, queries, limit)
+
     async def _rank(
         self,
         memory_type: MemoryType,
@@ -542,8 +554,6 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         corpus: engine.Filter,
         queries: list[RankQuery],
     ) -> Sequence[Sequence[RankedPoint]]:
-        if memory_type in self._empty:
-            return [[] for _ in queries]
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=corpus))
         requests = [
             engine.QueryRequest(
