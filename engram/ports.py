@@ -538,6 +538,18 @@ class MemoryRepository(Protocol):
         """
         ...
 
+    def replacements(self, scope: Scope) -> int | None:
+        """Tell whether something may have been replaced by newer knowledge since somebody looked.
+
+        Args:
+            scope: Whose.
+
+        Returns:
+            A number that grows when a memory is marked as replaced, or one that is marked names
+            other sources; None as for :meth:`arrivals`.
+        """
+        ...
+
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
         """Count memories, exactly.
 

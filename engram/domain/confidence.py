@@ -84,15 +84,19 @@ class ConfidenceWeights(BaseModel):
 
     def base(self, method: ExtractionMethod) -> float:
         """What counts as extraction, 0 to 1."""
-        return {
-            ExtractionMethod.VERBATIM: self.base_verbatim,
-            ExtractionMethod.EXTRACTED: self.base_extracted,
-            ExtractionMethod.INFERRED: self.base_inferred,
-        }[method]
+        match method:
+            case ExtractionMethod.VERBATIM:
+                return self.base_verbatim
+            case ExtractionMethod.EXTRACTED:
+                return self.base_extracted
+            case ExtractionMethod.INFERRED:
+                return self.base_inferred
 
     def start(self, seed: float) -> float:
         """Where the corroboration starts of what is stored with ``seed``."""
-        return {SEED_FRESH: self.seed_fresh, SEED_IMPORTED: self.seed_imported}.get(seed, seed)
+        if seed == SEED_FRESH:
+            return self.seed_fresh
+        return self.seed_imported if seed == SEED_IMPORTED else seed
 
 
 class Confidence(StoredValue):
@@ -118,15 +122,32 @@ class Confidence(StoredValue):
     verification: Verification = Verification.UNCHECKED
     seed: float = Field(default=SEED_FRESH, ge=0, le=1)
 
-    def score(self, now: datetime, weights: ConfidenceWeights | None = None) -> float:
-        """The composite score at ``now``, 0 to 1; nothing stored changes."""
+    def score(
+        self,
+        now: datetime,
+        weights: ConfidenceWeights | None = None,
+        *,
+        recalled_at: datetime | None = None,
+    ) -> float:
+        """The composite score at ``now``, 0 to 1; nothing stored changes.
+
+        Args:
+            now: The present.
+            weights: Of the four parts.
+            recalled_at: When it was last recalled: recency counts from then, if that is later.
+        """
         weights = weights or ConfidenceWeights()
         return (
             weights.extraction * weights.base(self.method)
             + weights.corroboration * self.corroboration(weights)
-            + weights.recency * self.recency(now, weights.decay_days)
+            + weights.recency * self.recency(now, weights.decay_days, recalled_at)
             + weights.verification * VERIFICATION_PART[self.verification]
         )
+
+    def refreshed(self, recalled_at: datetime | None) -> datetime:
+        """When it was last confirmed or, if that was later, recalled."""
+        confirmed = self.last_confirmed
+        return confirmed if recalled_at is None or recalled_at <= confirmed else recalled_at
 
     def corroboration(self, weights: ConfidenceWeights) -> float:
         """Grows with each independent episode, halved by each contradiction."""
@@ -134,9 +155,11 @@ class Confidence(StoredValue):
         gap = (1.0 - weights.start(self.seed)) * closed
         return float((1.0 - gap) * 0.5**self.contradictions)
 
-    def recency(self, now: datetime, decay_days: float) -> float:
-        """exp(-days since confirmed / decay_days); 1 for a confirmation in the future."""
-        days = max((now - self.last_confirmed).total_seconds(), 0.0) / 86_400
+    def recency(
+        self, now: datetime, decay_days: float, recalled_at: datetime | None = None
+    ) -> float:
+        """exp(-days since confirmed or recalled / decay_days); 1 for a moment in the future."""
+        days = max((now - self.refreshed(recalled_at)).total_seconds(), 0.0) / 86_400
         return math.exp(-days / decay_days)
 
     def explain(
@@ -154,10 +177,10 @@ class Confidence(StoredValue):
             recalled_at: When the memory was last recalled; see :func:`effective_confidence`.
         """
         weights = weights or ConfidenceWeights()
-        episodes, counted = self.supporting_episodes, refreshed(self, recalled_at)
-        recalled = "" if counted is self else f"recalled {_ago(now, counted.last_confirmed)}, "
+        episodes, since = self.supporting_episodes, self.refreshed(recalled_at)
+        recalled = "" if since is self.last_confirmed else f"recalled {_ago(now, since)}, "
         return (
-            f"{counted.score(now, weights):.2f}: {self.method} "
+            f"{self.score(now, weights, recalled_at=recalled_at):.2f}: {self.method} "
             f"({weights.base(self.method):.2f} base), "
             f"{episodes} supporting episode{'s' if episodes != 1 else ''}, "
             f"last confirmed {_ago(now, self.last_confirmed)}, {recalled}"
@@ -185,14 +208,7 @@ def effective_confidence(
         recalled_at: When it was last recalled, which refreshes recency as being
             confirmed does.
     """
-    return 1.0 if confidence is None else refreshed(confidence, recalled_at).score(now, weights)
-
-
-def refreshed(confidence: Confidence, recalled_at: datetime | None) -> Confidence:
-    """``confidence`` with its recency counted from the last recall, if that was later."""
-    if recalled_at is None or recalled_at <= confidence.last_confirmed:
-        return confidence
-    return confidence.model_copy(update={"last_confirmed": recalled_at})
+    return 1.0 if confidence is None else confidence.score(now, weights, recalled_at=recalled_at)
 
 
 def is_speculative(confidence: Confidence | None, below: float = SPECULATIVE_BELOW) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import NamedTuple
 
 from engram.domain.kept import kept, lets_go
 from engram.domain.memories import AnyMemory, MemoryType, NegationFact
 from engram.domain.scope import Scope
 from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
 from engram.ports import Filter, MemoryRepository, SearchRequest, SparseVector, TextVectors
+from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
 from engram.recall.results import Ranked, by_score
 from engram.recall.search import PreparedQuery
@@ -30,8 +30,6 @@ EACH = 16
 # in force, and since when, is asked of the store each time.
 _NEGATIONS_KEPT = 4096
 _SECONDS_KEPT = 300.0
-# Users whose negations are all at hand; of these together, no more than above.
-_USERS_KEPT = 256
 
 
 def _last_told(negation: NegationFact, question: PreparedQuery) -> datetime:
@@ -66,15 +64,12 @@ class Negations:
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
-        self._users: dict[Scope, _Held] = {}
-        self._held = 0
+        self._of_user = AtHand(self._read_all, _NEGATIONS_KEPT)
         lets_go(self)
 
     def cache_clear(self) -> None:
-        """Let go of all denials at hand: see :func:`engram.domain.kept.let_go`."""
+        """Let go of all denials that were read: see :func:`engram.domain.kept.let_go`."""
         self._known.clear()
-        self._users.clear()
-        self._held = 0
 
     async def apply(self, question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
         """Candidates without the derived ones that are denied; denied episodes are marked.
@@ -85,13 +80,18 @@ class Negations:
         if all(one.memory.type is MemoryType.NEGATION for one in found):
             return list(found)
         texts = [question.request.query, *(one.memory.content for one in found)]
-        denials = await self._of_user(question) or await self._sharing_words(question, texts)
+        arrived = self._repository.arrivals(question.scope, MemoryType.NEGATION)
+        denials = await self._of_user.of(question.scope, arrived)
+        if denials is None:
+            denials = await self._sharing_words(question, texts)
         if not denials.known:
             return list(found)
         spoken = cache(lambda: frozenset(self._words_of(texts).indices))
         possible = denials.against([one.memory for one in found], spoken)
         speaking = {negation for against in possible.values() for negation in against}
-        fresh = await self._read(question, speaking) if speaking else {}
+        if not speaking:
+            return list(found)
+        fresh = await self._read(question, speaking)
         in_force = _in_force_at(question.visibility)
         kept: list[Ranked] = []
         bounds: dict[str, float] = {}
@@ -113,35 +113,11 @@ class Negations:
                 kept.append(lowered._replace(negated_by=against))
         return by_score([_under(one, bounds) for one in kept]) if bounds else kept
 
-    async def _of_user(self, question: PreparedQuery) -> _Denials | None:
-        """All negations of a user, where they are few and have not become more since last asked.
-
-        Else they would be read anew for each question of somebody who talks and asks in turn.
-        """
-        scope = question.scope
-        now = self._repository.arrivals(scope, MemoryType.NEGATION)
-        if now is None:
-            return None
-        held = self._users.get(scope)
-        if held is None or held.arrived != now:
-            self._keep(scope, _Held(now))
-            return None
-        if not held.looked:
-            page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
-            negations = [one for one in page.memories if isinstance(one, NegationFact)]
-            few = page.cursor is None
-            denials = _Denials(negations, self._covers, self._encode) if few else None
-            held = _Held(now, looked=True, denials=denials)
-            self._keep(scope, held)
-        return held.denials
-
-    def _keep(self, scope: Scope, held: _Held) -> None:
-        before = self._users.pop(scope, None)
-        self._held += held.size - (before.size if before else 0)
-        if len(self._users) >= _USERS_KEPT or self._held > _NEGATIONS_KEPT:
-            self._users.clear()
-            self._held = held.size
-        self._users[scope] = held
+    async def _read_all(self, scope: Scope) -> _Denials | None:
+        """All negations of a user, where they are few."""
+        page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
+        negations = [one for one in page.memories if isinstance(one, NegationFact)]
+        return _Denials(negations, self._covers, self._encode) if page.cursor is None else None
 
     async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
         """Negations that share a word with the question or a candidate; not all are in force.
@@ -196,25 +172,6 @@ class Negations:
         return found
 
 
-class _Held(NamedTuple):
-    """What is at hand of a user's negations.
-
-    Attributes:
-        arrived: When the last one came or went, as the store counts.
-        looked: Whether they were read since.
-        denials: All of them; None where they were not read, or are too many.
-    """
-
-    arrived: int
-    looked: bool = False
-    denials: _Denials | None = None
-
-    @property
-    def size(self) -> int:
-        """How many negations."""
-        return len(self.denials.known) if self.denials else 0
-
-
 class _Denials:
     """Negations, by a word of what they deny.
 
@@ -235,6 +192,10 @@ class _Denials:
                 continue
             for index in encode(negation.indexed_text).indices:
                 self._of_verb_alone.setdefault(index, []).append(negation)
+
+    def __len__(self) -> int:
+        """How many negations."""
+        return len(self.known)
 
     def against(
         self, memories: Iterable[AnyMemory], spoken: Callable[[], frozenset[int]]

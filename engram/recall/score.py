@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeGuard
@@ -72,7 +72,9 @@ def score(
 ) -> list[Ranked]:
     """Every candidate with its score and the parts it is made of, best first, ties by id."""
     memories = [one.memory for one in found]
-    echoes = {place for place, one in enumerate(memories) if _is_echo(one, analysis)}
+    asks = {place: one for place, one in enumerate(memories) if _is_question(one)}
+    # The question itself, asked before: it is like itself, which says nothing.
+    echoes = {place for place, one in asks.items() if says_nothing_more(one.content, analysis)}
     found = [_unlike(one) if place in echoes else one for place, one in enumerate(found)]
     named = any(_is_named_voice(memory, analysis.subjects) for memory in memories)
     shares = _shares(weights, named=named, advice=analysis.advice)
@@ -81,8 +83,10 @@ def score(
     if not analysis.advice:
         around = dict(enumerate(_around(memories, [shares.matching(one.sides) for one in found])))
         if analysis.asked:
-            cue = _telling(holds_cue(one.content, analysis.asked) for one in memories)
-    asking = _telling(place in echoes or _only_asks(one) for place, one in enumerate(memories))
+            held = [n for n, one in enumerate(memories) if holds_cue(one.content, analysis.asked)]
+            cue = _telling(held, len(memories))
+    silent = [place for place, one in asks.items() if place in echoes or not _tells(one)]
+    asking = _telling(silent, len(memories))
     return by_score(
         [
             _scored(one, analysis, shares, around.get(place), cue.get(place), asking.get(place))
@@ -142,7 +146,7 @@ class _Shares:
 
 
 def _shares(weights: RankingWeights, *, named: bool, advice: bool) -> _Shares:
-    given: dict[str, float] = dict(weights)
+    given: dict[str, float] = {**vars(weights)}
     if advice:
         given["sparse"] *= _WORDS_OF_ADVICE
         given["around"] = 0.0
@@ -152,12 +156,10 @@ def _shares(weights: RankingWeights, *, named: bool, advice: bool) -> _Shares:
     return _Shares(**{name: weight / total for name, weight in given.items()})
 
 
-def _telling(having: Iterable[bool]) -> dict[int, float]:
-    """For each candidate that has something, by place, the share of those that have it not."""
-    has = list(having)
-    places = [place for place, one in enumerate(has) if one]
-    rare = 1.0 - len(places) / max(len(has), 1)
-    return dict.fromkeys(places, rare) if rare else {}
+def _telling(having: Sequence[int], count: int) -> dict[int, float]:
+    """For each of so many candidates that has something, by place, the share of the others."""
+    rare = 1.0 - len(having) / max(count, 1)
+    return dict.fromkeys(having, rare) if rare else {}
 
 
 def _around(memories: Sequence[AnyMemory], matching: Sequence[float]) -> list[float]:
@@ -211,11 +213,6 @@ def _is_of_use(memory: AnyMemory) -> bool:
     )
 
 
-def _is_echo(memory: AnyMemory, analysis: Analysis) -> bool:
-    """Whether it is the question itself, asked before: that is like itself, which says nothing."""
-    return _is_question(memory) and says_nothing_more(memory.content, analysis)
-
-
 def _unlike(one: FoundMemory) -> FoundMemory:
     """It, as if neither its words nor what it means were those of the question."""
     return one._replace(sides=one.sides._replace(near=0.0, words=0.0))
@@ -225,15 +222,13 @@ def _is_question(memory: AnyMemory) -> TypeGuard[Episode]:
     return isinstance(memory, Episode) and memory.content.rstrip().endswith("?")
 
 
-def _only_asks(memory: AnyMemory) -> bool:
-    """Whether a turn asks, and tells nothing.
+def _tells(question: Episode) -> bool:
+    """Whether a turn that asks also tells something.
 
     What a user asks an assistant often tells of him: "What do I cook with my new wok?"
     """
-    if not _is_question(memory):
-        return False
-    to_assistant = memory.speaker is None and memory.role == USER
-    return not (to_assistant and speaks_of_oneself(memory.content))
+    to_assistant = question.speaker is None and question.role == USER
+    return to_assistant and speaks_of_oneself(question.content)
 
 
 def _of_that_time(memory: AnyMemory, period: Period) -> float:

@@ -34,6 +34,8 @@ _WORDS, _MEANING = 0.7, 0.3
 # What a word that all memories of a type hold can count at most, as BM25 has it: that is
 # its inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)), for N = n = 1.
 _TELLS_NOTHING = math.log(4 / 3)
+# Factor and floor of a type of which nothing has a word of the question.
+_NO_WORDS = (0.0, 0.0)
 
 
 class Sides(NamedTuple):
@@ -56,15 +58,15 @@ def sides_of(
         most: How many are wanted.
     """
     low, width = _band([one.dense for one in matches if one.dense is not None])
-    factors = _factors(matches, scale)
-    floors = _floors(matches, limit)
+    counted = _counted(matches, limit, scale)
     # Plain tuples: a recall compares hundreds, and few come through.
     rows: list[tuple[float, str, int, float, float]] = []
     add = rows.append
     for place, (kind, memory_id, dense, sparse) in enumerate(matches):
         near = 0.0 if dense is None else (dense - low) / width
-        raw = floors.get(kind, 0.0) if sparse is None else sparse
-        words = raw * factors.get(kind, 0.0) if raw > 0.0 else 0.0
+        factor, floor = counted.get(kind, _NO_WORDS)
+        raw = floor if sparse is None else sparse
+        words = raw * factor if raw > 0.0 else 0.0
         add((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
     rows.sort()
     return [Sides(matches[place], near, words) for _, _, place, near, words in rows[:most]]
@@ -101,24 +103,24 @@ def _band(found: Sequence[float]) -> tuple[float, float]:
     return (low, high - low) if high > low else (low - 1.0, 1.0)
 
 
-def _factors(
-    matches: Sequence[Match], scale: Mapping[MemoryType, float]
-) -> dict[MemoryType, float]:
-    """What brings the BM25 scores of each type to 0 to 1."""
-    return {
-        kind: scale.get(kind, 1.0) / max(top.sparse, _TELLS_NOTHING)
-        for kind, top in best_by_words(matches).items()
-        if top.sparse
-    }
+def _counted(
+    matches: Sequence[Match], limit: int, scale: Mapping[MemoryType, float]
+) -> dict[MemoryType, tuple[float, float]]:
+    """What brings the BM25 scores of each type to 0 to 1, and the score of what has none.
 
-
-def _floors(matches: Sequence[Match], limit: int) -> dict[MemoryType, float]:
-    """What a match counts that the words' side did not bring up: less than the last it did."""
+    What the words' side did not bring up has less than the last it did, where the list was cut.
+    """
     found: dict[MemoryType, list[float]] = {}
-    for one in matches:
-        if one.sparse is not None and one.sparse > 0:
-            found.setdefault(one.memory_type, []).append(one.sparse)
-    return {kind: min(side) for kind, side in found.items() if _is_cut(len(side), limit)}
+    for kind, _, _, sparse in matches:
+        if sparse is not None and sparse > 0.0:
+            found.setdefault(kind, []).append(sparse)
+    return {
+        kind: (
+            scale.get(kind, 1.0) / max(*side, _TELLS_NOTHING),
+            min(side) if _is_cut(len(side), limit) else 0.0,
+        )
+        for kind, side in found.items()
+    }
 
 
 # --- bringing up candidates: which memories are near the question, and reading the best of them

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import structlog
 
@@ -30,6 +30,7 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
+from engram.domain.scope import Scope
 from engram.domain.slots import ends_something, held_predicate, is_functional
 from engram.errors import EngramError
 from engram.language.query import Analysis, matter_of, tells_of_a_change
@@ -43,6 +44,7 @@ from engram.ports import (
     MemoryRepository,
     Reranker,
 )
+from engram.recall.at_hand import AtHand
 from engram.recall.results import ExplainedLink, Ranked, by_score
 from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
@@ -288,14 +290,16 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
     for what was.
     """
     known = list(found)
-    words = [_statement(one.memory) for one in known]
-    for old in range(len(known)):
-        for new in range(old + 1, len(known)):
-            if _alike(words[new], words[old]) and _renews(known[new].memory, known[old].memory):
+    told = [(at, said) for at, one in enumerate(known) if (said := _statement(one.memory))]
+    for first, (old, stated) in enumerate(told):
+        said = stated
+        for then in range(first + 1, len(told)):
+            new, later = told[then]
+            if later.renews(said) and _alike(later.words, said.words):
                 before, after = known[old], known[new]
                 known[old] = after.moved_to(before.score, "newest")
                 known[new] = before.moved_to(after.score, "older")
-                words[old], words[new] = words[new], words[old]
+                told[then], said = (new, said), later
     known = by_score(known)
     return known if analysis.former else _changes_first(known, query)
 
@@ -309,46 +313,55 @@ def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
     if not any(told[1:]):
         return found
     asked = frozenset(terms_of(query))
-    about = [_matter(one.memory) & asked for one in found]
+    said = [_statement(one.memory) for one in found]
+    about = [
+        asked & matter_of(one.memory.content) if stated else frozenset()
+        for one, stated in zip(found, said, strict=True)
+    ]
     for new in range(1, len(found)):
-        later = found[new].memory
-        if not told[new] or 2 * len(about[new]) <= len(asked):
+        later = said[new]
+        if later is None or not told[new] or 2 * len(about[new]) <= len(asked):
             continue
         for old in range(new):
-            both = about[new] & about[old]
-            if 2 * len(both) > len(asked) and _renews(later, found[old].memory):
+            both, earlier = about[new] & about[old], said[old]
+            if earlier and 2 * len(both) > len(asked) and later.renews(earlier):
                 before = found[old]
                 found[old] = before.moved_to(before.score * JUST_BELOW, "older")
                 found.insert(old, found.pop(new).moved_to(before.score, "newest"))
                 about.insert(old, about.pop(new))
                 told.insert(old, told.pop(new))
+                said.insert(old, said.pop(new))
                 break
     return by_score(found)
 
 
-def _matter(memory: AnyMemory) -> frozenset[str]:
-    """What a turn of one statement is about; nothing of any other memory."""
-    return matter_of(memory.content) if _statement(memory) else frozenset()
-
-
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    here, there = len(one), len(other)
+    if here < _ALIKE * there or there < _ALIKE * here:
+        return False  # However many they share.
     common = len(one & other)
     return common > 0 and common >= _ALIKE * (len(one) + len(other) - common)
 
 
-def _renews(new: AnyMemory, old: AnyMemory) -> bool:
-    if new.known_at <= old.known_at:
-        return False
-    if not (isinstance(new, Episode) and isinstance(old, Episode)):
-        return False
-    return (new.role, new.speaker) == (old.role, old.speaker)
+class _Statement(NamedTuple):
+    """A turn that makes one statement: when it was said, in whose voice, in which words."""
+
+    known_at: datetime
+    voice: tuple[str, str | None]
+    words: frozenset[str]
+
+    def renews(self, old: _Statement) -> bool:
+        """Whether the same voice said it later."""
+        return self.known_at > old.known_at and self.voice == old.voice
 
 
-def _statement(memory: AnyMemory) -> frozenset[str]:
-    """The words of a turn that makes one statement; none of any other memory."""
+def _statement(memory: AnyMemory) -> _Statement | None:
+    """What a turn states, if it makes one statement; None of any other memory."""
     if not isinstance(memory, Episode) or len(memory.content) > _LONGEST_STATEMENT:
-        return frozenset()
-    return frozenset() if memory.content.rstrip().endswith("?") else bare_stems(memory.content)
+        return None
+    if memory.content.rstrip().endswith("?") or not (words := bare_stems(memory.content)):
+        return None
+    return _Statement(memory.known_at, (memory.role, memory.speaker), words)
 
 
 # --- turns that say what was replaced since: they come after what replaced it
@@ -362,11 +375,15 @@ def _statement(memory: AnyMemory) -> frozenset[str]:
 _MOST_CONCLUSIONS = 200
 _Conclusion: TypeAlias = SemanticMemory | Fact
 _CONCLUDED = (MemoryType.SEMANTIC, MemoryType.FACTUAL)
+_GONE = Equals("status", MemoryStatus.SUPERSEDED.value)
 # A value can be replaced by one that was replaced in turn.
 _LONGEST_CHAIN = 16
+# Where so many of a user's conclusions of a type were replaced, each question asks for its turns.
+_MOST_REPLACED = 256
+# Turns from which something replaced was concluded, of all users together.
+_SUSPECTS_KEPT = 8192
 
 
-@dataclass(frozen=True, slots=True)
 class Outdated:
     """Finds outdated turns, and puts them in their place.
 
@@ -375,8 +392,10 @@ class Outdated:
         factor: What the score of an outdated turn is multiplied with.
     """
 
-    repository: MemoryRepository
-    factor: float
+    def __init__(self, repository: MemoryRepository, factor: float) -> None:
+        self.repository = repository
+        self.factor = factor
+        self._suspects = AtHand(self._read_suspects, _SUSPECTS_KEPT)
 
     async def demote_outdated(
         self,
@@ -388,10 +407,9 @@ class Outdated:
         turns = [one.memory.id for one in found if isinstance(one.memory, Episode)]
         if not turns or question.request.valid_at is not None:
             return list(found)
-        # Most turns have nothing replaced, which the store tells at once.
-        replaced = await self._drawn_from(question, turns, replaced=True)
-        if not replaced:
+        if not await self._may_be_outdated(question.scope, turns):
             return list(found)
+        replaced = await self._drawn_from(question, turns, replaced=True)
         suspects = {turn for one in replaced for turn in one.source_episode_ids}
         turns = [turn for turn in turns if turn in suspects]
         drawn = await self._drawn_from(question, turns, replaced=False)
@@ -406,18 +424,39 @@ class Outdated:
         factors = {turn: 1.0 if turn in partly else self.factor for turn in stale}
         return _reordered(found, stale, standing, passes, factors)
 
+    async def _may_be_outdated(self, scope: Scope, turns: Sequence[str]) -> bool:
+        """Whether something may have been concluded from the turns that was replaced since."""
+        suspects = await self._suspects.of(scope, self.repository.replacements(scope))
+        if suspects is not None:
+            return not suspects.isdisjoint(turns)
+        # The store counts sooner than it lists, and most turns have nothing replaced.
+        where = _drawn_from(turns, replaced=True)
+        for kind in _CONCLUDED:
+            if await self.repository.count(scope, kind, where):
+                return True
+        return False
+
+    async def _read_suspects(self, scope: Scope) -> frozenset[str] | None:
+        """All turns of a user from which something replaced was concluded, where that is little."""
+        turns: set[str] = set()
+        for kind in _CONCLUDED:
+            page = await self.repository.scroll(scope, kind, where=(_GONE,), limit=_MOST_REPLACED)
+            if page.cursor is not None:
+                return None
+            drawn = (one.source_episode_ids for one in page.memories if _can_be_replaced(one))
+            turns.update(*drawn)
+        return frozenset(turns)
+
     async def _drawn_from(
         self, question: PreparedQuery, turns: Sequence[str], *, replaced: bool
     ) -> list[_Conclusion]:
         """What was concluded from the turns; only what was replaced since, or everything."""
-        of_turns: Filter = (AnyOf("source_episode_ids", tuple(turns)),)
-        gone: Filter = (Equals("status", MemoryStatus.SUPERSEDED.value),) if replaced else ()
         found: list[_Conclusion] = []
         for kind in _CONCLUDED:
             page = await self.repository.scroll(
                 question.scope,
                 kind,
-                where=(*of_turns, *gone),
+                where=_drawn_from(turns, replaced=replaced),
                 descending=True,
                 limit=_MOST_CONCLUSIONS,
             )
@@ -449,6 +488,11 @@ class Outdated:
                 if (last := _last(one, known, question)) is not None:
                     standing.setdefault(turn, []).append(last)
         return standing
+
+
+def _drawn_from(turns: Sequence[str], *, replaced: bool) -> Filter:
+    of_turns = AnyOf("source_episode_ids", tuple(turns))
+    return (of_turns, _GONE) if replaced else (of_turns,)
 
 
 def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:

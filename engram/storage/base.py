@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import ClassVar, Final, Generic
 
 import structlog
@@ -571,6 +571,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""
         return None
 
+    def replacements(self, scope: Scope) -> int | None:
+        """See :meth:`engram.ports.MemoryRepository.replacements`."""
+        return None
+
     async def count(self, scope: Scope, memory_type: MemoryType, where: Filter = ()) -> int:
         """See :meth:`engram.ports.MemoryRepository.count`."""
         self._check_open()
@@ -807,11 +811,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 scores[query.side] = cut(answer, query, limit, self._spelled)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
-        near, told = dense.get, sparse.get
-        return [
-            Match(memory_type, memory_id, near(memory_id), told(memory_id))
-            for memory_id in sorted(dense.keys() | sparse.keys())
-        ]
+        ids = sorted(dense.keys() | sparse.keys())
+        # A recall has hundreds: made and filled without a step of Python for each.
+        found = zip(repeat(memory_type), ids, map(dense.get, ids), map(sparse.get, ids))
+        return [*map(partial(tuple.__new__, Match), found)]
 
     async def _page(
         self,

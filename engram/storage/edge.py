@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.ports import Match, SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
@@ -48,6 +48,8 @@ from engram.storage.points import (
 
 _DELETED_AT_ONCE: Final = 256
 _TENANTS_KEPT: Final = 10_000
+# What tells which turns something replaced was concluded from.
+_TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
 _CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
     kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC
@@ -55,7 +57,7 @@ _CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
 
 
 class Arrivals:
-    """When memories of one type last came or went, in steps, for each tenant."""
+    """When memories of one kind last came or went, in steps, for each tenant."""
 
     def __init__(self) -> None:
         self._step = 0
@@ -113,6 +115,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
+        self._replacements = Arrivals()
         self._arrivals = {memory_type: Arrivals() for memory_type in STORED_TYPES}
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
         self._rebuilding = asyncio.Lock()
@@ -327,6 +330,19 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""
         return self._arrivals[memory_type].of(scope.tenant)
 
+    def replacements(self, scope: Scope) -> int:
+        """See :meth:`engram.ports.MemoryRepository.replacements`."""
+        return self._replacements.of(scope.tenant)
+
+    def _note_replaced(self, written: Iterable[tuple[Payload, Payload | None]]) -> None:
+        """Payloads as they are now, each with what was changed of it; None for all."""
+        self._replacements.note(
+            payload[TENANT]
+            for payload, few in written
+            if payload.get("status") == MemoryStatus.SUPERSEDED.value
+            and (few is None or not _TELLING.isdisjoint(few))
+        )
+
     # --- engine calls ---------------------------------------------------------------
 
     def _update(
@@ -370,6 +386,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._update(memory_type, operation, ids, "inserting")
             finally:
                 self._arrivals[memory_type].note(point.payload[TENANT] for point in points)
+                self._note_replaced((point.payload, None) for point in points)
         await give_way()
 
     async def _overwrite(
@@ -392,7 +409,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                         if few is None
                         else writes_as.set_payload([*ids], few)
                     )
-                self._update(memory_type, operation, ids, "replacing")
+                try:
+                    self._update(memory_type, operation, ids, "replacing")
+                finally:
+                    self._note_replaced([(change.payload, few)])
                 if few is not None:
                     # Nobody else writes here: it held the revision that was expected.
                     self._decoded.written(change.payload, few.keys())
@@ -515,6 +535,18 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             held |= {self._id_text(record.id): record.payload or {} for record in records}
         return [payload for text in texts if (payload := held[text]) is not None]
 
+    async def _matches(
+        self,
+        corpus: engine.Filter,
+        memory_type: MemoryType,
+        where: engine.Filter,
+        queries: list[RankQuery],
+        limit: int,
+    ) -> list[Match]:
+        if memory_type in self._empty:
+            return []
+        return await super()._matches(corpus, memory_type, where, queries, limit)
+
     async def _rank(
         self,
         memory_type: MemoryType,
@@ -522,8 +554,6 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         corpus: engine.Filter,
         queries: list[RankQuery],
     ) -> Sequence[Sequence[RankedPoint]]:
-        if memory_type in self._empty:
-            return [[] for _ in queries]
         idf = engine.SearchParams(idf=engine.IdfParams(corpus=corpus))
         requests = [
             engine.QueryRequest(
@@ -540,7 +570,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             return [shard.query(request) for request in requests]
 
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
-        return self._id_text.all_of([point.id for point in points])
+        return self._id_text.all_of(points)
 
     async def _of_each(
         self, asking: Sequence[Callable[[], Awaitable[list[Match]]]]

@@ -11,7 +11,7 @@ from engram.errors import EmbeddedPartMissing, EngramError, StorageError
 from engram.ports import SparseVector
 from engram.storage.filters import Range
 from engram.storage.payload import DENSE, SPARSE
-from engram.storage.points import NewPoint, RankQuery
+from engram.storage.points import NewPoint, RankedPoint, RankQuery
 
 __all__ = ["EdgeDialect", "IdTexts", "engine", "engine_errors", "nearest", "new_point", "sparse"]
 
@@ -94,13 +94,11 @@ class IdTexts:
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
 
-    def all_of(self, point_ids: Iterable[engine.PointId]) -> list[str]:
-        """The texts of many ids."""
+    def all_of(self, points: Iterable[RankedPoint]) -> list[str]:
+        """The texts of the ids of many points."""
         known = self._known
-        return [
-            (known.get(one.int) if isinstance(one, UUID) else None) or self(one)
-            for one in point_ids
-        ]
+        # All points have a UUID. The engine makes it anew each time it is asked for.
+        return [known.get(point.id.int) or self(point.id) for point in points]
 
     def __call__(self, point_id: engine.PointId) -> str:
         """The text of an id."""

@@ -469,8 +469,9 @@ def cut(
             answer, scores = answer[:before], scores[:before]
     if len(scores) > limit and scores[limit - 1] <= scores[limit]:
         # The last place is tied: the id tells who has it.
-        best = sorted(zip([-score for score in scores], spelled(answer), strict=True))[:limit]
-        return {memory_id: -below for below, memory_id in best}
+        before, tied = scores.index(scores[limit - 1]), scores.count(scores[limit - 1])
+        last = sorted(spelled(answer[before : before + tied]))[: limit - before]
+        return dict(zip([*spelled(answer[:before]), *last], scores, strict=False))
     return dict(zip(spelled(answer[:limit]), scores, strict=False))
 
 

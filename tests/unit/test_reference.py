@@ -15,7 +15,11 @@ from engram.client.memory import MemoryStore
 
 _RAISE_NOTHING: Final = {
     *("MemoryStore.close", "MemoryStore.run_of", "MemoryStore.run_url"),
-    *("MemoryRepository.arrivals", "MaintenanceRepository.arrivals"),
+    *(
+        f"{port}Repository.{step}"
+        for port in ("Memory", "Maintenance")
+        for step in ("arrivals", "replacements")
+    ),
 }
 
 

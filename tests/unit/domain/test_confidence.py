@@ -19,7 +19,6 @@ from engram.domain.confidence import (
     Verification,
     effective_confidence,
     is_speculative,
-    refreshed,
 )
 from engram.domain.described import texts_at_fields
 from engram.settings import Settings
@@ -230,7 +229,7 @@ def test_a_recall_refreshes_recency_as_a_confirmation_does() -> None:
 
     assert effective(None) == effective(-100) == faded
     assert effective(365) == fresh
-    assert refreshed(confidence(), asked) == confidence(last_confirmed=asked)
+    assert confidence().refreshed(asked) == asked
 
 
 def test_speculative_is_what_the_extraction_was_not_sure_of() -> None:

@@ -6,6 +6,7 @@ from engram.consolidation.turns import turns_before
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import Episode, Link, MemoryStatus, MemoryType
 from engram.errors import InvalidQuery
+from engram.ports import Replacement
 from engram.recall.request import RecallRequest
 from tests.support.recall_memories import (
     ADA,
@@ -179,6 +180,31 @@ async def test_what_is_composed_of_a_turn_does_not_keep_it_from_being_outdated(
     assert turns == ["I live in Porto now.", "I live in Lisbon."]
     assert hits[-1].explanation is not None
     assert "outdated" in str(hits[-1].explanation)
+
+
+async def test_what_is_replaced_between_two_questions_counts_at_once(memories: Memories) -> None:
+    """However often was asked before: what is kept of the replaced is read anew."""
+    old, new = episode("I live in Lisbon.", 1), episode("I live in Porto now.", 9)
+    porto = semantic("The user lives in Porto.", 9, source_episode_ids=(new.id,))
+    lisbon = semantic("The user lives in Lisbon.", 1, source_episode_ids=(old.id,))
+    await memories.keep(old, new, lisbon, porto)
+
+    async def said_of_lisbon() -> bool:
+        hits = await memories.ask("Who lives in Lisbon?", explain=True)
+        (turn,) = (hit for hit in hits if hit.memory.id == old.id)
+        return "outdated" in str(turn.explanation)
+
+    assert [await said_of_lisbon() for _ in range(3)] == [False] * 3
+    replaced = {
+        "status": MemoryStatus.SUPERSEDED,
+        "superseded_by": porto.id,
+        "superseded_known_at": day(9),
+        "revision": 1,
+        "write_id": "replaced",
+    }
+    changed = Replacement(lisbon.model_copy(update=replaced), 0)
+    assert await memories.repository.replace(ADA, [changed]) == {lisbon.id}
+    assert [await said_of_lisbon() for _ in range(3)] == [True] * 3
 
 
 async def test_what_was_replaced_never_stands_above_its_successor(memories: Memories) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram.domain.memories import Link, MemoryType, SemanticMemory
+from engram.domain.memories import Link, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.ports import NewMemory, SparseVector, TextVectors
 from engram.storage.updates import update_memories
@@ -42,3 +42,35 @@ async def test_a_long_listing_gives_what_is_held() -> None:
         cursor = (await repository.scroll(SCOPE, SEMANTIC, limit=2)).cursor
         (last,) = (await repository.scroll(SCOPE, SEMANTIC, limit=2, cursor=cursor)).memories
         assert last.id == told[2].id
+
+
+async def test_a_replacement_is_told_of_and_a_recall_is_not() -> None:
+    """Marked as replaced, with other sources, or inserted so: to its user alone."""
+    async with borrowed_store() as repository:
+        (known, gone) = (semantic("Fact.", 1), semantic("Old.", 1, status="superseded"))
+        vectors = TextVectors((0.1,) * 256, SparseVector((1,), (1.0,)))
+        steps = [repository.replacements(SCOPE)]
+
+        async def write(**fields: object) -> None:
+            await update_memories(
+                repository,
+                SCOPE,
+                [known.id],
+                lambda memory: memory.model_copy(update=fields),
+                new_write_id=lambda: "fresh",
+                types=(SEMANTIC,),
+            )
+            steps.append(repository.replacements(SCOPE))
+
+        await repository.insert(SCOPE, [NewMemory(known, vectors)])
+        await write(access_count=1)
+        await write(source_episode_ids=("another",))
+        assert len(set(steps)) == 1
+        await write(status=MemoryStatus.SUPERSEDED, superseded_known_at=known.known_at)
+        await write(access_count=2)
+        assert steps[-1] == steps[-2] > steps[-3]
+        await write(source_episode_ids=("a third",))
+        await repository.insert(SCOPE, [NewMemory(gone, vectors)])
+        steps.append(repository.replacements(SCOPE))
+        assert steps[-1] > steps[-2] > steps[-3]
+        assert repository.replacements(Scope.of("default", "bob")) == 0
