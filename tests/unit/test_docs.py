@@ -27,7 +27,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
 SETTINGS_OF_THE_TESTS = {
     *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
-    *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED"),
+    *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
 }
 
 
