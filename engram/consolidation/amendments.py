@@ -109,7 +109,7 @@ def tellings_of(memory: SemanticMemory) -> tuple[Telling, ...]:
     the memory itself says when it was first and last told.
     """
     sources = set(memory.source_episode_ids)
-    kept = tuple(one for one in memory.tellings if sources & set(one.episode_ids))
+    kept = tuple(one for one in memory.tellings if not sources.isdisjoint(one.episode_ids))
     return kept or _remembered(memory)
 
 
@@ -162,8 +162,8 @@ def quoting(memory: SemanticMemory, *, without: Collection[str]) -> SemanticMemo
 
 def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[str]:
     """The episodes that some tellings rest on, and others do not."""
-    elsewhere = {e for one in others for e in one.episode_ids}
-    return {e for one in these for e in one.episode_ids} - elsewhere
+    mine = {e for one in these for e in one.episode_ids}
+    return mine.difference(*(one.episode_ids for one in others)) if mine else mine
 
 
 def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:

@@ -359,8 +359,10 @@ class _PlanBuilder:
                 reason, why = why_changed(before, memory, contents)
                 changed = change(before, memory, self._update(before, reason, why), known)
                 quotes = _quotes(before, changed.add_tellings, told)
-                evidence = tuple(dict.fromkeys((*changed.add_evidence, *quotes)))
-                self.updates[memory.id] = changed.model_copy(update={"add_evidence": evidence})
+                if quotes:
+                    evidence = tuple(dict.fromkeys((*changed.add_evidence, *quotes)))
+                    changed = changed.model_copy(update={"add_evidence": evidence})
+                self.updates[memory.id] = changed
             else:
                 self.new[memory.id] = evident(memory, _quotes(memory, memory.tellings, told))
 

@@ -272,7 +272,7 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
     reach = _WITHIN_A_YEAR if ends_it else _IMPRECISION
     meanwhile = (
         other.telling.event_at
-        for other in reversed(told.after(event_at, reach))
+        for other in reversed(told.after(event_at, min(reach, first_told - event_at)))
         if event_at < other.telling.event_at < first_told
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
@@ -372,13 +372,17 @@ def change(
     """
     old, new = tellings_of(before), after.tellings or tellings_of(after)
     changes: dict[str, object] = {}
-    if set(old) != set(new):
+    # Mostly they are the very same, which is seen sooner than two sets of them are made.
+    if old != new and set(old) != set(new):
         changes["add_tellings"] = tuple(one for one in new if one not in old)
         changes["drop_tellings"] = tuple(one for one in old if one not in new)
         fresh = (e for e in after.source_episode_ids if e not in before.source_episode_ids)
         changes["add_sources"] = tuple(fresh)
-    if _place(before) != _place(after):
-        changes["place"] = _place(after)
+    if _stands(before) != _stands(after):
+        event_at, known_at, valid_from, supersedes = _stands(after)
+        changes["place"] = Place(
+            event_at=event_at, known_at=known_at, valid_from=valid_from, supersedes=supersedes
+        )
     ended = _supersession(after)
     replaced_by = before.superseded_by
     if ended is None and replaced_by and (replaced_by in known or changes.get("add_tellings")):
@@ -390,7 +394,7 @@ def change(
     if rivals or settled:
         changes["dispute_with"] = tuple(sorted(rivals))
         changes["settle_with"] = tuple(sorted(settled))
-    return update.model_copy(update=changes)
+    return update.model_copy(update=changes) if changes else update
 
 
 def _all_told(
@@ -516,13 +520,11 @@ def _doubles(
     ]
 
 
-def _place(memory: SemanticMemory) -> Place:
-    return Place(
-        event_at=memory.event_at,
-        known_at=memory.known_at,
-        valid_from=memory.valid_from,
-        supersedes=memory.supersedes,
-    )
+def _stands(
+    memory: SemanticMemory,
+) -> tuple[datetime, datetime, datetime | None, tuple[str, ...]]:
+    """What tells its place."""
+    return memory.event_at, memory.known_at, memory.valid_from, memory.supersedes
 
 
 def _supersession(memory: SemanticMemory) -> Supersession | None:

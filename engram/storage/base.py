@@ -179,17 +179,18 @@ class DecodedPayloads:
 
     def trusted(self, memory_id: str) -> AnyMemory | None:
         """A memory that need not be read again."""
-        return self._kept[memory_id].read() if memory_id in self._trusted else None
+        kept = self._asked_for(memory_id)
+        return None if kept is None else kept.read()
 
     def held(self, memory_id: str) -> HeldMemory | None:
         """What is stored of a memory that need not be read again."""
-        return self._kept[memory_id] if memory_id in self._trusted else None
+        return self._asked_for(memory_id)
 
     def listed(self, memory_id: str, field: str | None) -> HeldPayload | None:
         """Of a trusted memory, what a listing by a time field goes by; all, if none is named."""
-        if memory_id not in self._trusted:
+        kept = self._asked_for(memory_id)
+        if kept is None:
             return None
-        kept = self._kept[memory_id]
         memory = kept.read()
         if field is None:
             return HeldPayload(memory, kept.payload())
@@ -200,6 +201,13 @@ class DecodedPayloads:
         """These were deleted: nor does memory keep them."""
         for memory_id in memory_ids:
             self._drop(memory_id)
+
+    def _asked_for(self, memory_id: str) -> _KeptPayload | None:
+        """What is kept of a trusted memory; what nobody asks for is let go before it."""
+        if memory_id not in self._trusted:
+            return None
+        kept = self._kept[memory_id] = self._kept.pop(memory_id)
+        return kept
 
     def _keep(self, memory_id: str, kept: _KeptPayload) -> None:
         # Taken out first, so that what was read last stands last.

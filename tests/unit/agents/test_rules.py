@@ -12,7 +12,8 @@ from engram.domain.memories import Category, Slot
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import clauses, sentences
 from engram.language.statements.patterns import candidates, is_inside, patterns, readings
-from engram.language.statements.reading import statements
+from engram.language.statements.predicates import RuleStatement
+from engram.language.statements.reading import everything, statements
 from tests.support.statement_labels import labelled
 
 SAID = datetime(2025, 6, 20, 18, tzinfo=UTC)
@@ -337,3 +338,21 @@ def test_who_did_what_decides_whether_a_promise_is_over(
     said = [one for one in extract(ExtractionRequest(turns=turns)).statements if one.ended]
     words = {"fulfilled": "kept", "expired": "no"}
     assert [words[one.ended.value] for one in said if one.ended] == outcomes
+
+
+def test_a_turn_is_read_once_for_all_that_follow_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes back is looked for in the four before it, which are not read again for it."""
+    read: list[str] = []
+
+    def noted(text: str) -> list[RuleStatement]:
+        read.append(text)
+        return everything(text)
+
+    monkeypatch.setattr("engram.agents.rules_model.everything", noted)
+    texts = [f"I live in Oslo, and my lucky number is {number}." for number in range(8)]
+    turns = tuple(
+        TurnView(alias=f"e{n}", role="user", speaker=None, said_at=SAID, content=text)
+        for n, text in enumerate(texts)
+    )
+    assert extract(ExtractionRequest(turns=turns)).statements
+    assert sorted(read) == sorted(texts)

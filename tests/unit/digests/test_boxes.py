@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.boxes import Said, overlap, recurs, segment
-from engram.domain.digests import SealReason
+from engram.digests.boxes import Box, Said, Traces, overlap, recurs, segment
+from engram.digests.store import DigestStore
+from engram.domain.digests import BoxDetail, SealReason
+from engram.domain.memories import SemanticMemory
 from engram.domain.rules import DigestPolicy
-from tests.support.digest_memories import minute, said
+from tests.support.digest_memories import ADA, minute, said
 from tests.support.sizes import examples
 
 POLICY = DigestPolicy()
@@ -106,3 +112,52 @@ def test_a_topic_comes_back_by_more_than_one_word() -> None:
     assert recurs(frozenset(["tomato"]), earlier, POLICY) == 0
     assert recurs(frozenset("tomato garden engine".split()), earlier, POLICY) > POLICY.box_overlap
     assert recurs(frozenset("tomato garden".split()), frozenset("a b c d e".split()), POLICY) == 0
+
+
+@dataclass
+class NoBoxes:
+    """A store without boxes."""
+
+    asked: list[object] = field(default_factory=list)
+
+    async def semantic(self, *asked: object, limit: int) -> list[SemanticMemory]:
+        """None are there."""
+        self.asked += asked
+        return []
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.sets(st.sampled_from(WORDS[:3]))), max_size=80),
+    st.integers(0, 10),
+)
+@settings(max_examples=examples(100), deadline=None)
+def test_earlier_boxes_are_those_that_a_look_at_each_would_find(
+    drawn: list[tuple[int, set[str]]], opened: int
+) -> None:
+    """The latest that end by then with one of the words; of equals the first noted of a word."""
+    boxes = [
+        BoxDetail(
+            keys=(f"box:{number}", *(f"word:{word}" for word in sorted(words))),
+            session_id="s1",
+            opened=minute(0),
+            last=minute(end),
+            sealed=SealReason.TOPIC,
+            episode_ids=(f"e{number}",),
+            trace_id=f"t{number}",
+        )
+        for number, (end, words) in enumerate(drawn)
+    ]
+    traces = Traces(cast("DigestStore", NoBoxes()), ADA)
+
+    async def before() -> list[BoxDetail]:
+        await traces.look_up(WORDS[:3])
+        for box in boxes:
+            traces.add(box)
+        turn = Said(id="now", at=minute(opened), text="")
+        return await traces.before(Box((turn,), frozenset(), None, ()), WORDS[:3])
+
+    with_words = [b for word in WORDS[:3] for b in boxes if f"word:{word}" in b.keys]
+    ended = dict.fromkeys(b.keys[0] for b in with_words if b.last <= minute(opened))
+    by_key = {box.keys[0]: box for box in boxes}
+    plain = sorted((by_key[key] for key in ended), key=lambda box: box.last, reverse=True)
+    assert asyncio.run(before()) == plain[:24]

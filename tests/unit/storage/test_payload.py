@@ -210,6 +210,18 @@ def test_decoded_memories_are_kept_up_to_a_size() -> None:
     assert decoded(payloads[0]) is decoded(payloads[0])
 
 
+def test_what_is_asked_for_outlasts_what_nobody_asks_for() -> None:
+    """A trusted memory that is asked for again and again stays, however much is read meanwhile."""
+    decoded = DecodedPayloads(most=10)
+    ids = [f"7d444840-9dc0-51d1-b245-5ffdce74f{n:03}" for n in range(30)]
+    memories = [decoded(encode(SCOPE, turn(id=one))) for one in ids[:2]]
+    decoded.trust(memories)
+    for one in ids[2:]:
+        decoded(encode(SCOPE, turn(id=one)))
+        assert decoded.trusted(ids[0]) is memories[0]
+    assert decoded.trusted(ids[1]) is None
+
+
 def test_a_payload_that_cannot_be_read_is_a_typed_error() -> None:
     """It names the memory, and quotes neither content nor the reader's internals."""
     payload = {**encode(SCOPE, turn(content="secret words")), "status": "new in 2.0"}
