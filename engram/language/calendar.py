@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from enum import Enum
@@ -359,17 +360,47 @@ def last_weekday(day: date, weekday: int) -> date:
 
 def nearest_day(today: date, month: int, day: int, tense: Tense) -> date | None:
     """A day and month without a year: the next one, or the latest for what is past."""
+    return nearest_of(today, lambda year: day_in_year(year, month, day), tense)
+
+
+def nearest_of(today: date, in_year: Callable[[int], date | None], tense: Tense) -> date | None:
+    """A day of each year that has it: the next one, or the latest for what is past."""
     past = tense in {Tense.PAST, Tense.PERFECT}
     # Eight years reach over any gap between two 29ths of February.
     for offset in range(9):
-        year = today.year - offset if past else today.year + offset
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if (found <= today) if past else (found >= today):
+        found = in_year(today.year - offset if past else today.year + offset)
+        if found is not None and ((found <= today) if past else (found >= today)):
             return found
     return None
+
+
+def day_in_year(year: int, month: int, day: int) -> date | None:
+    """A day of a year; None for a 29th of February that it has not."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def easter_sunday(year: int) -> date:
+    """Easter Sunday of the western churches, by the rule of Meeus, Jones and Butcher."""
+    golden, (century, of_century) = year % 19, divmod(year, 100)
+    leap_centuries, rest = divmod(century, 4)
+    correction = century - leap_centuries - (8 * century + 13) // 25
+    moon = (19 * golden + correction + 15) % 30
+    leap_years, left = divmod(of_century, 4)
+    to_sunday = (32 + 2 * rest + 2 * leap_years - moon - left) % 7
+    late = (golden + 11 * moon + 22 * to_sunday) // 451
+    month, day = divmod(moon + to_sunday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
+
+
+def nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
+    """The first, second, … or last (-1) of a weekday in a month."""
+    first = date(year, month, 1)
+    if nth < 0:
+        return last_weekday(add_months(first, 1), weekday)
+    return next_weekday(first - timedelta(days=1), weekday) + timedelta(weeks=nth - 1)
 
 
 def nearest_month(today: date, month: int, tense: Tense) -> When | None:

@@ -60,7 +60,11 @@ _LOOSE_AGO = re.compile(
     r"(?P<unit>day|night|week|fortnight|month|year)s?(?P<half>\sand\sa\shalf)?\s(?:ago|back)(?!\w|\sfrom\b)"
     r"|(?P<half_year>half\sa\syear)\s(?:ago|back)(?!\w)|(?P<other>the\sother\s(?:day|night|evening))(?!\w))"
 )
-_LAST_YEAR_THEN = re.compile(rf"{_L}(?:at\s)?this\stime\slast\s(?P<unit>week|month|year){_R}")
+_LAST_YEAR_THEN = re.compile(
+    rf"{_L}(?:(?:at\s)?this\stime\slast\s(?P<unit>week|month|year)"
+    r"|(?:on\s|in\s)?this\s(?:same\s|very\s)?(?P<same>day|week|month)\slast\syear"
+    rf"|(?P<count>\d{{1,2}}|an?|{WORDS})\s(?P<ago>week|month|year)s?\sago\stoday){_R}"
+)
 _WEEK_NUMBER = re.compile(
     rf"{_L}(?:(?P<year>(?:19|20)\d\d)-w(?P<week>\d\d)|(?:calendar\s)?week\s(?P<n>\d\d?)\s(?:of|in)\s"
     rf"(?P<of>(?:19|20)\d\d)){_R}"
@@ -98,7 +102,13 @@ _NIGHT_BEFORE_LAST = re.compile(
 )
 _LAST_EVENING = re.compile(rf"{_L}last\sevening{_R}")
 _WEEKS_FROM = re.compile(
-    rf"{_L}(?P<count>\d{{1,2}}|an?|{WORDS})\sweeks?\sfrom\s(?P<weekday>{WEEKDAY}){_R}"
+    rf"{_L}(?P<count>\d{{1,2}}|an?|{WORDS})\s(?P<unit>week|fortnight)s?\s(?P<word>from|on)\s"
+    rf"(?P<weekday>{WEEKDAY}){_R}"
+)
+# British: the Friday after the coming one.
+_WEEKDAY_WEEK = re.compile(
+    rf"{_L}(?:on\s)?(?P<weekday>{WEEKDAY})\sweek(?=\s*(?:\Z|[?.!,;])|\s(?:at|in|with|for|and|about"
+    r"|when|from|to|or|i|we|he|she|they)\b)"
 )
 _PREVIOUS = re.compile(
     rf"{_L}(?:(?:in|on|during)\s)?(?:the\s)?(?P<which>previous|prior|coming|upcoming)\s"
@@ -146,7 +156,7 @@ HOW_LONG = re.compile(
 )
 
 
-# --- holidays of a fixed date: "on Christmas", "last Halloween", "New Year's Eve 2022"
+# --- holidays: "on Christmas", "last Halloween", "over Easter", "the Labor Day weekend"
 #
 # Without a word that leads to it, a name tells of no time: "do I like Christmas?". Nor does it
 # before a noun of its own: "for the Christmas tree".
@@ -165,7 +175,7 @@ HOLIDAY_WORDS: Final = {
 HOLIDAY: Final = alternatives(frozenset(HOLIDAY_WORDS)).replace("'", "'?")
 _ON_HOLIDAY = re.compile(
     rf"{_L}(?:(?:(?P<lead>on|at|over|during|for|around|of)\s)?(?:the\s(?!new\syear\b))?(?:(?P<which>{_WHICH})\s"
-    rf"|(?P<year_of>last|this|next)\syear's\s)?)(?P<name>{HOLIDAY})"
+    rf"|(?P<year_of>last|this|next)\syear's\s)?)(?P<name>{HOLIDAY})(?P<weekend>\s(?:long\s)?weekend)?"
     r"(?:(?:\sof|\sin|,)?\s(?:(?P<year>(?:19|20)\d\d)|(?P<year_in>last|this|next)\syear)"
     rf"|\s(?P<far>before\slast|after\snext))?{_R}(?!'s\s)"
 )
@@ -188,28 +198,47 @@ def _holiday(reader: DateReader, match: re.Match[str]) -> When | None:
     one = _holidays()[" ".join(match["name"].replace("'", "").split())]
     tense = reader.asked.tense if reader.asked else Tense.UNTOLD
     if year is not None:
-        day: date | None = date(year, *one.on)
+        day = _in_year(one, year)
     elif match["far"] or which:
         day = _which_holiday(one, which, match["far"], reader.today, tense)
     elif tense is Tense.UNTOLD and _IS_DOING.search(reader.before(match, 60)):
-        day = calendar.nearest_day(reader.today, *one.on, Tense.FUTURE)
+        day = _nearest(one, reader.today, Tense.FUTURE)
     elif tense in {Tense.PAST, Tense.FUTURE}:
-        day = calendar.nearest_day(reader.today, *one.on, tense)
+        day = _nearest(one, reader.today, tense)
     else:
         # "What do we eat on Christmas Eve?" asks for what is done each year.
         return None
-    return None if day is None else _meant(one, day, only=lead == "on")
-
-
-def _meant(one: Holiday, day: date, *, only: bool) -> When | None:
-    """That day, or the days around it that are meant as well."""
-    if only or one.around is None:
-        return calendar.on_day(day)
-    first = calendar.nearest_day(day, *one.around[0], Tense.PAST)
-    last = calendar.nearest_day(day, *one.around[1], Tense.FUTURE)
-    if first is None or last is None:
+    if day is None:
         return None
-    return calendar.stretch(first, last + timedelta(days=1))
+    return _weekend_of(one, day) if match["weekend"] else _meant(one, day, only=lead == "on")
+
+
+def _in_year(one: Holiday, year: int) -> date | None:
+    """The day it falls on; None in a year that does not have it."""
+    if one.on is not None:
+        return calendar.day_in_year(year, *one.on)
+    if one.nth is not None:
+        return calendar.nth_weekday(year, *one.nth) + timedelta(days=one.then)
+    return calendar.easter_sunday(year) + timedelta(days=one.easter or 0)
+
+
+def _nearest(one: Holiday, today: date, tense: Tense) -> date | None:
+    return calendar.nearest_of(today, lambda year: _in_year(one, year), tense)
+
+
+def _meant(one: Holiday, day: date, *, only: bool) -> When:
+    """That day, or the days around it that are meant as well."""
+    first, last = (0, 0) if only or one.around is None else one.around
+    return calendar.stretch(day + timedelta(days=first), day + timedelta(days=last + 1))
+
+
+def _weekend_of(one: Holiday, day: date) -> When:
+    """The weekend nearest to it, with the day and what lies between."""
+    around = _meant(one, day, only=False)
+    # Monday and Tuesday come after theirs.
+    saturday = calendar.weekday_in_week(day, 5, -1 if day.weekday() <= 1 else 0)
+    first, until = min(around.day, saturday), max(around.after(), saturday + timedelta(days=2))
+    return calendar.stretch(first, until)
 
 
 def _which_holiday(
@@ -220,8 +249,8 @@ def _which_holiday(
     if far is not None:
         back = far.endswith("last")
     way, step = (Tense.PAST, -day) if back else (Tense.FUTURE, day)
-    found = calendar.nearest_day(today if which == "this" else today + step, *one.on, way)
-    return calendar.nearest_day(found + step, *one.on, way) if far and found else found
+    found = _nearest(one, today if which == "this" else today + step, way)
+    return _nearest(one, found + step, way) if far and found else found
 
 
 def few_of(word: str) -> tuple[int, int] | None:
@@ -410,6 +439,13 @@ def _loose_ago(reader: DateReader, match: re.Match[str]) -> When | None:
 
 
 def _then(reader: DateReader, match: re.Match[str]) -> When | None:
+    if match["same"]:
+        year_ago = calendar.add_months(reader.today, -MONTHS_IN_YEAR)
+        day = match["same"] == "day"
+        return calendar.on_day(year_ago) if day else calendar.period(year_ago, 0, match["same"])
+    if match["ago"]:
+        count = small_number(match["count"]) or 0
+        return calendar.on_day(calendar.shift(reader.today, -count, match["ago"]))
     then = calendar.shift(reader.today, -1, match["unit"])
     leeway = timedelta(days=DAYS[match["unit"]] // 24)
     return calendar.stretch(then - leeway, then + leeway + timedelta(days=1))
@@ -485,9 +521,26 @@ def _last_evening(reader: DateReader, match: re.Match[str]) -> When | None:
 
 
 def _weeks_from(reader: DateReader, match: re.Match[str]) -> When | None:
+    weekday, count = calendar.weekday_number(match["weekday"]), small_number(match["count"])
+    if count is None:
+        return None
+    if match["word"] == "on" and not _looks_ahead(reader):
+        # "I had been away for a week on Friday": that was, and the week is how long.
+        return calendar.on_day(calendar.last_weekday(reader.today, weekday))
+    day = calendar.next_weekday(reader.today, weekday)
+    return calendar.on_day(day + timedelta(weeks=count * (1 + (match["unit"] == "fortnight"))))
+
+
+def _weekday_week(reader: DateReader, match: re.Match[str]) -> When | None:
+    if not _looks_ahead(reader) or _NOT_THAT_DAY.search(reader.before(match)):
+        return None
     day = calendar.next_weekday(reader.today, calendar.weekday_number(match["weekday"]))
-    count = small_number(match["count"])
-    return None if count is None else calendar.on_day(day + timedelta(weeks=count))
+    return calendar.on_day(day + timedelta(weeks=1))
+
+
+def _looks_ahead(reader: DateReader) -> bool:
+    """Whether what is asked for may lie ahead."""
+    return reader.asked is not None and reader.asked.tense in {Tense.FUTURE, Tense.UNTOLD}
 
 
 def _ahead(reader: DateReader, match: re.Match[str]) -> When | None:
@@ -617,18 +670,19 @@ FIRST: Final[tuple[DateRule, ...]] = (
     (tuple(_SEASON_MONTHS), _SEASON, _season),
     (("quarter",), _WHICH_QUARTER, _which_quarter),
     (("quarter", *(f"{kind}{n}" for kind in "qh" for n in range(1, 5))), _QUARTER, _quarter),
+    (("this ", "ago today"), _LAST_YEAR_THEN, _then),
     ((" ago", " back", "the other"), _LOOSE_AGO, _loose_ago),
-    (("this time",), _LAST_YEAR_THEN, _then),
     (("-w", "week "), _WEEK_NUMBER, _week_number),
     (("this ", "next "), _WHICH_MONTH, _which_month),
     (("tmr", "tomor", "tommor", "yday"), _SOON, _soon),
     (("ago", "before last", "after next"), _WEEKDAY_AGO, _weekday_ago),
+    (("from", " on "), _WEEKS_FROM, _weeks_from),
+    (("day week",), _WEEKDAY_WEEK, _weekday_week),
     (("last", "past", "previous", "next", "coming"), _ROLLING, _rolling),
     (("last", "past", "recent", "next", "coming"), _SOME, _some),
     (("past day", "last day"), _LAST_DAY, _last_day),
     (("before last", "after next"), _NIGHT_BEFORE_LAST, _night_before_last),
     (("last evening",), _LAST_EVENING, _last_evening),
-    (("from",), _WEEKS_FROM, _weeks_from),
     (("in ",), _AHEAD, _ahead),
     (("previous", "prior", "coming"), _PREVIOUS, _previous),
     (("on the ",), _DAY_OF_MONTH, _day_of_month),

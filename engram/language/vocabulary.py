@@ -176,7 +176,7 @@ def cues_of_change() -> frozenset[str]:
     return words_of_change() | words("changes", "cues")
 
 
-# --- holidays of a fixed date
+# --- holidays
 
 
 class Holiday(BaseModel):
@@ -184,15 +184,21 @@ class Holiday(BaseModel):
 
     Attributes:
         names: What it is called, in lower case.
-        on: Its month and day.
-        around: The first and last day of what is meant by it more loosely; None for the day.
+        on: Its month and day; one of this and the next two.
+        easter: Its days from Easter Sunday.
+        nth: Its month, weekday (Monday is 0) and which of them it is, -1 for the last.
+        then: So many days after that.
+        around: Days from it to where what is meant more loosely begins and ends; None for the day.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     names: tuple[str, ...]
-    on: tuple[int, int]
-    around: tuple[tuple[int, int], tuple[int, int]] | None = None
+    on: tuple[int, int] | None = None
+    easter: int | None = None
+    nth: tuple[int, int, int] | None = None
+    then: int = 0
+    around: tuple[int, int] | None = None
 
 
 @cache

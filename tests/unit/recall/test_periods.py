@@ -12,7 +12,9 @@ import pytest
 
 import engram
 from engram.errors import InvalidInput
+from engram.language import calendar
 from engram.language.periods import period_named
+from engram.language.vocabulary import holidays
 from tests.support.recall_memories import Memories, episode
 
 SET = Path(__file__).parents[2] / "data" / "periods.seen.jsonl"
@@ -136,6 +138,18 @@ def test_a_question_without_a_time_is_given_none() -> None:
         ("What did I eat the other night?", "2024-05-09 to 2024-05-14"),
         ("Where was I last evening?", "2024-05-14 to 2024-05-14"),
         ("What am I doing a week from Friday?", "2024-05-24 to 2024-05-24"),
+        ("What am I doing a week on Tuesday?", "2024-05-28 to 2024-05-28"),
+        ("Who is coming a fortnight on Saturday?", "2024-06-01 to 2024-06-01"),
+        ("Had I been away for a week on Friday?", "2024-05-10 to 2024-05-10"),
+        ("What am I doing Friday week?", "2024-05-24 to 2024-05-24"),
+        ("What is on Tuesday week?", "2024-05-28 to 2024-05-28"),
+        ("Where is the Tuesday week plan?", None),
+        ("Whom did I meet the weekend before last?", "2024-05-04 to 2024-05-05"),
+        ("Where was I this time last year?", "2023-04-30 to 2023-05-30"),
+        ("What did I do on this day last year?", "2023-05-15 to 2023-05-15"),
+        ("What did I do this week last year?", "2023-05-15 to 2023-05-21"),
+        ("What did I buy this month last year?", "2023-05-01 to 2023-05-31"),
+        ("What happened a year ago today?", "2023-05-15 to 2023-05-15"),
     ],
 )
 def test_words_around_a_time_change_it(question: str, period: str | None) -> None:
@@ -174,6 +188,63 @@ def test_words_around_a_time_change_it(question: str, period: str | None) -> Non
 def test_holidays_of_a_fixed_date_are_read(question: str, period: str | None) -> None:
     """The last or next one, "on" for the day alone; no habit, and no noun that begins with one."""
     assert named(question) == period
+
+
+@pytest.mark.parametrize(
+    ("question", "period"),
+    [
+        ("What did we do on Easter?", "2024-03-31 to 2024-03-31"),
+        ("What did we do over Easter?", "2024-03-29 to 2024-04-01"),
+        ("Where were we the Easter before last?", "2023-04-07 to 2023-04-10"),
+        ("Where did I go on Good Friday?", "2024-03-29 to 2024-03-29"),
+        ("Who came between Good Friday and Easter Monday?", "2024-03-29 to 2024-04-01"),
+        ("Where did I go the week before Easter?", "2024-03-24 to 2024-03-30"),
+        ("Where was I on Easter Sunday 2023?", "2023-04-09 to 2023-04-09"),
+        ("What did I do on Pentecost?", "2023-05-28 to 2023-05-28"),
+        ("What will I plant by Easter?", "until 2025-04-20"),
+        ("Where did we fly for Thanksgiving?", "2023-11-23 to 2023-11-23"),
+        ("What did I cook for Thanksgiving dinner?", "2023-11-23 to 2023-11-23"),
+        ("What have I eaten since Thanksgiving?", "2023-11-23 to 2024-05-15"),
+        ("What did I buy on Black Friday 2022?", "2022-11-25 to 2022-11-25"),
+        ("What did I say on Mother's Day?", "2024-05-12 to 2024-05-12"),
+        ("What will we do for Fathers Day?", "2024-06-16 to 2024-06-16"),
+        ("What did I plan for the Labor Day weekend?", "2023-09-02 to 2023-09-04"),
+        ("What's planned for Memorial Day weekend?", "2024-05-25 to 2024-05-27"),
+        ("Where did we go over the Thanksgiving weekend?", "2023-11-23 to 2023-11-26"),
+        ("What did I do over the Easter weekend?", "2024-03-29 to 2024-04-01"),
+        ("Where did we hide the Easter eggs?", None),
+        ("What did I buy for the Easter egg hunt?", None),
+        ("What did I see on Easter Island?", None),
+        ("What was in my thanksgiving dinner recipe?", None),
+        ("What did I buy for the Mother's Day brunch?", None),
+        ("Do I like Easter?", None),
+        ("What do we eat at Thanksgiving?", None),
+        ("What did she say about Black Friday?", None),
+        ("Who wrote Memorial Day?", None),
+    ],
+)
+def test_holidays_that_move_are_read(question: str, period: str | None) -> None:
+    """From Easter, or by the weekday of a month; with their weekend; a noun beside it is none."""
+    assert named(question) == period
+
+
+@pytest.mark.parametrize(
+    "sunday",
+    # The earliest and the latest there are, those that other rules get wrong, and this century's.
+    ["1818-03-22", "1943-04-25", "1954-04-18", "1981-04-19", "2025-04-20", "2038-04-25"],
+)
+def test_easter_is_where_the_church_has_it(sunday: str) -> None:
+    """Easter Sunday of years whose date is known."""
+    assert str(calendar.easter_sunday(int(sunday[:4]))) == sunday
+
+
+def test_each_holiday_has_one_day_a_year() -> None:
+    """The data says it in one way each, and no two holidays share a name."""
+    assert all(
+        sum(way is not None for way in (one.on, one.easter, one.nth)) == 1 for one in holidays()
+    )
+    names = Counter(name for one in holidays() for name in one.names)
+    assert names.most_common(1)[0][1] == 1
 
 
 @pytest.mark.parametrize(
