@@ -41,6 +41,8 @@ _TO_DO = re.compile(
     r"(?!(?:an?|the|my|our|your|his|her|their|some|all|both|each|you|me|us|him|them)\b)"
 )
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
+# "Gone off gin completely": not part of what is named.
+_WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally)\Z", re.I)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
 _LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
@@ -235,7 +237,7 @@ def _cut_at(text: str, pattern: re.Pattern[str]) -> str:
 
 
 def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
-    phrase = text.strip(" \t.,;:!?'*_~-")
+    phrase = _WHOLLY.sub("", text.strip(" \t.,;:!?'*_~-"))
     bare = _bare(phrase)
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):
