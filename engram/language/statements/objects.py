@@ -33,6 +33,8 @@ _CALLED = re.compile(r"\b(?:called|named)\s+", re.I)
 _CALLED_NAME = re.compile(r"\s+(?:called|named)\s+((?:[A-Z][\w'-]*)(?:\s+[A-Z][\w'-]*)*)")
 _DOING_SOMETHING = re.compile(
     r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
+    r"|(?!(?:in|at|on|to|for|from|with|by|of|my|our|the|his|her|their|an?|or|not|both|aunt|uncle|old)\b)"
+    r"[a-z]+\s+[A-Z]"
     r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
 )
 # "Call the plumber and to buy paint"; "to Ann and to my mum" is no second thing to do.
