@@ -56,7 +56,13 @@ from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
-from engram.language.statements.corrections import claims, corrected, denied
+from engram.language.statements.corrections import (
+    by_what_was_told,
+    claims,
+    corrected,
+    denied,
+    left_behind,
+)
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
@@ -394,13 +400,18 @@ def _with_corrections(
     heard: _HeardTurn, before: Sequence[_HeardTurn]
 ) -> tuple[list[RuleStatement], list[Declared]]:
     """What the turn states of its speaker, and what it takes back of the turns before it."""
-    turn, stated = heard.own, heard.stated
+    turn = heard.own
     told: list[RuleStatement] = []
+    mine: list[RuleStatement] = []
+    last: Sequence[RuleStatement] = ()
     for one in before:
         if one.said.role == "assistant":
             told += one.claimed
         elif one.said.role == "user" and one.said.speaker == turn.speaker:
-            told += one.stated
+            last = one.stated
+            told += last
+            mine += last
+    stated = by_what_was_told(heard.stated, mine)
     words = [one.said.content for one in before if one.said.role in {"user", "assistant"}]
     mending = list(corrected(turn.content, told, words))
     if before and before[-1].said.role == "assistant":
@@ -410,6 +421,7 @@ def _with_corrections(
     stated = [one for one in stated if one.thing.name.casefold() not in elsewhere]
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own = [one for one in mending if isinstance(one, RuleStatement)]
+    own += left_behind(turn.content, mine, last)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
 

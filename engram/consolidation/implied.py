@@ -280,7 +280,7 @@ def _counted(what: str) -> tuple[int, str]:
 _NUMBERS = {
     word: number
     for number, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
+        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
     )
 }
 

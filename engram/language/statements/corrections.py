@@ -18,16 +18,18 @@ from engram.language.statements.declared import Declared, declared
 from engram.language.statements.notes import people
 from engram.language.statements.objects import MatchContext, is_product
 from engram.language.statements.predicates import RuleStatement, find
-from engram.language.statements.promises import in_first_person
+from engram.language.statements.promises import ends, in_first_person
 from engram.language.statements.reading import everything, kind_of_object
-from engram.language.text import split_sentences
-from engram.language.vocabulary import expression
+from engram.language.text import is_past, split_sentences
+from engram.language.vocabulary import expression, word_lines
 
 _TABLE = "takes_back"
 # What is taken back was said just before; a long turn of an assistant says much in general.
 _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
 _USES = "uses"
+_PLANS = "plans to"
+_HELD = frozenset({"has", "owns", "drives"})
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -117,6 +119,80 @@ def _declared_last(before: Sequence[str]) -> Declared | None:
         if said := declared(turn):
             return said[0] if len(said) == 1 and said[0].holds else None
     return None
+
+
+def left_behind(
+    text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What a turn ends by the name it has in the turns before: "I left Rio Tinto", "Not any more".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+        last: What they said in the turn right before.
+    """
+    holding = {(one.predicate, _bare(one.thing.name)): one for one in told if one.thing.name}
+    own = [one for one in holding.values() if one.holds]
+    plans = [one for one in own if one.predicate == _PLANS]
+    # A plan is over when it has come about as when it has come to nothing, as a promise is.
+    for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
+        if _tells_of_own_doing(end.sentence.text):
+            yield _over(plans[end.promise], end.sentence)
+    for sentence in sentences(text) if own else ():
+        if expression(_TABLE, "no_more").match(sentence.text):
+            now = [one for one in last if one.holds and one.thing.name]
+            yield from (_over(one, sentence) for one in now if len(now) == 1)
+            continue
+        for said in expression(_TABLE, "left_behind").finditer(sentence.text):
+            verb = " ".join(said.group("verb").lower().split())
+            for one in own:
+                rest = said.group("what").casefold().removeprefix(one.thing.name.casefold())
+                named = rest != said.group("what").casefold()
+                if named and _can_leave(one.predicate, verb) and _ends_there(rest):
+                    yield _over(one, sentence)
+
+
+def _tells_of_own_doing(text: str) -> bool:
+    """Whether the speaker did it, or was to: "Sold my flat!", but not "A flat was sold"."""
+    begun = expression(_TABLE, "own_doing").match(text)
+    first = begun.group("first").lower() if begun else ""
+    return is_past(first) or expression(_TABLE, "myself").fullmatch(first) is not None
+
+
+def by_what_was_told(
+    stated: Sequence[RuleStatement], told: Sequence[RuleStatement]
+) -> list[RuleStatement]:
+    """The statements, where one thing takes the place of another as what the other was.
+
+    Who drives a Skoda, and swaps it for a Kia, drives the Kia.
+    """
+    had = {_bare(one.thing.name): one.predicate for one in told if one.holds}
+    swapped = {
+        one.sentence.start: had[_bare(one.thing.name)]
+        for one in stated
+        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in _HELD
+    }
+    return [
+        replace(one, predicate=swapped[one.sentence.start])
+        if one.predicate == _USES and one.sentence.start in swapped
+        else one
+        for one in stated
+    ]
+
+
+def _can_leave(predicate: str, verb: str) -> bool:
+    """Whether "left" is said of work, "sold" of what is owned."""
+    lines = (line.partition(":") for line in word_lines(_TABLE, "leaving"))
+    said = {name.strip(): verbs.split(",") for name, _, verbs in lines}
+    return verb in (one.strip() for one in said.get(predicate, ()))
+
+
+def _ends_there(rest: str) -> bool:
+    return expression(_TABLE, "after_left").match(rest) is not None
+
+
+def _over(one: RuleStatement, sentence: Sentence) -> RuleStatement:
+    return replace(one, holds=False, begins=False, at=sentence.start, sentence=sentence)
 
 
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:

@@ -33,6 +33,8 @@ _CALLED = re.compile(r"\b(?:called|named)\s+", re.I)
 _CALLED_NAME = re.compile(r"\s+(?:called|named)\s+((?:[A-Z][\w'-]*)(?:\s+[A-Z][\w'-]*)*)")
 _DOING_SOMETHING = re.compile(
     r"(?:to\s+)?[a-z]+\s+(?:a|an|the|my|our|some|his|her|their|more|to|for|into|out|up|off|with)\b"
+    r"|(?!(?:in|at|on|to|for|from|with|by|of|my|our|the|his|her|their|an?|or|not|both|aunt|uncle|old)\b)"
+    r"[a-z]+\s+[A-Z]"
     r"|(?:go|get|find|learn|visit|see|start|move|travel|apply|write|build|buy|sell)\b"
 )
 # "Call the plumber and to buy paint"; "to Ann and to my mum" is no second thing to do.
@@ -41,6 +43,8 @@ _TO_DO = re.compile(
     r"(?!(?:an?|the|my|our|your|his|her|their|some|all|both|each|you|me|us|him|them)\b)"
 )
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
+# "Gone off gin completely": not part of what is named.
+_WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally)\Z", re.I)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
 _LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
@@ -235,7 +239,7 @@ def _cut_at(text: str, pattern: re.Pattern[str]) -> str:
 
 
 def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
-    phrase = text.strip(" \t.,;:!?'*_~-")
+    phrase = _WHOLLY.sub("", text.strip(" \t.,;:!?'*_~-"))
     bare = _bare(phrase)
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):

@@ -243,7 +243,9 @@ def inside(sentence: str) -> Iterator[Pattern]:
 def _inside() -> tuple[tuple[tuple[Pattern, re.Pattern[str]], ...], re.Pattern[str]]:
     """Those wordings, each with what it holds around its object; and any of that."""
     found = [(one, _around_it(one)) for one in patterns() if is_inside(one)]
-    together = re.compile("|".join(dict.fromkeys(around for _, around in found)), re.I)
+    joined = "|".join(dict.fromkeys(around for _, around in found))
+    # None begins in the middle of a word; asking there is most of what it costs.
+    together = re.compile(rf"(?:(?<!\w)|(?!\w))(?:{joined})", re.I)
     return tuple((one, re.compile(around, re.I)) for one, around in found), together
 
 

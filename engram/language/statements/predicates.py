@@ -106,7 +106,11 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     if found is None:
         return []
     named = found.name[:1].isupper() or (
-        spoken.lower and len(found.name.split()) <= _MEMBERS_WORDS and "to" not in spoken.rest
+        spoken.lower
+        and len(found.name.split()) <= _MEMBERS_WORDS
+        and "to" not in spoken.rest
+        # "Im back to paper" names no place.
+        and (is_place(found) or not spoken.said.endswith("back to"))
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     dated = _WEEKDAY.match(found.name) or _date().match(found.name)

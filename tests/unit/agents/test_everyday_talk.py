@@ -206,3 +206,40 @@ def test_what_was_arranged_is_still_to_come(said: str, day: str) -> None:
 def test_a_correction_that_says_of_what_takes_no_other_value_s_place(said: str) -> None:
     """Where somebody lives is not mended by a sentence about something else."""
     assert not [one for one in learnt("I live in Lisbon.", said) if "live" in one]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "learns"),
+    [
+        (
+            "I live in Perth and I work for Rio Tinto.",
+            "I left Rio Tinto but I'm still in Perth.",
+            ["The user no longer works at Rio Tinto."],
+        ),
+        ("I work at Merrow.", "I left Merrow station at nine.", []),
+        ("I use Opera.", "Binned Opera, it was slow.", ["The user no longer uses Opera."]),
+        ("I like oysters.", "Not any more, food poisoning.", ["The user no longer likes oysters."]),
+        ("I like oysters and I own a boat.", "Not any more.", []),
+        ("I like oysters.", "My brother is not any more of a fan.", []),
+        (
+            "I'm going to sell my flat.",
+            "Sold the flat on Friday!",
+            ["The user no longer plans to sell their flat."],
+        ),
+        ("I'm going to sell my flat.", "A flat next door was sold.", []),
+        (
+            "I drive a Skoda.",
+            "I swapped the Skoda for a Kia.",
+            ["The user drives Kia.", "The user no longer drives the Skoda."],
+        ),
+        ("I love gin.", "I've gone off gin completely.", ["The user no longer likes gin."]),
+        ("I live in Lima.", "Moved again: Arequipa.", ["The user lives in Arequipa."]),
+        ("i use a kobo", "the kobo broke so im back to paper", []),
+        ("I work at Nando's.", "Nando's promoted me to manager!", ["The user works as a manager."]),
+    ],
+)
+def test_what_was_just_told_ends_by_its_name(before: str, said: str, learns: list[str]) -> None:
+    """And nothing else that is said of the same name, or of something like it."""
+    found = learnt(before, said)
+    assert [one for one in learns if one not in found] == []
+    assert learns or not [one for one in found if "no longer" in one or "lives in" in one]
