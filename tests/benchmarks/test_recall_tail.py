@@ -129,16 +129,19 @@ async def _in_turn(
 ) -> tuple[float, float]:
     """Medians of the engine's own queries and of recalls, the best of some tries for each question.
 
-    In turns, so that neither finds more in the processor's cache, or a quieter machine.
+    In turns, so that neither finds more in the processor's cache; of the processor's time, which
+    is this thread's alone, because a busy machine stretches what takes longer by more.
     """
     engine: list[float] = []
     recalls: list[float] = []
     for query in asked:
         tries: list[tuple[float, float]] = []
         for _ in range(5):
-            began = time.perf_counter()
+            began = time.thread_time()
             await raw(query)
-            tries.append((time.perf_counter() - began, await asking(query)))
+            between = time.thread_time()
+            await asking(query)
+            tries.append((between - began, time.thread_time() - between))
         engine.append(min(took for took, _ in tries))
         recalls.append(min(took for _, took in tries))
     return statistics.median(engine), statistics.median(recalls)
