@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -88,6 +88,11 @@ class _Finding:
         """Whose it is said to be here, and which of theirs."""
         return self.memory.slot if isinstance(self.memory, Fact) else None
 
+    @property
+    def slot_key(self) -> tuple[str, str] | None:
+        """Of whom it is claimed, and as what."""
+        return (self.claim.subject, self.claim.predicate) if self.claim else None
+
 
 class _Ended(NamedTuple):
     """A fact that gave way: to which memory, and when."""
@@ -130,13 +135,15 @@ class FindingsStore:
             + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
             async for episode, extraction in yielding_to_event_loop(found)
         ]
-        findings = [finding for turn in turns for finding in turn]
-        if findings:
+        ids = {one.memory.id for one in _changing(turns)}
+        known = await self._stored(request, ids) if ids else {}
+        for findings in _rounds(turns, {one.identity for one in known.values()}):
             stored = await self._settle_generations(request, findings)
             await self._insert(request, findings, stored)
             await self._corroborate(request, findings)
             await self._replace_outdated(request, findings)
-            await self._check_sources(request, findings)
+        if any(turns):
+            await self._check_sources(request, [finding for turn in turns for finding in turn])
         return [
             (
                 tuple(f.memory.id for f in turn if isinstance(f.memory, Fact)),
@@ -152,16 +159,18 @@ class FindingsStore:
         stored: dict[str, AnyMemory] = {}
         open_findings = list(findings)
         while open_findings:
-            stored |= await self._repository.get(
-                request.scope,
-                {finding.memory.id for finding in open_findings},
-                [MemoryType.FACTUAL, MemoryType.NEGATION],
-                fresh=True,
-            )
+            stored |= await self._stored(request, {f.memory.id for f in open_findings})
             open_findings = [f for f in open_findings if _is_history(stored.get(f.memory.id), f)]
             for finding in open_findings:
                 finding.memory = _next_generation(request, finding.memory)
         return stored
+
+    async def _stored(
+        self, request: Writing, ids: Collection[str]
+    ) -> dict[str, Fact | NegationFact]:
+        types = [MemoryType.FACTUAL, MemoryType.NEGATION]
+        found = await self._repository.get(request.scope, ids, types, fresh=True)
+        return {key: m for key, m in found.items() if isinstance(m, Fact | NegationFact)}
 
     async def _insert(
         self,
@@ -227,7 +236,11 @@ class FindingsStore:
         standing, and the next one goes on.
         """
         ends: list[_Ended] = []
-        slots = {(claim.subject, claim.predicate) for f in findings if (claim := f.claim)}
+        slots = {key for f in findings if (key := f.slot_key) is not None}
+        tellings: dict[str, list[datetime]] = {}
+        for finding in findings:
+            if finding.claim is not None:
+                tellings.setdefault(finding.memory.id, []).append(finding.episode.timestamp)
         for subject, predicate in sorted(slots):
             where: Filter = (
                 Equals("slot.subject", subject),
@@ -239,11 +252,10 @@ class FindingsStore:
             ):
                 # What was refuted neither took anything's place nor gave way.
                 rivals += [o for o in page if isinstance(o, Fact) and o.refuted_at is None]
-            ends += (
-                _Ended(old.id, new.id, new.told_at or new.known_at)
-                for old, new in succession(rivals)
-                if not _is_noted(old, new)
-            )
+            for old, new in succession(rivals):
+                when = _first_told(new, old, tellings.get(new.id, ()))
+                if not _is_noted(old, new, when):
+                    ends.append(_Ended(old.id, new.id, when))
         by_turn: dict[str, list[_Finding]] = {}
         for finding in findings:
             by_turn.setdefault(finding.episode.id, []).append(finding)
@@ -332,6 +344,46 @@ class FindingsStore:
 # --- which of several addresses holds
 
 
+def _rounds(
+    turns: Iterable[Sequence[_Finding]], known: Collection[str]
+) -> Iterator[list[_Finding]]:
+    """The findings by their time, so that the same comes of turns however they arrive together.
+
+    What is told again after something took its place begins anew. That is seen by what is
+    stored, so it waits for the round after the one in which it gives way.
+
+    Args:
+        turns: What was found, by turn.
+        known: Identities that are stored already.
+    """
+    found: list[_Finding] = []
+    told = set(known)
+    latest: dict[tuple[str, str], str] = {}
+    over: set[str] = set()
+    for turn in sorted(filter(None, turns), key=lambda turn: turn[0].episode.timestamp):
+        claims = {one.slot_key: one.memory.identity for one in turn if one.slot_key is not None}
+        again = {what for of, what in claims.items() if latest.get(of, what) != what}
+        if again & told or over & set(claims.values()):
+            yield found
+            found, latest, over = [], {}, set()
+        found += turn
+        over |= {one.memory.identity for one in turn if one.over}
+        told |= set(claims.values())
+        latest |= claims
+    if found:
+        yield found
+
+
+def _changing(turns: Iterable[Sequence[_Finding]]) -> list[_Finding]:
+    """What is claimed to be something of which the same turns tell several values."""
+    by_slot: dict[tuple[str, str], list[_Finding]] = {}
+    for one in (one for turn in turns for one in turn):
+        if one.slot_key is not None:
+            by_slot.setdefault(one.slot_key, []).append(one)
+    several = (of for of in by_slot.values() if len({one.memory.identity for one in of}) > 1)
+    return [one for of in several for one in of]
+
+
 def succession(rivals: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
     """What took the place of what, among facts of one slot: each gave way to the next told.
 
@@ -393,9 +445,20 @@ def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
     )
 
 
-def _is_noted(old: Fact, new: Fact) -> bool:
+def _first_told(new: Fact, old: Fact, tellings: Iterable[datetime]) -> datetime:
+    """When something was first told after what it replaces, though it was told again since.
+
+    Args:
+        new: What took the place.
+        old: What gave way.
+        tellings: When the new one was told, as far as that is stored just now.
+    """
+    until = old.told_at or old.known_at
+    return min((at for at in tellings if at > until), default=new.told_at or new.known_at)
+
+
+def _is_noted(old: Fact, new: Fact, when: datetime) -> bool:
     """Whether both say already that one took the other's place; most of what is told again."""
-    when = new.told_at or new.known_at
     return old.id in new.supersedes and _replaced(old, new.id, when) is None
 
 

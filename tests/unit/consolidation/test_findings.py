@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import pairwise
-from uuid import uuid4
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engram.consolidation.findings import FindingsStore, ReadEpisode
 from engram.contracts.importing import ImportBatch, ImportKind, StoreBatchInput
@@ -18,17 +21,27 @@ from engram.ports import NewMemory
 from engram.settings import Settings
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
+from tests.support.sizes import examples
 
 SCOPE = Scope.of("default", "ada")
 ADDRESSES = [f"ada{number}@example.org" for number in range(6)]
+REQUEST = StoreBatchInput(
+    scope=SCOPE,
+    now=NOW,
+    kind=ImportKind.TURNS,
+    batch=ImportBatch(first=0, count=1, packed=""),
+    workflow_id="w",
+    run_id="r",
+)
+TELLINGS = ["My email address is {}.", "My new email is {}.", "Don't use {} any more."]
 
 
-def read(number: int, address: str) -> ReadEpisode:
+def read(number: int, address: str, words: str = "My email address is {}.") -> ReadEpisode:
     """A turn that tells an address, and what the rules find in it."""
     at = NOW - timedelta(days=10 - number)
-    words = f"My email address is {address}."
+    words = words.format(address)
     turn = Episode(
-        id=str(uuid4()),
+        id=str(uuid5(NAMESPACE_OID, f"m{number}")),
         namespace=SCOPE.namespace,
         user_id=SCOPE.user_id,
         content=words,
@@ -61,17 +74,9 @@ async def test_what_gave_way_in_a_batch_is_noted_in_two_writes(
 
         monkeypatch.setattr(repository, "replace", counted)
         store = FindingsStore(repository, embedder, lambda: uuid4().hex)
-        request = StoreBatchInput(
-            scope=SCOPE,
-            now=NOW,
-            kind=ImportKind.TURNS,
-            batch=ImportBatch(first=0, count=1, packed=""),
-            workflow_id="w",
-            run_id="r",
-        )
-        await store.store(request, told)
+        await store.store(REQUEST, told)
         assert writes == [5, 5]
-        await store.store(request, told)
+        await store.store(REQUEST, told)
         assert writes == [5, 5]
         page = await repository.scroll(SCOPE, MemoryType.FACTUAL, limit=10)
     facts = sorted((m for m in page.memories if isinstance(m, Fact)), key=lambda m: m.value)
@@ -80,3 +85,46 @@ async def test_what_gave_way_in_a_batch_is_noted_in_two_writes(
         assert (old.status, old.superseded_by) == (MemoryStatus.SUPERSEDED, new.id)
         assert new.supersedes == (old.id,)
     assert facts[-1].status is MemoryStatus.ACTIVE
+
+
+async def facts_of(told: Sequence[ReadEpisode], cuts: Collection[int]) -> set[tuple[object, ...]]:
+    """The facts of turns that arrive in batches, which end before these numbers."""
+    embedder = make_embedder("wordllama")
+    async with borrowed_store() as repository:
+        vectors = await embedder.embed_documents([turn.content for turn, _ in told])
+        pairs = zip(told, vectors, strict=True)
+        await repository.insert(SCOPE, [NewMemory(turn, vector) for (turn, _), vector in pairs])
+        store = FindingsStore(repository, embedder, lambda: uuid4().hex)
+        for first, end in pairwise([0, *sorted(cuts), len(told)]):
+            # As an attempt after one that died: each batch twice.
+            for _ in range(2):
+                await store.store(REQUEST, told[first:end])
+        page = await repository.scroll(SCOPE, MemoryType.FACTUAL, limit=100)
+    return {
+        (m.id, m.value, m.status, m.known_at, m.superseded_known_at, m.source_episode_ids)
+        for m in page.memories
+        if isinstance(m, Fact)
+    }
+
+
+@settings(max_examples=examples(30))
+@given(
+    st.lists(st.tuples(st.sampled_from(ADDRESSES[:3]), st.sampled_from(TELLINGS)), max_size=8),
+    st.sets(st.integers(1, 7)),
+)
+async def test_the_same_comes_of_turns_however_they_arrive_together(
+    story: list[tuple[str, str]], cuts: set[int]
+) -> None:
+    """An address that is told again after another one begins anew, in one batch as in several."""
+    told = [read(number, *telling) for number, telling in enumerate(story)]
+    alone = await facts_of(told, range(1, len(told)))
+    assert await facts_of(told, {cut for cut in cuts if cut < len(told)}) == alone
+
+
+async def test_what_is_told_again_in_one_batch_has_a_history_of_its_own() -> None:
+    """One address, another one, the first again: at each time one holds."""
+    old, new, *_ = ADDRESSES
+    told = [read(number, address) for number, address in enumerate([old, new, old])]
+    times = [turn.timestamp for turn, _ in told]
+    found = {(value, since, until) for _, value, _, since, until, _ in await facts_of(told, ())}
+    assert found == {(old, times[0], times[1]), (new, times[1], times[2]), (old, times[2], None)}
