@@ -301,9 +301,8 @@ class _PlanBuilder:
     ) -> SemanticMemory | None:
         """What says this in these words, if it was understood to be about something else."""
         if slot is not None:
-            key = timeline_key(slot)
-            new = (m for m in self.new.values() if m.slot and timeline_key(m.slot) == key)
-            if any(m in alike or m.slot == slot for m in (*self._of_timeline.get(key, ()), *new)):
+            about = self._of_timeline.get(timeline_key(slot), ())
+            if any(m in alike or m.slot == slot for m in about):
                 return None
         standing = (m for m in alike if m.status is not MemoryStatus.SUPERSEDED)
         return next(standing, None) or self._of_which_it_is_a_duplicate(alike)

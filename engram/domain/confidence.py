@@ -147,7 +147,7 @@ class Confidence(StoredValue):
     def refreshed(self, recalled_at: datetime | None) -> datetime:
         """When it was last confirmed or, if that was later, recalled."""
         confirmed = self.last_confirmed
-        return confirmed if recalled_at is None or recalled_at <= confirmed else recalled_at
+        return confirmed if recalled_at is None else max(confirmed, recalled_at)
 
     def corroboration(self, weights: ConfidenceWeights) -> float:
         """Grows with each independent episode, halved by each contradiction."""
