@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
@@ -38,6 +38,7 @@ from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewM
 from engram.storage.points import yielding_to_event_loop
 from engram.storage.updates import every_page, existing, update_memories
 
+_FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)
 ReadEpisode = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -168,8 +169,7 @@ class FindingsStore:
     async def _stored(
         self, request: Writing, ids: Collection[str]
     ) -> dict[str, Fact | NegationFact]:
-        types = [MemoryType.FACTUAL, MemoryType.NEGATION]
-        found = await self._repository.get(request.scope, ids, types, fresh=True)
+        found = await self._repository.get(request.scope, ids, _FOUND, fresh=True)
         return {key: m for key, m in found.items() if isinstance(m, Fact | NegationFact)}
 
     async def _insert(
@@ -226,7 +226,7 @@ class FindingsStore:
             list(episodes),
             with_sources,
             new_write_id=self._new_write_id,
-            types=[MemoryType.FACTUAL, MemoryType.NEGATION],
+            types=_FOUND,
         )
 
     async def _replace_outdated(self, request: Writing, findings: Sequence[_Finding]) -> None:
@@ -236,10 +236,11 @@ class FindingsStore:
         standing, and the next one goes on.
         """
         ends: list[_Ended] = []
-        slots = {key for f in findings if (key := f.slot_key) is not None}
+        slots: set[tuple[str, str]] = set()
         tellings: dict[str, list[datetime]] = {}
         for finding in findings:
-            if finding.claim is not None:
+            if finding.slot_key is not None:
+                slots.add(finding.slot_key)
                 tellings.setdefault(finding.memory.id, []).append(finding.episode.timestamp)
         for subject, predicate in sorted(slots):
             where: Filter = (
@@ -297,7 +298,7 @@ class FindingsStore:
                 ids,
                 changed,
                 new_write_id=self._new_write_id,
-                types=[MemoryType.FACTUAL, MemoryType.NEGATION],
+                types=_FOUND,
             )
 
     async def _check_sources(self, request: Writing, findings: Sequence[_Finding]) -> None:

@@ -16,7 +16,8 @@ from engram.consolidation.keep import Circumstances
 from engram.domain.identity import normalise
 from engram.domain.memories import MemoryKind, MemoryStatus, SemanticMemory, Slot
 from engram.domain.plan import Statement
-from engram.domain.slots import USER, ends_something, held_predicate, slot_of
+from engram.domain.slots import POSSESSING, USER, ends_something, held_predicate, slot_of
+from engram.language.calendar import SMALL
 from engram.language.vocabulary import expression, of_one_kind, words
 
 DIED = "died"
@@ -29,12 +30,12 @@ _STUDIES = "studies"
 _WORKS_AS = "works as"
 _RETIRED = " has retired."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
-_HELD = frozenset({"has", "owns", "drives"})
 _IS_CALLED = "is called"
 _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
 _CALLED = re.compile(r"\s(?:called|named)\s")
+_MOST_COUNTED = 12
 # That it is over follows from what was said; nobody said it.
 _INFERRED = 0.75
 
@@ -255,7 +256,8 @@ def _fewer(
 
 def _is_number_of(told: _SlottedStatement) -> bool:
     """Whether it says how many there are, of what one has: "three sisters"."""
-    return told.one.holds and told.held.predicate in _HELD and _counted(told.held.object)[0] > 1
+    counted = told.held.predicate in POSSESSING and _counted(told.held.object)[0] > 1
+    return told.one.holds and counted
 
 
 def _other_number(
@@ -277,12 +279,7 @@ def _counted(what: str) -> tuple[int, str]:
     return (_NUMBERS.get(number, 0), kind) if plain else (0, what)
 
 
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
-    )
-}
+_NUMBERS = {word: number for word, number in SMALL.items() if 1 <= number <= _MOST_COUNTED}
 
 
 def _is_parting(told: _SlottedStatement) -> bool:
@@ -369,7 +366,7 @@ def _partners() -> frozenset[str]:
 
 
 def _ends_possession(told: _SlottedStatement) -> bool:
-    return told.slot is not None and ends_something(told.slot) and told.held.predicate in _HELD
+    return told.slot is not None and ends_something(told.slot) and told.held.predicate in POSSESSING
 
 
 def _gave_away(
@@ -381,7 +378,7 @@ def _gave_away(
 
 _RULES = (
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
-    _ImpliedEnd(_is_death, lambda: _HELD | {_IS_CALLED, _MARRIED, _ENGAGED}, _died),
+    _ImpliedEnd(_is_death, lambda: POSSESSING | {_IS_CALLED, _MARRIED, _ENGAGED}, _died),
     _ImpliedEnd(
         lambda told: told.is_about(_EATS, holds=True), lambda: frozenset({_DIET}), _eats_again
     ),
@@ -395,8 +392,8 @@ _RULES = (
         lambda: frozenset({_WORKS_AS}),
         _retired,
     ),
-    _ImpliedEnd(_ends_possession, lambda: _HELD, _gave_away),
-    _ImpliedEnd(_is_number_of, lambda: _HELD, _other_number),
+    _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away),
+    _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
     _ImpliedEnd(_is_parting, _partners, _parted),
     _ImpliedEnd(_is_wedding, _partners, _married),
 )
@@ -439,7 +436,7 @@ def _said_before(statements: Sequence[Statement]) -> Iterator[_KnownToHold]:
 
 
 def _of(subject: str, standing: Iterable[_KnownToHold], *predicates: str) -> Iterator[_KnownToHold]:
-    wanted = predicates or tuple(_HELD)
+    wanted = predicates or tuple(POSSESSING)
     return (one for one in standing if one.slot.subject == subject and one.slot.predicate in wanted)
 
 

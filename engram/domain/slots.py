@@ -15,6 +15,8 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Slot
 
 USER = "user"
+POSSESSING = frozenset({"has", "owns", "drives"})
+"""Predicates that say that somebody has something."""
 _NO_LONGER = "no longer "
 _USER_WORDS = frozenset({"", "i", "me", "we", "user", "the user", "speaker", "the speaker"})
 _LEADING_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")

@@ -7,11 +7,11 @@ the user's own. Without any, two tools by name are things that one uses, and not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from engram.domain.slots import kind_of_value
+from engram.domain.slots import POSSESSING, kind_of_value
 from engram.language.statements import third_person
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
@@ -29,7 +29,6 @@ _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
 _USES = "uses"
 _PLANS = "plans to"
-_HELD = frozenset({"has", "owns", "drives"})
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -170,7 +169,7 @@ def by_what_was_told(
     swapped = {
         one.sentence.start: had[_bare(one.thing.name)]
         for one in stated
-        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in _HELD
+        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in POSSESSING
     }
     return [
         replace(one, predicate=swapped[one.sentence.start])
@@ -182,9 +181,13 @@ def by_what_was_told(
 
 def _can_leave(predicate: str, verb: str) -> bool:
     """Whether "left" is said of work, "sold" of what is owned."""
+    return verb in _leaving().get(predicate, ())
+
+
+@cache
+def _leaving() -> Mapping[str, frozenset[str]]:
     lines = (line.partition(":") for line in word_lines(_TABLE, "leaving"))
-    said = {name.strip(): verbs.split(",") for name, _, verbs in lines}
-    return verb in (one.strip() for one in said.get(predicate, ()))
+    return {name.strip(): frozenset(map(str.strip, verbs.split(","))) for name, _, verbs in lines}
 
 
 def _ends_there(rest: str) -> bool:
