@@ -538,6 +538,20 @@ class MemoryRepository(Protocol):
         """
         ...
 
+    def arrived(self, scope: Scope, memory_type: MemoryType, since: int) -> list[str] | None:
+        """Which memories came since :meth:`arrivals` gave that number.
+
+        Args:
+            scope: Whose.
+            memory_type: Which collection.
+            since: What :meth:`arrivals` gave.
+
+        Returns:
+            Their ids, of which some may not have been written in the end; None where nobody can
+            tell, so that all have to be read: some have gone, or too many have come.
+        """
+        ...
+
     def replacements(self, scope: Scope) -> int | None:
         """Tell whether something may have been replaced by newer knowledge since somebody looked.
 

@@ -33,19 +33,27 @@ class _Held(NamedTuple, Generic[Kept]):
 
 
 class AtHand(Generic[Kept]):
-    """All that a user has of one thing, where it is little and has not become more.
+    """All that a user has of one thing, where it is little.
 
-    It is read for the second question since some came: else it would be read anew for each
-    question of somebody who talks and asks in turn.
+    What came since is added to it where the store can tell what that is. Else it is read anew,
+    for the second question since some came: not for each question of somebody who talks and
+    asks in turn.
 
     Args:
         read: Reads all of it; None where it is too much.
         most: So much is kept of all users together.
+        add: What is kept, with what came since a number; None where nobody can tell.
     """
 
-    def __init__(self, read: Callable[[Scope], Awaitable[Kept | None]], most: int) -> None:
+    def __init__(
+        self,
+        read: Callable[[Scope], Awaitable[Kept | None]],
+        most: int,
+        add: Callable[[Scope, Kept, int], Awaitable[Kept | None]] | None = None,
+    ) -> None:
         self._read = read
         self._most = most
+        self._add = add
         self._users: dict[Scope, _Held[Kept]] = {}
         self._size = 0
         lets_go(self)
@@ -66,12 +74,18 @@ class AtHand(Generic[Kept]):
             return None
         held = self._users.get(scope)
         if held is None or held.arrived != arrived:
-            self._keep(scope, _Held(arrived))
-            return None
-        if not held.looked:
+            held = _Held(arrived, all_=await self._added(scope, held))
+            self._keep(scope, held)
+            return held.all_
+        if held.all_ is None and not held.looked:
             held = _Held(arrived, looked=True, all_=await self._read(scope))
             self._keep(scope, held)
         return held.all_
+
+    async def _added(self, scope: Scope, held: _Held[Kept] | None) -> Kept | None:
+        if held is None or held.all_ is None or self._add is None:
+            return None
+        return await self._add(scope, held.all_, held.arrived)
 
     def _keep(self, scope: Scope, held: _Held[Kept]) -> None:
         before = self._users.pop(scope, None)

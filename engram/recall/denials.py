@@ -18,6 +18,7 @@ from engram.recall.request import Visibility, visible
 from engram.recall.results import Ranked, by_score
 from engram.recall.search import PreparedQuery
 from engram.recall.stages import JUST_BELOW
+from engram.storage.updates import every_page
 
 Covers = Callable[[NegationFact, AnyMemory], bool]
 EncodeWords = Callable[[str], SparseVector]
@@ -64,7 +65,7 @@ class Negations:
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
-        self._of_user = AtHand(self._read_all, _NEGATIONS_KEPT)
+        self._of_user = AtHand(self._read_all, _NEGATIONS_KEPT, self._read_new)
         lets_go(self)
 
     def cache_clear(self) -> None:
@@ -115,9 +116,19 @@ class Negations:
 
     async def _read_all(self, scope: Scope) -> _Denials | None:
         """All negations of a user, where they are few."""
-        page = await self._repository.scroll(scope, MemoryType.NEGATION, limit=TOGETHER)
-        negations = [one for one in page.memories if isinstance(one, NegationFact)]
-        return _Denials(negations, self._covers, self._encode) if page.cursor is None else None
+        if await self._repository.count(scope, MemoryType.NEGATION) > _NEGATIONS_KEPT:
+            return None
+        pages = every_page(self._repository, scope, MemoryType.NEGATION)
+        every = [one async for page in pages for one in page if isinstance(one, NegationFact)]
+        return _Denials(every, self._covers, self._encode)
+
+    async def _read_new(self, scope: Scope, known: _Denials, since: int) -> _Denials | None:
+        """All negations of a user, of which these were known."""
+        new = self._repository.arrived(scope, MemoryType.NEGATION, since)
+        if new is None or len(known) + len(new) > _NEGATIONS_KEPT:
+            return None
+        read = await self._repository.get(scope, new, (MemoryType.NEGATION,))
+        return known.with_more(one for one in read.values() if isinstance(one, NegationFact))
 
     async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
         """Negations that share a word with the question or a candidate; not all are in force.
@@ -179,18 +190,28 @@ class _Denials:
     that lacks a word of what is denied has nothing to find.
     """
 
-    def __init__(self, known: Sequence[NegationFact], covers: Covers, encode: EncodeWords) -> None:
-        self.known = known
+    def __init__(self, known: Iterable[NegationFact], covers: Covers, encode: EncodeWords) -> None:
+        self.known: list[NegationFact] = []
         self._covers = covers
         self._encode = encode
         self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
         self._of_verb_alone: dict[int, list[NegationFact]] = {}
-        for negation in known:
+        self._add(known)
+
+    def with_more(self, new: Iterable[NegationFact]) -> _Denials:
+        """These and the new ones; who holds these keeps what they are."""
+        more = _Denials(self.known, self._covers, self._encode)
+        more._add(new)
+        return more
+
+    def _add(self, negations: Iterable[NegationFact]) -> None:
+        for negation in negations:
+            self.known.append(negation)
             longest, terms = _object_terms(negation.negates_pattern)
             if longest is not None:
                 self._by_term.setdefault(longest, []).append((terms, negation))
                 continue
-            for index in encode(negation.indexed_text).indices:
+            for index in self._encode(negation.indexed_text).indices:
                 self._of_verb_alone.setdefault(index, []).append(negation)
 
     def __len__(self) -> int:

@@ -579,6 +579,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""
         return None
 
+    def arrived(self, scope: Scope, memory_type: MemoryType, since: int) -> list[str] | None:
+        """See :meth:`engram.ports.MemoryRepository.arrived`."""
+        return None
+
     def replacements(self, scope: Scope) -> int | None:
         """See :meth:`engram.ports.MemoryRepository.replacements`."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -48,6 +49,7 @@ from engram.storage.points import (
 
 _DELETED_AT_ONCE: Final = 256
 _TENANTS_KEPT: Final = 10_000
+_ARRIVALS_KEPT: Final = 1000
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -56,8 +58,8 @@ _CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
 )
 
 
-class Arrivals:
-    """When memories of one kind last came or went, in steps, for each tenant."""
+class TenantSteps:
+    """When something last happened to the memories of each tenant, in steps."""
 
     def __init__(self) -> None:
         self._step = 0
@@ -65,21 +67,44 @@ class Arrivals:
         self._latest: dict[str, int] = {}
 
     def of(self, tenant: str) -> int:
-        """The step in which something last came or went, 0 if nothing has."""
+        """The step in which it last happened, 0 if it never has."""
         return max(self._of_all, self._latest.get(tenant, 0))
 
     def note(self, tenants: Iterable[str]) -> None:
-        """Something of these may have come."""
+        """It may have happened to these."""
         self._step += 1
         self._latest.update(dict.fromkeys(tenants, self._step))
         if len(self._latest) > _TENANTS_KEPT:
             self.note_of_all()
 
     def note_of_all(self) -> None:
-        """Something of anybody may have gone."""
+        """It may have happened to anybody."""
         self._step += 1
         self._of_all = self._step
         self._latest.clear()
+
+
+class Arrivals(TenantSteps):
+    """When memories of one type last came or went, and which came last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._recent: deque[tuple[int, str, str]] = deque(maxlen=_ARRIVALS_KEPT)
+        self._forgotten = 0
+
+    def note_new(self, new: Sequence[tuple[str, str]]) -> None:
+        """These may have come, each with whose it is."""
+        self.note(tenant for tenant, _ in new)
+        for tenant, memory_id in new:
+            if len(self._recent) == _ARRIVALS_KEPT:
+                self._forgotten = self._recent[0][0]
+            self._recent.append((self._step, tenant, memory_id))
+
+    def since(self, tenant: str, step: int) -> list[str] | None:
+        """What came after the step; None if something may have gone, or it is too long ago."""
+        if step < max(self._of_all, self._forgotten):
+            return None
+        return [one for when, whose, one in self._recent if when > step and whose == tenant]
 
 
 class EdgeRepository(EngineRepository[engine.Filter]):
@@ -115,7 +140,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
-        self._replacements = Arrivals()
+        self._replacements = TenantSteps()
         self._arrivals = {memory_type: Arrivals() for memory_type in STORED_TYPES}
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
         self._rebuilding = asyncio.Lock()
@@ -330,6 +355,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""
         return self._arrivals[memory_type].of(scope.tenant)
 
+    def arrived(self, scope: Scope, memory_type: MemoryType, since: int) -> list[str] | None:
+        """See :meth:`engram.ports.MemoryRepository.arrived`."""
+        return self._arrivals[memory_type].since(scope.tenant, since)
+
     def replacements(self, scope: Scope) -> int:
         """See :meth:`engram.ports.MemoryRepository.replacements`."""
         return self._replacements.of(scope.tenant)
@@ -385,7 +414,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             try:
                 self._update(memory_type, operation, ids, "inserting")
             finally:
-                self._arrivals[memory_type].note(point.payload[TENANT] for point in points)
+                new = [(point.payload[TENANT], point.memory_id) for point in points]
+                self._arrivals[memory_type].note_new(new)
                 self._note_replaced((point.payload, None) for point in points)
         await give_way()
 

@@ -18,7 +18,7 @@ _RAISE_NOTHING: Final = {
     *(
         f"{port}Repository.{step}"
         for port in ("Memory", "Maintenance")
-        for step in ("arrivals", "replacements")
+        for step in ("arrivals", "arrived", "replacements")
     ),
 }
 

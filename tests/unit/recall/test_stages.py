@@ -379,7 +379,7 @@ async def test_a_summary_stands_for_its_notes(memories: Memories) -> None:
 async def test_denials_at_hand_are_those_that_are_stored(
     memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asked again, a user's denials are not looked up; one that comes or goes counts at once."""
+    """Asked again, denials are not looked up, nor read again; what comes or goes counts at once."""
     repository = memories.repository
     ranked = repository.rank
     looked_up: list[bool] = []
@@ -388,7 +388,15 @@ async def test_denials_at_hand_are_those_that_are_stored(
         looked_up.append(request.types == (MemoryType.NEGATION,))
         return await ranked(scope, request)
 
+    listing, listed = repository.scroll, 0
+
+    async def scroll(scope: Scope, memory_type: MemoryType, **more: Any) -> Page:
+        nonlocal listed
+        listed += memory_type is MemoryType.NEGATION
+        return await listing(scope, memory_type, **more)
+
     monkeypatch.setattr(repository, "rank", rank)
+    monkeypatch.setattr(repository, "scroll", scroll)
     coffee = negation("The user does not drink coffee", "drink coffee", 2)
     alone = negation("The user does not drink", "drink", 3)
     await memories.keep(episode("I drink coffee and tea.", 1), coffee)
@@ -404,18 +412,21 @@ async def test_denials_at_hand_are_those_that_are_stored(
     await memories.keep(negation("The user does not drink coffee", "coffee", 2, scope=BOB))
     assert [await denied_by(), any(looked_up)] == [(coffee.id,), False]
     await memories.keep(alone)
+    both = tuple(sorted((coffee.id, alone.id)))
     for _ in range(3):
-        assert await denied_by() == tuple(sorted((coffee.id, alone.id)))
+        assert [await denied_by(), any(looked_up)] == [both, False]
+    assert listed == 1
     await repository.delete(ADA, MemoryType.NEGATION, [coffee.id])
     for _ in range(3):
         assert await denied_by() == (alone.id,)
 
 
-async def test_denials_that_are_too_many_to_keep_are_read_once_only(
+async def test_denials_that_are_too_many_to_keep_are_never_all_read(
     memories: Memories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where not all can be at hand, each question looks them up, and none reads them all again."""
+    """Where not all can be at hand, each question looks them up, also when some are added."""
     monkeypatch.setattr(recall_denials, "TOGETHER", 2)
+    monkeypatch.setattr(recall_denials, "_NEGATIONS_KEPT", 3)
     repository = memories.repository
     listed, read = repository.scroll, 0
 
@@ -425,11 +436,18 @@ async def test_denials_that_are_too_many_to_keep_are_read_once_only(
         return await listed(scope, memory_type, **more)
 
     monkeypatch.setattr(repository, "scroll", scroll)
-    denials = [negation(f"The user does not drink coffee ({n})", "drink coffee", 2) for n in "abc"]
-    await memories.keep(episode("I drink coffee and tea.", 1), *denials)
-    for _ in range(4):
-        (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
-        assert hit.negated_by == tuple(sorted(one.id for one in denials))
+    denials = [negation(f"The user does not drink coffee ({n})", "drink coffee", 2) for n in "abcd"]
+    await memories.keep(episode("I drink coffee and tea.", 1), *denials[:3])
+
+    async def all_deny(said: list[NegationFact]) -> None:
+        for _ in range(3):
+            (hit,) = await memories.ask("Who drinks coffee?", memory_types="episodic")
+            assert hit.negated_by == tuple(sorted(one.id for one in said))
+
+    await all_deny(denials[:3])
+    assert read == 1
+    await memories.keep(denials[3])
+    await all_deny(denials)
     assert read == 1
 
 

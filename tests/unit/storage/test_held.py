@@ -5,6 +5,7 @@ from __future__ import annotations
 from engram.domain.memories import Link, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.ports import NewMemory, SparseVector, TextVectors
+from engram.storage.edge import Arrivals
 from engram.storage.updates import update_memories
 from tests.support.edge_stores import borrowed_store
 from tests.support.recall_memories import semantic
@@ -74,3 +75,33 @@ async def test_a_replacement_is_told_of_and_a_recall_is_not() -> None:
         steps.append(repository.replacements(SCOPE))
         assert steps[-1] > steps[-2] > steps[-3]
         assert repository.replacements(Scope.of("default", "bob")) == 0
+
+
+async def test_what_arrived_since_is_told_until_something_goes() -> None:
+    """Ids of this user and type that came after a number; nobody can tell after a deletion."""
+    async with borrowed_store() as repository:
+        vectors = TextVectors((0.1,) * 256, SparseVector((1,), (1.0,)))
+        one, two = (semantic(f"Fact {day}.", day) for day in (1, 2))
+        before = repository.arrivals(SCOPE, SEMANTIC)
+        assert repository.arrived(SCOPE, SEMANTIC, before) == []
+        await repository.insert(SCOPE, [NewMemory(one, vectors)])
+        between = repository.arrivals(SCOPE, SEMANTIC)
+        await repository.insert(SCOPE, [NewMemory(two, vectors)])
+        assert repository.arrived(SCOPE, SEMANTIC, before) == [one.id, two.id]
+        assert repository.arrived(SCOPE, SEMANTIC, between) == [two.id]
+        assert repository.arrived(SCOPE, MemoryType.FACTUAL, before) == []
+        assert repository.arrived(Scope.of("default", "bob"), SEMANTIC, before) == []
+        await repository.delete(SCOPE, SEMANTIC, [one.id])
+        assert repository.arrived(SCOPE, SEMANTIC, between) is None
+
+
+def test_arrivals_of_long_ago_are_not_told() -> None:
+    """Only the latest are kept: from before them, nobody can tell; from then on, exactly."""
+    arrivals = Arrivals()
+    steps = []
+    for number in range(1001):
+        arrivals.note_new([("ada", f"id{number}")])
+        steps.append(arrivals.of("ada"))
+    assert arrivals.since("ada", 0) is None
+    assert arrivals.since("ada", steps[0]) == [f"id{number}" for number in range(1, 1001)]
+    assert arrivals.since("ada", steps[-2]) == ["id1000"]
