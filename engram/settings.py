@@ -199,7 +199,7 @@ class Settings(BaseSettings):
     updates_per_run: int = Field(default=500, ge=1, le=1500)
     """Updates after which a session goes on in a new run (continue-as-new)."""
     encode_timeout: timedelta = timedelta(minutes=5)
-    """How long a client waits for an acknowledgement."""
+    """How long a client waits for an acknowledgement, and for a Temporal that cannot be reached."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
     """Country of phone numbers that are written without a country code."""
 

@@ -13,6 +13,7 @@ from temporalio.exceptions import (
     ApplicationError,
     ChildWorkflowError,
     WorkflowAlreadyStartedError,
+    is_cancelled_exception,
 )
 
 from engram.contracts import names
@@ -74,6 +75,8 @@ class DecayWorkflow:
                     state.policy.store_timeout,
                 )
             except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
                 failures = (*report.failures, failure_of(error))
                 return _ended(report.model_copy(update={"failures": failures}))
             report = report.plus(done.report)
@@ -144,6 +147,8 @@ class PromotionWorkflow:
                     self._update(position=position)
                     position = await self._stretch()
         except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
             failed = self._empty(failures=(failure_of(error),))
             self._add(failed)
         self._describe()

@@ -182,6 +182,9 @@ class HistoryErasureWorkflow:
     @workflow.run
     async def run(self, asked: HistoryErasureInput) -> ErasureReceipt:
         """Stop what runs, delete histories, and complete the receipt."""
+        store = names.store_of(workflow.info().workflow_id)
+        erasure = names.in_store(store, names.erasure_workflow_id(asked.scope))
+        check_start(asked.scope, names.history_erasure_workflow_id(erasure))
         receipt, quiet, recent = asked.receipt, asked.quiet, dict.fromkeys(asked.recent)
         work = ErasureInput(
             scope=asked.scope,

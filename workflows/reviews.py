@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -28,12 +29,19 @@ from engram.contracts.reviews import (
     review_id_of,
 )
 from engram.errors import InvalidInput
-from engram.workflows.support import as_update_failure, execute, failure_of, refusal
+from engram.workflows.support import (
+    as_update_failure,
+    check_start,
+    execute,
+    failure_of,
+    refusal,
+)
 
 # A history has room for these and to spare; a longer wait is reminded of more seldom.
 _MOST_REMINDERS = 100
 # After an outage of a day the store is not asked again at once.
 _AGAIN = timedelta(hours=1)
+_ANSWER_WAKES = "answer-wakes-review"
 
 
 @workflow.defn(name=names.REVIEW_WORKFLOW)
@@ -56,7 +64,9 @@ class DisputeReviewWorkflow:
     @workflow.run
     async def run(self, state: ReviewState) -> ReviewOutcome:
         """Wait for an answer; remind, and in the end follow the setting."""
-        del state
+        check_start(
+            state.scope, names.review_workflow_id(state.scope, review_id_of(state.memory_ids))
+        )
         self._note()
         while self._outcome is None:
             try:
@@ -203,7 +213,15 @@ class DisputeReviewWorkflow:
         """What failed for a day is tried again later; who waits for an answer is told now."""
         workflow.logger.warning("a review could not be settled: %s", failure.code)
         self._failure, self._keep = failure, None
-        await workflow.sleep(_AGAIN, summary="try again after an outage")
+        again = "try again after an outage"
+        if not workflow.patched(_ANSWER_WAKES):
+            await workflow.sleep(_AGAIN, summary=again)
+            return
+        # Who answers meanwhile is not to wait for the hour to pass.
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._keep is not None, timeout=_AGAIN, timeout_summary=again
+            )
 
     def _take(self, keep: str) -> None:
         if self._keep is None:

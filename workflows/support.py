@@ -206,7 +206,7 @@ def check_start(scope: Scope, expected: str, *, empty: bool = True) -> None:
 
     Args:
         scope: Whose memory the start is about.
-        expected: The id that goes with what it is about, without the mark of a store.
+        expected: The id that goes with what it is about, with or without the mark of its store.
         empty: Whether it brings nothing but that; only a run that goes on from another may.
 
     Raises:
@@ -215,7 +215,8 @@ def check_start(scope: Scope, expected: str, *, empty: bool = True) -> None:
     info = workflow.info()
     try:
         Scope.of(scope.namespace, scope.user_id)
-        if info.workflow_id != names.in_store(names.store_of(info.workflow_id), expected):
+        marked = names.in_store(names.store_of(info.workflow_id), expected)
+        if info.workflow_id not in {expected, marked}:
             raise InvalidInput(
                 "The id of the workflow is not that of what it was started for.",
                 allowed=expected,

@@ -206,6 +206,9 @@ class WorkflowGateway:
             scope: Whose turns.
             request: Which of them, and why.
             dry_run: Write nothing; say what the pass would do.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached.
         """
         variant = variant_of(request.population, dry_run=dry_run)
         state = self._consolidation(scope, request).model_copy(update={"dry_run": dry_run})
@@ -220,7 +223,8 @@ class WorkflowGateway:
             state=state,
             described_by=attributes("consolidation", user=scope.tenant),
             summary=f"consolidation{variant} of {scope.tenant}",
-            patience=None,
+            patience=self._settings.encode_timeout,
+            to_the_end=True,
         )
 
     async def forget(self, scope: Scope, memory_id: str) -> ForgetReceipt:
@@ -262,7 +266,9 @@ class WorkflowGateway:
                 raise
             return receipt
 
-        return await retry_until_answered(attempt, workflow_id, None)
+        return await retry_until_answered(
+            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
+        )
 
     async def _run_or_join(
         self,
@@ -288,7 +294,9 @@ class WorkflowGateway:
             )
             return receipt
 
-        return await retry_until_answered(attempt, workflow_id, None)
+        return await retry_until_answered(
+            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
+        )
 
     def session_id(self, scope: Scope, session_id: str) -> str:
         """The id of a session's workflow."""

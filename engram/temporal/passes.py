@@ -208,7 +208,9 @@ class PassRunner:
                 answer: Report = await handle.result()
                 return answer
 
-        return await retry_until_answered(attempt, workflow_id, None)
+        return await retry_until_answered(
+            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
+        )
 
     async def _ended(self, workflow_id: str) -> None:
         handle: Any = self._client.get_workflow_handle(workflow_id)

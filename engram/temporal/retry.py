@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
@@ -20,7 +21,14 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TemporalError
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    FailureError,
+    TemporalError,
+    TerminatedError,
+)
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
@@ -99,6 +107,11 @@ def _from_failure(cause: BaseException | None) -> EngramError:
         if cause.details and isinstance(cause.details[0], dict):
             return error_from_dict(cause.details[0])
         return error_from_dict({"code": cause.type, "message": cause.message})
+    if isinstance(cause, CancelledError | TerminatedError):
+        return UnknownFailure(
+            "Somebody cancelled or terminated the run before it ended.",
+            hint="What it had written stays. The same call can be made again.",
+        )
     if isinstance(cause, FailureError):
         return UnknownFailure(f"The workflow failed: {type(cause).__name__}.")
     return UnknownFailure("The workflow failed without saying why.")
@@ -107,7 +120,6 @@ def _from_failure(cause: BaseException | None) -> EngramError:
 # --- asking a workflow until it answers: failures typed, waits announced, cancellation kept
 
 _SLOW = timedelta(seconds=5)
-# What somebody waits for without an end is work, such as consolidating a backlog.
 _SLOW_WORK = timedelta(minutes=1)
 
 Answer = TypeVar("Answer")
@@ -117,20 +129,43 @@ _log = structlog.get_logger("engram.client")
 _STARTED_BY_NOW_SECONDS = 0.1
 
 
+# Temporal's client gives a call up after some ten seconds where nobody listens: what failed after
+# longer than this had been waiting for a result.
+_LISTENED_SECONDS = 30.0
+
+
 async def retry_until_answered(
-    attempt: Callable[[], Awaitable[Answer]], workflow_id: str, patience: timedelta | None
+    attempt: Callable[[], Awaitable[Answer]],
+    workflow_id: str,
+    patience: timedelta,
+    *,
+    to_the_end: bool = False,
 ) -> Answer:
     """Repeat an update until it is answered; ids make that safe.
+
+    Args:
+        attempt: Asks once.
+        workflow_id: Who is asked.
+        patience: How long an answer may take.
+        to_the_end: What is waited for is work, such as consolidating a backlog, and may take any
+            time: ``patience`` is for a Temporal that cannot be reached meanwhile.
 
     Raises:
         TemporalUnavailable: when ``patience`` is over.
         EngramError: what the workflow answered, when trying again cannot help.
     """
-    with _said_when_slow(workflow_id, _SLOW if patience else _SLOW_WORK):
+    longest = patience.total_seconds()
+    unreachable = _Unreachable(longest) if to_the_end else None
+
+    def again(error: Exception) -> bool:
+        temporary = isinstance(error, TemporalUnavailable)
+        return temporary and not (unreachable and unreachable.for_too_long())
+
+    with _said_when_slow(workflow_id, _SLOW_WORK if to_the_end else _SLOW):
         try:
-            async with asyncio.timeout(patience.total_seconds() if patience else None):
+            async with asyncio.timeout(None if to_the_end else longest):
                 async for retrying in stamina.retry_context(
-                    on=TemporalUnavailable,
+                    on=again,
                     attempts=None,
                     timeout=None,
                     wait_initial=0.05,
@@ -144,11 +179,26 @@ async def retry_until_answered(
                 "No acknowledgement came in time.",
                 hint=(
                     "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and "
-                    "ENGRAM_STORE_QUEUE, and is Temporal reachable? Sending the same "
-                    "turns again with the same message ids is safe."
+                    "ENGRAM_STORE_QUEUE, and is Temporal reachable? The same call can be made "
+                    "again: turns with the same message ids are kept once."
                 ),
             ) from error
     raise TemporalUnavailable("No attempt was made.")
+
+
+class _Unreachable:
+    """For how long nobody has answered, asked at each attempt that failed."""
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._since = self._failed = time.monotonic()
+
+    def for_too_long(self) -> bool:
+        now = time.monotonic()
+        if now - self._failed > _LISTENED_SECONDS:
+            self._since = now
+        self._failed = now
+        return now - self._since >= self._longest
 
 
 _MOST_REMEMBERED = 10_000
@@ -187,13 +237,15 @@ async def update_with_start(
     state: BaseModel,
     described_by: TypedSearchAttributes,
     summary: str,
-    patience: timedelta | None,
+    patience: timedelta,
+    to_the_end: bool = False,
     lately: LatelyAnswered | None = None,
 ) -> Answer:
     """Send an update to a workflow, starting it if it does not run, until it is answered.
 
-    One of ``lately`` is sent the update alone first. That leaves out a second operation with
-    what the workflow would be started with, which takes client and server about as long.
+    ``patience`` and ``to_the_end`` are those of :func:`retry_until_answered`. One of ``lately``
+    is sent the update alone first. That leaves out a second operation with what the workflow
+    would be started with, which takes client and server about as long.
 
     Raises:
         TemporalUnavailable: when ``patience`` is over.
@@ -229,7 +281,7 @@ async def update_with_start(
             lately.note(workflow_id)
         return answer
 
-    return await retry_until_answered(attempt, workflow_id, patience)
+    return await retry_until_answered(attempt, workflow_id, patience, to_the_end=to_the_end)
 
 
 class _NotRunning(Exception):

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.lifecycle import FindDueUsersInput, PassKind, WalkInput, WalkPosition
 from engram.contracts.messages import Population
 from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.scope import Scope
+from engram.errors import UnknownFailure
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import disputed, fingerprint
 from engram.lifecycle.due import due_users, review_stamp
 from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
@@ -348,3 +351,39 @@ async def _has_run(lives: LifecycleUser, workflow_id: str) -> bool:
     except RPCError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("step", "named", "run"),
+    [
+        (names.REVIEW_ACTIVITY, names.decay_workflow_id, PassRunner.decay),
+        (names.PROMOTE_ACTIVITY, names.promotion_workflow_id, PassRunner.promote),
+    ],
+)
+async def test_a_cancelled_pass_is_cancelled(
+    step: str,
+    named: Callable[[Scope], str],
+    run: Callable[[PassRunner, Scope], Awaitable[object]],
+    temporal_client: Client,
+    store: EdgeRepository,
+    settings: Settings,
+) -> None:
+    """The run ends as cancelled, and its caller hears of that, not of a store that is away."""
+    working, go_on = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        working.set()
+        await go_on.wait()
+
+    faults = Faults(during={step: work})
+    async with lifecycle_workers(temporal_client, store, settings, interceptors=[faults]) as lives:
+        await lives.keep(knowledge(lives.scope, "The user likes tea.", ago(100)))
+        asking = asyncio.create_task(run(lives.passes, lives.scope))
+        await working.wait()
+        handle = temporal_client.get_workflow_handle(named(lives.scope))
+        await handle.cancel()
+        with pytest.raises(UnknownFailure, match="cancelled"):
+            await asking
+        described = await handle.describe()
+        assert described.status is WorkflowExecutionStatus.CANCELED
+        go_on.set()

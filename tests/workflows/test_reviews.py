@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,9 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Interceptor, Replayer, Worker
 
 from engram.agents.rules_model import RulesModel
 from engram.consolidation.disputes import DisputeSettler
@@ -39,6 +39,7 @@ from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.worker import WORKFLOWS, running_workers, sandbox_runner
 from tests.replay.changed import SleepsOverIt
 from tests.support.clock import NOW
+from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import ATTRIBUTES, knowledge
 from tests.support.stores import worker_settings
@@ -257,3 +258,28 @@ async def test_a_memory_that_is_gone_ends_the_review() -> None:
         await here.store.delete(ADA, LISBON.type, (LISBON_ID,))
         await here.days(1.1)
         assert (await review.result()).ended is ReviewEnd.FORGOTTEN
+
+
+async def test_an_answer_after_an_outage_is_looked_at_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who answered during the outage is told of it; who answers then does not wait for an hour."""
+    faults = Faults(fatal={names.LOOK_AT_DISPUTE_ACTIVITY})
+
+    def faulty(*args: Any, interceptors: Sequence[Interceptor] = (), **more: Any) -> Worker:
+        return Worker(*args, interceptors=[*interceptors, faults], max_cached_workflows=0, **more)
+
+    monkeypatch.setattr("engram.workflows.worker.Worker", faulty)
+    async with waiting() as here, here.workers():
+        review = await here.opened()
+        answer = AnswerReview(keep=PORTO_ID)
+        with pytest.raises(WorkflowUpdateFailedError):
+            await review.execute_update(names.ANSWER_REVIEW_UPDATE, answer)
+        outcome = await review.execute_update(
+            names.ANSWER_REVIEW_UPDATE, answer, result_type=ReviewOutcome
+        )
+        assert (outcome.ended, outcome.kept) == (ReviewEnd.ANSWERED, (PORTO_ID,))
+        refuted = (await here.now_is(LISBON_ID)).refuted_at
+        opened = (await review.query(names.REVIEW_QUERY, result_type=ReviewNote)).opened_at
+        assert refuted is not None
+        assert refuted - opened < timedelta(minutes=30)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
+import stamina
 from structlog.testing import capture_logs
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import RunEnded, TemporalUnavailable
+from engram.temporal import retry
 from engram.temporal.retry import asked_again, retry_until_answered
 
 ENDED = "Workflow execution closed before WorkflowTaskStarted event"
@@ -63,9 +65,12 @@ async def test_other_failures_are_not_asked_again() -> None:
     assert attempts == 1
 
 
-@pytest.mark.parametrize(("patience", "seconds"), [(timedelta(minutes=5), 5), (None, 60)])
+PATIENCE = timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(("to_the_end", "seconds"), [(False, 5), (True, 60)])
 async def test_a_wait_is_told_of_when_it_is_unusual(
-    patience: timedelta | None, seconds: float, monkeypatch: pytest.MonkeyPatch
+    to_the_end: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer within a limit is missed after 5 seconds; work without one takes a minute first."""
     later: dict[float, Callable[[], None]] = {}
@@ -82,5 +87,44 @@ async def test_a_wait_is_told_of_when_it_is_unusual(
         return "answered"
 
     with capture_logs() as told:
-        assert await retry_until_answered(attempt, "session/1", patience) == "answered"
+        answer = await retry_until_answered(attempt, "session/1", PATIENCE, to_the_end=to_the_end)
+    assert answer == "answered"
     assert [one["workflow_id"] for one in told if one["log_level"] == "warning"] == ["session/1"]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """What time it is for whoever waits; nobody waits between attempts."""
+    now = [1000.0]
+    monkeypatch.setattr(retry.time, "monotonic", lambda: now[0])
+    with stamina.set_testing(True, attempts=1_000_000):
+        yield now
+
+
+async def test_work_is_not_waited_for_where_nobody_listens(clock: list[float]) -> None:
+    """Temporal that cannot be reached for so long is an error, although work may take any time."""
+    attempts = 0
+
+    async def attempt() -> None:
+        nonlocal attempts
+        attempts += 1
+        clock[0] += 10
+        raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+
+    with pytest.raises(TemporalUnavailable):
+        await retry_until_answered(attempt, "erasure/1", PATIENCE, to_the_end=True)
+    assert attempts == PATIENCE.total_seconds() / 10
+
+
+async def test_work_is_waited_for_while_temporal_comes_back(clock: list[float]) -> None:
+    """Longer than the limit in all, with outages that are shorter: each is counted by itself."""
+    waited = [240.0, 10.0, 10.0, 1000.0, 10.0, 280.0]
+
+    async def attempt() -> str:
+        if not waited:
+            return "done"
+        clock[0] += waited.pop(0)
+        raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+
+    answer = await retry_until_answered(attempt, "erasure/1", PATIENCE, to_the_end=True)
+    assert answer == "done"
