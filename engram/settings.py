@@ -304,7 +304,10 @@ class Settings(BaseSettings):
         except (ValueError, OverflowError):
             return value
 
-    @field_validator("data_dir", "encryption_keys", "audit_folder")
+    @field_validator(
+        *("data_dir", "encryption_keys", "audit_folder", "keys_file"),
+        *("temporal_tls_ca_cert", "temporal_tls_client_cert", "temporal_tls_client_key"),
+    )
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return None if value is None else value.expanduser()
@@ -318,7 +321,7 @@ class Settings(BaseSettings):
     @property
     def keys_path(self) -> Path:
         """Where API keys are kept."""
-        return (self.keys_file or self.data_dir / "keys.json").expanduser()
+        return self.keys_file or self.data_dir / "keys.json"
 
     @property
     def lifecycle_rules(self) -> LifecycleRules:

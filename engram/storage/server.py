@@ -658,8 +658,8 @@ class ServerRepository(EngineRepository[models.Filter]):
     async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
         name = self._names[memory_type]
         with server_errors("listing values"):
-            answer = await self._client.facet(name, field, limit=MOST_VALUES)
-            points = (await self._client.get_collection(name)).points_count or 0
+            answer = await self._client.facet(name, field, limit=MOST_VALUES, exact=True)
+            points = (await self._client.count(name, exact=True)).count
         points -= await self._count(memory_type, self._filters.aside())
         return found_values({str(hit.value): hit.count for hit in answer.hits}, points)
 

@@ -429,6 +429,9 @@ def test_the_network_lets_through_what_is_used(
             for port in rule["ports"]
         }
         assert needed <= reached
+        # Providers of models and of embeddings, and Temporal Cloud, are outside of the cluster.
+        outside = [rule for rule in policy["egress"] if any("ipBlock" in to for to in rule["to"])]
+        assert {port["port"] for rule in outside for port in rule["ports"]} == {443, 7233}
     assert policies["engram-worker"]["ingress"] == []
     (rule,) = policies["engram-api"]["ingress"]
     assert [port["port"] for port in rule["ports"]] == [Settings.model_fields["http_port"].default]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
@@ -218,7 +219,9 @@ async def test_a_store_that_is_gone_does_not_break_closing(repository: MemoryRep
     await store(repository, turn)
     log = log_of(Failing(repository, 5))
     log.note(ADA, [turn], T0)
-    await log.close()
+    with capture_logs() as told:
+        await log.close()
+    assert ("error", "storage_unavailable") in {(one["log_level"], one.get("code")) for one in told}
 
 
 @pytest.mark.parametrize("more", [{"interval": timedelta(milliseconds=1)}, {"most": 1}])
