@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import ssl
-import stat
-import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -30,7 +26,6 @@ from engram.errors import (
 )
 from engram.operations.audit import DOOR_HEADER, who_acts
 from engram.operations.registry import Answer, Asked, Operation
-from engram.settings import Settings
 
 # --- asking another process over HTTP, and turning its problems back into typed errors
 
@@ -135,10 +130,6 @@ def _problem(response: httpx.Response) -> EngramError:
 
 _log = structlog.get_logger("engram.client")
 
-_POLL_SECONDS = 0.05
-_SAY_SO_SECONDS = 1.0
-# An owner that others keep busy is given longer with each attempt.
-_ATTEMPT_SECONDS = 2.0
 # Answers have no limit of time: an outage behind the owner delays an acknowledgement,
 # and consolidation takes what it takes.
 PATIENT = httpx.Timeout(None, connect=5.0)
@@ -147,36 +138,6 @@ _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
 
 _HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
-
-
-class FolderOwner(Protocol):
-    """Who holds a data folder."""
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        ...
-
-    @property
-    def socket(self) -> Path:
-        """Where it answers."""
-        ...
-
-
-class OwnedFolder(Protocol):
-    """What attaching needs to know of a data folder."""
-
-    def owner(self) -> FolderOwner | None:
-        """Who wrote that it owns the folder."""
-        ...
-
-    def has_owner(self) -> bool:
-        """Whether anybody owns it now."""
-        ...
-
-    def in_use(self) -> EngramError:
-        """The error for an owner that does not answer."""
-        ...
 
 
 class AttachedEngine:
@@ -200,52 +161,6 @@ class AttachedEngine:
                 base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False
             )
         )
-
-    @classmethod
-    @asynccontextmanager
-    async def connect(
-        cls, folder: OwnedFolder, settings: Settings
-    ) -> AsyncIterator[AttachedEngine]:
-        """Attached to the folder's owner, which may still be starting.
-
-        Raises:
-            OwnerUnavailable: there is no owner any more: the folder can be had.
-            DataFolderInUse: the owner did not answer within ``settings.attach_timeout``.
-        """
-        engine = await cls._wait_for_owner(folder, settings.attach_timeout.total_seconds())
-        try:
-            yield engine
-        finally:
-            await engine.close()
-
-    @classmethod
-    async def _wait_for_owner(cls, folder: OwnedFolder, patience: float) -> AttachedEngine:
-        began = time.monotonic()
-        said = False
-        while (waited := time.monotonic() - began) < patience:
-            owner = folder.owner()
-            if owner is not None and _is_ours(owner.socket):
-                engine = cls.over_socket(owner.socket)
-                # Not all of it: whoever was forked off an owner that died keeps a socket open
-                # on which nobody answers.
-                at_once = max(_ATTEMPT_SECONDS, waited)
-                if await engine.answers_within(min(at_once, patience - waited)):
-                    return engine
-            if not folder.has_owner():
-                raise OwnerUnavailable(
-                    "The process that owned the data folder ended.", hint="Open it again."
-                )
-            if not said and waited > _SAY_SO_SECONDS:
-                said = True
-                _log.info(
-                    "waiting for the process that owns the data folder to answer",
-                    pid=owner.pid if owner else None,
-                    seconds_left=round(patience - waited),
-                )
-            await asyncio.sleep(_POLL_SECONDS)
-        error = folder.in_use()
-        error.details["waited_seconds"] = patience
-        raise error
 
     async def answers_within(self, patience: float) -> bool:
         """Whether the other side answers in so many seconds; if not, this engine is closed."""
@@ -329,15 +244,6 @@ def _placed(name: str, value: str) -> str:
 
 def _part(name: str) -> str:
     return quote(name, safe="")
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a socket lies there that nobody else made."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
 
 
 # --- reaching a memory over the network, with an API key

@@ -342,7 +342,7 @@ class TurnStore:
             # its own call is refused.
             claimed = dict(firsts)
             for episode in (episode for of, episode in proposed if of == call):
-                if not _same_message(claimed.setdefault(episode.id, episode), episode):
+                if not same_words(claimed.setdefault(episode.id, episode), episode):
                     errors[call] = _conflict(episode)
             if call not in errors:
                 firsts = claimed
@@ -501,9 +501,6 @@ def _conflict(episode: Episode) -> ConflictingMessage:
     )
 
 
-def _same_message(first: Episode, other: Episode) -> bool:
-    return (first.content, first.role, first.speaker) == (
-        other.content,
-        other.role,
-        other.speaker,
-    )
+def same_words(first: Episode, other: Episode) -> bool:
+    """Whether two turns under one id are the same turn."""
+    return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import stat
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +20,7 @@ from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
-from engram.errors import OwnerUnavailable, clock_refused, needs_extra
+from engram.errors import clock_refused, needs_extra
 from engram.logging import configure_default_logging
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -27,7 +31,14 @@ if TYPE_CHECKING:
     from engram.client.local import EmbedderSpec
     from engram.ports import Clock
 
+_log = structlog.get_logger("engram.embedded")
+
 # --- one process owns a data folder; whoever comes later attaches to it, or takes over
+
+_POLL_SECONDS = 0.05
+_SAY_SO_SECONDS = 1.0
+# An owner that others keep busy is given longer with each attempt.
+_ATTEMPT_SECONDS = 2.0
 
 
 @asynccontextmanager
@@ -44,10 +55,8 @@ async def own_or_attach(
         DataFolderUnusable: the folder cannot be written to.
     """
     while not folder.try_lock():
-        attaching = AttachedEngine.connect(folder, settings)
-        try:
-            engine = await attaching.__aenter__()
-        except OwnerUnavailable:
+        engine = await _attached(folder, settings.attach_timeout.total_seconds())
+        if engine is None:
             continue
         try:
             yield engine
@@ -60,9 +69,44 @@ async def own_or_attach(
         folder.release()
 
 
-# --- the embedded mode: everything in this process, or attached to the process that has it
+async def _attached(folder: DataFolder, patience: float) -> AttachedEngine | None:
+    """Attached to the folder's owner, which may still be starting; None: it has none any more."""
+    began = time.monotonic()
+    said = False
+    while (waited := time.monotonic() - began) < patience:
+        owner = folder.owner()
+        if owner is not None and _is_ours(owner.socket):
+            engine = AttachedEngine.over_socket(owner.socket)
+            # Not all of it: whoever was forked off an owner that died keeps a socket open
+            # on which nobody answers.
+            at_once = max(_ATTEMPT_SECONDS, waited)
+            if await engine.answers_within(min(at_once, patience - waited)):
+                return engine
+        if not folder.has_owner():
+            return None
+        if not said and waited > _SAY_SO_SECONDS:
+            said = True
+            _log.info(
+                "waiting for the process that owns the data folder to answer",
+                pid=owner.pid if owner else None,
+                seconds_left=round(patience - waited),
+            )
+        await asyncio.sleep(_POLL_SECONDS)
+    error = folder.in_use()
+    error.details["waited_seconds"] = patience
+    raise error
 
-_log = structlog.get_logger("engram.embedded")
+
+def _is_ours(path: Path) -> bool:
+    """Whether a socket lies there that nobody else made."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
+
+
+# --- the embedded mode: everything in this process, or attached to the process that has it
 
 
 @dataclass(frozen=True)

@@ -63,13 +63,13 @@ from engram.contracts.session import (
 )
 from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
-from engram.errors import TemporalNotSetUp
 from engram.settings import Settings
 from engram.system import system_clock
 from engram.temporal.passes import PassRunner
 from engram.temporal.retry import (
     LatelyAnswered,
     asked_again,
+    is_gone,
     retry_until_answered,
     typed,
     update_with_start,
@@ -127,9 +127,7 @@ class WorkflowGateway:
                     names.END_SESSION_UPDATE, EndSession(), result_type=SessionSummary
                 )
             except RPCError as error:
-                if error.status is RPCStatusCode.NOT_FOUND and not isinstance(
-                    typed(error), TemporalNotSetUp
-                ):
+                if is_gone(error):
                     return None
                 raise
             return ended
@@ -260,8 +258,7 @@ class WorkflowGateway:
             try:
                 receipt: ErasureReceipt = await handle.result()
             except RPCError as error:
-                gone = error.status is RPCStatusCode.NOT_FOUND
-                if gone and not isinstance(typed(error), TemporalNotSetUp):
+                if is_gone(error):
                     return None
                 raise
             return receipt

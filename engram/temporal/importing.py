@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.attributes import attributes
@@ -21,9 +21,14 @@ from engram.contracts.importing import (
     ImportState,
 )
 from engram.domain.scope import Scope
-from engram.errors import ImportOutOfStep, TemporalNotSetUp
+from engram.errors import ImportOutOfStep
 from engram.settings import Settings
-from engram.temporal.retry import asked_again, retry_until_answered, typed, update_with_start
+from engram.temporal.retry import (
+    asked_again,
+    is_gone,
+    retry_until_answered,
+    update_with_start,
+)
 
 # An outage of the store lasts as long as it lasts; a client that waits can be stopped.
 _IMPORT_PATIENCE: Final = timedelta(hours=1)
@@ -141,7 +146,7 @@ class ImportGateway:
                     names.IMPORT_PROGRESS_QUERY, result_type=ImportProgress
                 )
             except RPCError as error:
-                if _is_gone(error):
+                if is_gone(error):
                     return None
                 raise
             return found
@@ -174,7 +179,7 @@ def _unless_gone(
         try:
             return await attempt()
         except RPCError as error:
-            if _is_gone(error):
+            if is_gone(error):
                 raise ImportOutOfStep(
                     "This import does not run any more.",
                     hint="It ended, nobody sent for a week, or the user was erased; "
@@ -183,9 +188,3 @@ def _unless_gone(
             raise
 
     return guarded
-
-
-def _is_gone(error: RPCError) -> bool:
-    return error.status is RPCStatusCode.NOT_FOUND and not isinstance(
-        typed(error), TemporalNotSetUp
-    )

@@ -98,6 +98,12 @@ def _from_rpc(error: RPCError) -> EngramError:
     return UnknownFailure(f"Temporal refused the call ({error.status.name.lower()}).")
 
 
+def is_gone(error: RPCError) -> bool:
+    """Whether there is no such run, in a Temporal that is set up."""
+    missing = error.status is RPCStatusCode.NOT_FOUND
+    return missing and not isinstance(typed(error), TemporalNotSetUp)
+
+
 def _from_failure(cause: BaseException | None) -> EngramError:
     while isinstance(cause, ActivityError) and cause.cause is not None:
         cause = cause.cause

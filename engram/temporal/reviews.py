@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, TemporalError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
@@ -22,9 +22,9 @@ from engram.contracts.reviews import (
 )
 from engram.domain.rules import ReviewRules
 from engram.domain.scope import Scope
-from engram.errors import EngramError, ReviewNotFound, TemporalNotSetUp
+from engram.errors import EngramError, ReviewNotFound
 from engram.settings import Settings
-from engram.temporal.retry import retry_until_answered, typed
+from engram.temporal.retry import is_gone, retry_until_answered, typed
 
 _log = structlog.get_logger("engram.client")
 
@@ -119,7 +119,7 @@ class ReviewGateway:
                     result_type=ReviewOutcome,
                 )
             except RPCError as error:
-                if _is_missing(error):
+                if is_gone(error):
                     raise no_review() from error
                 raise
             return outcome
@@ -153,7 +153,7 @@ class ReviewGateway:
             handle = self._client.get_workflow_handle(workflow_id)
             await handle.signal(names.LOOK_SIGNAL, "settled")
         except RPCError as error:
-            if not _is_missing(error):
+            if not is_gone(error):
                 raise typed(error) from error
 
     def _id(self, scope: Scope, review_id: str) -> str:
@@ -168,12 +168,6 @@ async def _noted(run: WorkflowExecution) -> ReviewNote | None:
     except (ValidationError, ApplicationError):
         # It has not begun yet; or another program set the memo, and what is not ours is refused.
         return None
-
-
-def _is_missing(error: RPCError) -> bool:
-    return error.status is RPCStatusCode.NOT_FOUND and not isinstance(
-        typed(error), TemporalNotSetUp
-    )
 
 
 def no_review() -> ReviewNotFound:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from engram.consolidation.disputes import disputes_of
 from engram.consolidation.findings import FindingsStore
-from engram.consolidation.turns import let_lost_words_go
+from engram.consolidation.turns import let_lost_words_go, same_words
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
@@ -297,11 +297,6 @@ def _marked(episode: Episode, found: Extraction) -> Episode:
     if found.unread is None:
         return episode
     return episode.model_copy(update={"unread": Unread(rules=found.unread)})
-
-
-def same_words(first: Episode, other: Episode) -> bool:
-    """Whether two turns under one id are the same turn."""
-    return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
 
 
 class _KnownVectors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -363,7 +363,7 @@ async def _has_run(lives: LifecycleUser, workflow_id: str) -> bool:
 async def test_a_cancelled_pass_is_cancelled(
     step: str,
     named: Callable[[Scope], str],
-    run: Callable[[PassRunner, Scope], Awaitable[object]],
+    run: Callable[[PassRunner, Scope], Coroutine[Any, Any, object]],
     temporal_client: Client,
     store: EdgeRepository,
     settings: Settings,

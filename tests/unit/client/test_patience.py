@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import RunEnded, TemporalUnavailable
-from engram.temporal import retry
 from engram.temporal.retry import asked_again, retry_until_answered
 
 ENDED = "Workflow execution closed before WorkflowTaskStarted event"
@@ -96,7 +95,7 @@ async def test_a_wait_is_told_of_when_it_is_unusual(
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """What time it is for whoever waits; nobody waits between attempts."""
     now = [1000.0]
-    monkeypatch.setattr(retry.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("engram.temporal.retry.time.monotonic", lambda: now[0])
     with stamina.set_testing(True, attempts=1_000_000):
         yield now
 
