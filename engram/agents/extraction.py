@@ -31,7 +31,6 @@ from engram.agents.requests import (
 from engram.agents.rules_model import reading_aside
 from engram.aside import ProcessAside
 from engram.consolidation.keep import holds_artifacts
-from engram.consolidation.known import PROMISED
 from engram.consolidation.verify import holds
 from engram.contracts.consolidation import ExtractOutput
 from engram.domain.identity import normalise
@@ -39,7 +38,7 @@ from engram.domain.learning import LearningRules, version_with
 from engram.domain.memories import Category, Episode, Evidence, SemanticMemory
 from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
-from engram.domain.slots import by_role, slot_of
+from engram.domain.slots import PROMISED, by_role, slot_of
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
@@ -57,7 +56,8 @@ _ENDING_WORDS: Final = frozenset(
     for word in (
         "no not never longer quit retire retired resign resigned leave left lost lose fire fired "
         "sacked laid redundant unemployed jobless divorce divorced separate separated broke split "
-        "end ended stop stopped over homeless cancel cancelled between"
+        "end ended stop stopped over homeless cancel cancelled between caved cracked relapsed "
+        "lapsed slipped wagon"
     ).split()
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -46,12 +46,11 @@ from engram.agents.requests import (
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.decisions import Relation, most_retired, word_stems
-from engram.consolidation.implied import SWITCHED
-from engram.consolidation.known import PROMISED
+from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
-from engram.domain.slots import USER, role_slot
+from engram.domain.slots import PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.language.dates import start_date_of
 from engram.language.statements.changes import changed
@@ -71,6 +70,9 @@ from engram.language.statements.promises import (
     PromisesByThing,
     confirmed,
     ends,
+    gave_in,
+    is_again,
+    is_promised_back,
     kept,
     names_what,
 )
@@ -307,7 +309,9 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             over = {one.object for one in (*found, *ended) if one.ended}
             named = [request.promised[number] for number in by_thing.named_in(own.content)]
             found += [*ended, *_ended_before(own, named, over)]
-            found += _told(turn, heard[-_HEARD_BEFORE:])
+            found += [] if ended else _giving_in(own)
+            told = _told(turn, heard[-_HEARD_BEFORE:])
+            found += _as_first_promised(own, told, [*found, *ended], request.promised)
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, own)
         heard.append(turn)
@@ -485,6 +489,56 @@ def _ended_before(
         if names_what(end.sentence.text, made[end.promise].object):
             found.setdefault(end.promise, end)
     return [from_end(turn, _as_promised(turn, made[n].object), end) for n, end in found.items()]
+
+
+def _giving_in(turn: TurnView) -> Iterator[StatedKnowledge]:
+    """That somebody could not do without; without what, what is known says."""
+    where = gave_in(turn.content)
+    if where is not None:
+        yield _proposed(
+            sources=[turn.alias],
+            content=f"{_who(turn)} gave in.",
+            quotes=_quotes(turn, where),
+            category=Category.MOMENT,
+            subject=turn.speaker or "user",
+            predicate=GAVE_IN,
+            object=None,
+            holds=True,
+            ended=None,
+            confidence=_AS_IT_STANDS,
+            importance=_PROMISE_IMPORTANCE,
+        )
+
+
+def _as_first_promised(
+    turn: TurnView,
+    told: Iterable[StatedKnowledge],
+    before: Sequence[StatedKnowledge],
+    promised: Sequence[PromiseView],
+) -> Iterator[StatedKnowledge]:
+    """What a turn tells; what it promises again in the words in which it was first promised.
+
+    What is owed is told by a promise to give it back, made in the same sentence or before.
+    """
+    whose = turn.speaker or "user"
+    over = {one.object for one in before if one.ended}
+    made = [one.object for one in promised if one.subject == normalise(whose)]
+    made += [o.object or "" for o in before if o.predicate == PROMISED and o.subject == whose]
+    still = [what for what in made if what not in over]
+    found = list(told)
+    pledges = {quote for one in found if one.predicate == PROMISED for quote in one.quotes}
+    for one in found:
+        if one.predicate == OWES and one.holds and not pledges.isdisjoint(one.quotes):
+            continue
+        if one.predicate == OWES and is_promised_back(one.object or "", still):
+            continue
+        again = one.predicate == PROMISED and one.holds and one.object not in still
+        first = next((w for w in still if again and is_again(one.object or "", w)), None)
+        if first is None:
+            yield one
+        else:
+            content = f"{_who(turn)} promised to {first}."
+            yield one.model_copy(update={"object": first, "content": content})
 
 
 def _as_promised(turn: TurnView, what: str) -> StatedKnowledge:

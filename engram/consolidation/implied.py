@@ -14,20 +14,31 @@ from typing import NamedTuple
 
 from engram.consolidation.keep import Circumstances
 from engram.domain.identity import normalise
-from engram.domain.memories import MemoryKind, MemoryStatus, SemanticMemory, Slot
+from engram.domain.memories import (
+    Category,
+    MemoryKind,
+    MemoryStatus,
+    Resolution,
+    SemanticMemory,
+    Slot,
+)
 from engram.domain.plan import Statement
-from engram.domain.slots import POSSESSING, USER, ends_something, held_predicate, slot_of
+from engram.domain.slots import POSSESSING, PROMISED, USER, ends_something, held_predicate, slot_of
 from engram.language.calendar import SMALL
-from engram.language.vocabulary import expression, of_one_kind, words
+from engram.language.text import verb_lemma
+from engram.language.vocabulary import expression, fields_of_work, of_one_kind, words
 
 DIED = "died"
 SWITCHED = "switched to"
+OWES = "owes"
+GAVE_IN = "gave in"
 _USES = "uses"
 _DIET = "diet is"
 _EATS = "eats"
 _PLANS = "plans to"
 _STUDIES = "studies"
 _WORKS_AS = "works as"
+_HAS_LEFT = "has left"
 _RETIRED = " has retired."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
 _IS_CALLED = "is called"
@@ -148,8 +159,11 @@ def _eats_again(
 def _changes_subject(told: _SlottedStatement) -> bool:
     """Whether it is studied in place of another: who starts on law may go on with physics."""
     changed = "changed_over" if told.one.begins else "changed_subject"
-    said = (expression("statements", changed).search(one.words) for one in told.one.evidence)
-    return told.is_about(_STUDIES, holds=True) and any(said)
+    return told.is_about(_STUDIES, holds=True) and _says(told.one, changed)
+
+
+def _says(one: Statement, wording: str) -> bool:
+    return any(expression("statements", wording).search(said.words) for said in one.evidence)
 
 
 def _studies_instead(
@@ -176,6 +190,24 @@ def _retired(
     return _and_over(told.one, _only(_of(told.held.subject, standing, _WORKS_AS)))
 
 
+def _left_field(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """Whoever leaves teaching is no maths teacher any more; who only studied nursing quits that."""
+    field, who = told.held.object, told.held.subject
+    people = fields_of_work().get(field, (f"{verb_lemma(field).removesuffix('e')}er",))
+    jobs = list(_of(who, standing, _WORKS_AS))
+    old = _only(held for held in jobs if _occupation(held) in people)
+    if not jobs:
+        old = _only(held for held in _of(who, standing, _STUDIES) if held.slot.object == field)
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+def _occupation(held: _KnownToHold) -> str:
+    """What somebody is, without what kind of it or where: "teacher" of "maths teacher"."""
+    return held.slot.object.partition(" of ")[0].split()[-1]
+
+
 def _trip_is_off(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
@@ -183,7 +215,10 @@ def _trip_is_off(
     old = _trip_meant(told.held, standing)
     if old is not None:
         yield _over(old, told.one, told.one.confidence)
-    elif told.one.object:
+    elif told.one.object and (
+        not _says(told.one, "been_there")
+        or any(held.slot == told.held for held in _of(told.held.subject, standing, _PLANS))
+    ):
         yield told.one
 
 
@@ -197,6 +232,53 @@ def _trip_meant(slot: Slot, standing: Sequence[_KnownToHold]) -> _KnownToHold | 
         return None
     trips = (held for held in plans if _JOURNEY.match(held.slot.object))
     return _only(held for held in trips if not where or _words(where) <= _words(held.slot.object))
+
+
+def _is_told_debt(told: _SlottedStatement) -> bool:
+    """Whether it says again what is owed: "I still owe Stefan the money"."""
+    again = expression("statements", "that_debt").match(told.held.object)
+    return told.is_about(OWES, holds=True) and again is not None
+
+
+def _owed_before(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    again = expression("statements", "that_debt").match(told.held.object)
+    old = _only(_owed_to(again.group("whom"), told.held.subject, standing)) if again else None
+    same = {} if old is None else {"content": old.content, "object": old.slot.object}
+    yield told.one.model_copy(update=same)
+
+
+def _paid(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    old = _only(_owed_to(told.held.object, told.held.subject, standing))
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+def _gave_in(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """What one promised to do without, if that is one thing; else nothing is told."""
+    without = expression("commitments", "gives_up")
+    promised = _of(told.held.subject, standing, PROMISED)
+    old = _only(held for held in promised if without.match(held.slot.object))
+    if old is not None:
+        who = told.one.content.removesuffix(" gave in.")
+        what = old.content[old.content.casefold().rfind(old.slot.object) :]
+        over = _over(old, told.one, min(told.one.confidence, _INFERRED))
+        yield over.model_copy(
+            update={
+                "content": f"{who} no longer means to {what}",
+                "category": Category.COMMITMENT,
+                "ended": Resolution.EXPIRED,
+            }
+        )
+
+
+def _owed_to(whom: str, subject: str, standing: Sequence[_KnownToHold]) -> Iterator[_KnownToHold]:
+    debts = _of(subject, standing, OWES)
+    return (held for held in debts if f"{held.slot.object} ".startswith(f"{whom} "))
 
 
 # --- who died, and who is with whom
@@ -226,7 +308,6 @@ def _fewer(
     one: Statement, several: re.Match[str], standing: Iterable[_KnownToHold]
 ) -> Iterator[Statement]:
     """How many there are when one of three has died."""
-    yield one
     gone, kind = _counted(f"{several.group('many')} {several.group('kind')}")
     counted = [(held, *_counted(held.slot.object)) for held in standing]
     numbers = {many for _, many, what in counted if what == kind}
@@ -238,7 +319,13 @@ def _fewer(
     )
     left = _counted(old.slot.object)[0] - gone if old is not None else 0
     if old is None or left not in _NUMBERS.values():
+        yield one
         return
+    # "The dogs" are theirs, then.
+    whose = one.content.replace(" of the user's ", " of the ").replace(
+        " of the ", " of the user's "
+    )
+    yield one.model_copy(update={"content": whose})
     yield _over(old, one, min(one.confidence, _INFERRED))
     number = next(word for word, value in _NUMBERS.items() if value == left)
     what = f"{number} {kind.removesuffix('s') if left == 1 else kind}"
@@ -392,6 +479,16 @@ _RULES = (
         lambda: frozenset({_WORKS_AS}),
         _retired,
     ),
+    _ImpliedEnd(
+        lambda told: told.is_about(_HAS_LEFT, holds=True),
+        lambda: frozenset({_WORKS_AS, _STUDIES}),
+        _left_field,
+    ),
+    _ImpliedEnd(
+        lambda told: told.is_about(GAVE_IN, holds=True), lambda: frozenset({PROMISED}), _gave_in
+    ),
+    _ImpliedEnd(_is_told_debt, lambda: frozenset({OWES}), _owed_before),
+    _ImpliedEnd(lambda told: told.is_about(OWES, holds=False), lambda: frozenset({OWES}), _paid),
     _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away),
     _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
     _ImpliedEnd(_is_parting, _partners, _parted),

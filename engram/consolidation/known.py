@@ -22,7 +22,14 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import Statement
 from engram.domain.scope import Scope
-from engram.domain.slots import is_functional, may_replace, related_predicates, slot_of, stored_as
+from engram.domain.slots import (
+    PROMISED,
+    is_functional,
+    may_replace,
+    related_predicates,
+    slot_of,
+    stored_as,
+)
 from engram.ports import (
     AnyOf,
     Condition,
@@ -40,7 +47,6 @@ _GENERATIONS_AT_ONCE = 4
 _PAGE = 500
 # More entries than this under one subject and predicate are not looked through.
 _MOST_ENTRIES = 4 * _PAGE
-PROMISED = "promised to"
 # Somebody who keeps their word has few.
 _MOST_PROMISES = 50
 # Enough to know the latest generation, also where several became known at one moment.

@@ -17,6 +17,8 @@ from engram.domain.memories import Slot
 USER = "user"
 POSSESSING = frozenset({"has", "owns", "drives"})
 """Predicates that say that somebody has something."""
+PROMISED = "promised to"
+"""The predicate of a promise; its object is what was promised."""
 _NO_LONGER = "no longer "
 _USER_WORDS = frozenset({"", "i", "me", "we", "user", "the user", "speaker", "the speaker"})
 _LEADING_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")

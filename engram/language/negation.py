@@ -105,18 +105,20 @@ def _gave_up_thing(
     span = _cut(sentence, object_at(sentence, at))
     if sentence.low(at) in vocabulary("prepositions") or not is_telling(sentence, span, led=False):
         return
-    head = sentence.low(core(sentence, span).begin)
-    lemma = "have"
-    if head in vocabulary("tools"):
-        lemma = "use"
-    elif head in vocabulary("drinks"):
-        lemma = "drink"
-    elif head in vocabulary("foods"):
-        lemma = "eat"
-    elif not _is_own_thing(sentence, span):
-        # "I quit Deloitte": an employer, a school, a habit of that name; who knows.
-        return
+    lemma = _done_with(sentence, span)
+    if lemma is None:
+        if not _is_own_thing(sentence, span):
+            # "I quit Deloitte": an employer, a school, a habit of that name; who knows.
+            return
+        lemma = "have"
     yield Denial(subject, lemma, span, f"{does_not(subject)} {lemma}", span.end, cue)
+
+
+def _done_with(sentence: WordedSentence, span: Span) -> str | None:
+    """What one does with a tool, a drink or food; None where it is none of them."""
+    head = sentence.low(core(sentence, span).begin)
+    uses = (("tools", "use"), ("drinks", "drink"), ("foods", "eat"))
+    return next((verb for kind, verb in uses if head in vocabulary(kind)), None)
 
 
 def _is_own_thing(sentence: WordedSentence, span: Span) -> bool:
@@ -213,13 +215,14 @@ def _is_service(sentence: WordedSentence, span: Span) -> bool:
 
 
 def no_thing(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
-    """Denials put as "I have no X", "I eat no X", "no X for me"."""
-    if sentence.low(index) != "no" or sentence.low(index + 1) in {"longer", "one", "more"}:
+    """Denials put as "I have no X", "I eat no X", "no X for me", "no more X for me"."""
+    if sentence.low(index) != "no" or sentence.low(index + 1) in {"longer", "one"}:
         return
     before = sentence.low(index - 1)
-    cue = Span(index, index + 1)
+    more = sentence.low(index + 1) == "more"
+    cue = Span(index, index + 1 + more)
     contracted = before in {"i've", "we've", "they've"}
-    if before in _HAVING or contracted:
+    if (before in _HAVING or contracted) and not more:
         last = index - 1 if contracted else index - 2
         if before == "got" and sentence.low(last) in {"have", "has"}:
             last -= 1
@@ -237,20 +240,28 @@ def no_thing(sentence: WordedSentence, index: int, user_name: str | None) -> Ite
 def _none_for(
     sentence: WordedSentence, index: int, cue: Span, user_name: str | None
 ) -> Iterator[Denial]:
-    span = _cut(sentence, object_at(sentence, index + 1))
-    if sentence.low(span.end) != "for" or not is_telling(sentence, span, led=False):
+    more = cue.end > index + 1
+    span = _cut(sentence, object_at(sentence, cue.end))
+    # "No more worries for me": what it was that one did with them, only the thing says.
+    lemma = _done_with(sentence, span) if more else "have"
+    if (
+        lemma is None
+        or sentence.low(span.end) != "for"
+        or not is_telling(sentence, span, led=False)
+    ):
         return
     whom = span.end + 1
-    if sentence.low(index + 1) in vocabulary("empty_objects"):
+    if sentence.low(cue.end) in vocabulary("empty_objects"):
         return
     if sentence.low(whom) in {"me", "us"}:
         after = sentence.low(whom + 1)
         if sentence.is_boundary(whom + 1) or after in {"thanks", "please", "then"}:
-            yield Denial(user(index), "have", span, "does not have", whom + 1, cue)
+            yield Denial(user(index), lemma, span, f"does not {lemma}", whom + 1, cue)
     elif sentence.low(whom) in {"my", "our"} and sentence.is_boundary(whom + 2):
         name = f"{sentence.low(whom)} {sentence.low(whom + 1)}"
         shown = f"The user's {sentence.verbatim(whom + 1, whom + 2)}"
-        yield Denial(Subject(name, shown, index), "have", span, "does not have", whom + 2, cue)
+        subject = Subject(name, shown, index)
+        yield Denial(subject, lemma, span, f"does not {lemma}", whom + 2, cue)
 
 
 def neither(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:

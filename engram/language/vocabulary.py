@@ -248,6 +248,15 @@ def word_lines(table: str, name: str) -> tuple[str, ...]:
 
 
 @cache
+def fields_of_work() -> Mapping[str, tuple[str, ...]]:
+    """What those are who work in a field, the most usual first: "nurse" of "nursing"."""
+    lines = (line.partition(":") for line in word_lines("statements", "fields_of_work"))
+    return {
+        field.strip(): tuple(one.strip() for one in people.split(",")) for field, _, people in lines
+    }
+
+
+@cache
 def _tables() -> Mapping[str, Mapping[str, _TableEntry]]:
     return _TABLES.validate_python(load("expressions"))
 

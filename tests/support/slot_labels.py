@@ -9,11 +9,10 @@ from typing import Any
 from engram.agents.extraction import open_promises
 from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
 from engram.agents.rules_model import extract
-from engram.consolidation.known import PROMISED
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, Evidence, SemanticMemory
 from engram.domain.plan import Statement
-from engram.domain.slots import ends_something, held_predicate, is_functional, slot_of
+from engram.domain.slots import PROMISED, ends_something, held_predicate, is_functional, slot_of
 from engram.language.statements.third_person import in_third_person
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge
 from tests.support.statement_labels import labelled

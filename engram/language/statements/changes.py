@@ -332,8 +332,10 @@ def _died(sentence: Sentence, said: str) -> Declared | None:
     several = re.match(load(_DATA)["of_several"], said)
     if several is not None:
         many, kind = several.group("many").lower(), several.group("kind")
-        who = f"{many} of the user's {kind}"
-        content = f"{many.title()} of the user's {kind} {'has' if many == 'one' else 'have'} died."
+        # "The dogs" are the user's where it is known that the user has dogs.
+        whose = "the" if several.group("whose") == "the" else "the user's"
+        who = f"{many} of {whose} {kind}"
+        content = f"{who.capitalize()} {'has' if many == 'one' else 'have'} died."
         return Declared(who, _dying(several), "", content, sentence, begins=True)
     for way in ("died", "put_down"):
         found = re.match(load(_DATA)[way], said)

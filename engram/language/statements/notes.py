@@ -68,6 +68,9 @@ def people(text: str) -> Iterator[Person]:
             if found is None:
                 continue
             before = found.groupdict().get("was") or ""
+            if is_past(found.group("name").lower()):
+                # "Rang my mum" introduces nobody.
+                continue
             yield Person(
                 name=found.group("name").removesuffix("'s"),
                 relation=" ".join(found.group("relation").lower().split()),

@@ -18,7 +18,14 @@ from engram.language.statements.objects import (
     is_place,
     is_product,
 )
-from engram.language.vocabulary import alternatives, expression, load, vocabulary, words
+from engram.language.vocabulary import (
+    alternatives,
+    expression,
+    fields_of_work,
+    load,
+    vocabulary,
+    words,
+)
 
 # --- one statement, as the rules found it
 
@@ -87,6 +94,8 @@ _ENDS_THERE = re.compile(
     re.I,
 )
 # Written as a name is, and alone, after "I speak".
+# "Quit programming to open a café", "left nursing for good".
+_LEFT_FOR = re.compile(rf"(?:{_ENDS_THERE.pattern}|\s+(?:to|for)\b)", re.I)
 _UNKNOWN_LANGUAGE = re.compile(r"[A-Z][^\W\d_]{2,}(?:i|an|ish|ese|ic|ight|wa|a|u|que|en|ch|o)\Z")
 _WEEKDAY = re.compile(rf"{WEEKDAY}s?\Z", re.I)
 
@@ -293,6 +302,28 @@ def _occupation(spoken: MatchContext) -> list[Thing]:
     return [one for one in _work(spoken) if _IN_WORK.sub("", one.name.casefold()) in known]
 
 
+def _field_of_work(spoken: MatchContext) -> list[Thing]:
+    """What one works in, by its name; what may be a pastime, only where one lives by it."""
+    rest = spoken.rest.strip()
+    found = expression("statements", "living_by").match(rest)
+    if found is None:
+        whole = rest.lower()
+        fields = (one for one in fields_of_work() if whole.startswith(one))
+        field = next((one for one in fields if _LEFT_FOR.match(rest, len(one))), None)
+        return [] if field is None else [Thing(rest[: len(field)], rest[: len(field)])]
+    return [Thing(found.group("field"), found.group("field"))]
+
+
+def _debt(spoken: MatchContext) -> list[Thing]:
+    """Whom one owes, and what: "Stefan 50 euros"."""
+    rest = spoken.rest.strip()
+    if expression("statements", "no_debt").match(rest):
+        return []
+    # "Paid Stefan back on Friday": what follows is no debt.
+    said = expression("statements", "paid_back").match(rest)
+    return _listed(objects.activity(said.group("whom") if said else rest))
+
+
 def _moved_to(spoken: MatchContext) -> list[Thing]:
     # "Moved to Bosch" says where somebody works.
     return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
@@ -380,6 +411,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "promise": doings.promise,
     "offer": doings.offer,
     "offer_to_you": doings.offer_to_you,
+    "debt": _debt,
     "weight": _weight,
     "vehicle": _vehicle,
     "trip": _trip,
@@ -390,6 +422,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "language": _language,
     "work": _work,
     "occupation": _occupation,
+    "field_of_work": _field_of_work,
     "birth": _birth,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -30,6 +30,8 @@ _NO_DEED: Final = frozenset({"be"})
 _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
 _THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
+# "Send him 20 euros" is not "send her 50".
+_TELLS_WHICH: Final = re.compile(r"\w*\d\w*|\b(?:him|her|them|you|his|their)\b", re.I)
 _WHOM: Final = re.compile(
     r"\b(?:promised|told|swore to|assured|warned) (?:my|our|the) (?P<who>[\w-]+)", re.I
 )
@@ -161,6 +163,32 @@ class PromisesByThing:
         return sorted({number for thing in said for number in self._by_thing[thing]})
 
 
+def gave_in(text: str) -> Sentence | None:
+    """Where somebody could not do without, and names nothing: "I caved and had one"."""
+    caved = expression("commitments", "caved_in")
+    return next((one for one in sentences(text) if caved.match(one.text)), None)
+
+
+def is_again(promise: str, earlier: str) -> bool:
+    """Whether it is the same in other words: "ring Grandma tomorrow" after "call Grandma"."""
+    if _verb(promise) not in _doings(_verb(earlier)):
+        return False
+    what, before = promise.partition(" ")[2], earlier.partition(" ")[2]
+    things = _stems(what)
+    return bool(things) and things == _stems(before) and _which(what) == _which(before)
+
+
+def is_promised_back(debt: str, promises: Iterable[str]) -> bool:
+    """Whether "Stefan the money" is what one promised: to "pay Stefan back"."""
+    again = expression("statements", "that_debt").match(debt)
+    whom = _stems(again.group("whom")) if again else frozenset()
+    return bool(whom) and any(whom <= _stems(one) for one in promises)
+
+
+def _which(what: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _TELLS_WHICH.findall(what))
+
+
 def kept(text: str) -> Iterator[tuple[str, Sentence]]:
     """What was done "as promised", by the speaker's own word: "bring the folding chairs"."""
     for sentence in sentences(text):
@@ -175,8 +203,11 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     only = len(promises) == 1
     if only and expression("commitments", "dropped_that").search(text):
         return [(0, Resolution.EXPIRED)]
-    if only and _is_relapse(text, promises[0]):
-        return [(0, Resolution.EXPIRED)]
+    avoided = _of_doing_without(promises)
+    if len(avoided) == 1 and (
+        gave_in(text) or (only and expression("commitments", "caved").match(text))
+    ):
+        return [(avoided[0], Resolution.EXPIRED)]
     if _is_put_off(text) or any(
         expression("commitments", said).search(text) for said in ("open", "dropped")
     ):
@@ -187,10 +218,10 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     return _meant_by(found.group("verb").lower(), promises) if found else []
 
 
-def _is_relapse(text: str, promise: str) -> bool:
-    """Whether who was to do without could not: "Caved on day three"."""
-    avoided = expression("commitments", "gives_up").match(promise)
-    return bool(avoided) and bool(expression("commitments", "caved").match(text))
+def _of_doing_without(promises: Sequence[str]) -> list[int]:
+    """The numbers of those to do without something: of these one gives in."""
+    without = expression("commitments", "gives_up")
+    return [number for number, promise in enumerate(promises) if without.match(promise)]
 
 
 def _meant_by(verb: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:

@@ -125,6 +125,14 @@ def learnt(*said: str) -> list[str]:
         ("I don't mind flying any more.", ["The user no longer dislikes flying."], []),
         ("Nice doctor here.", [], ["The user works as a nice doctor."]),
         ("I lost my temper.", [], ["The user no longer owns temper."]),
+        ("I'm back from Iceland.", [], ["The user is from Iceland."]),
+        ("Rang my mum.", [], ["Rang is the user's mum."]),
+        ("I owe you one.", [], ["The user owes you one."]),
+        (
+            "I owe Tess a dinner, I'll take her out next week.",
+            ["The user promised to take her out."],
+            ["The user owes Tess a dinner."],
+        ),
         ("I promised the kids a trip to the zoo.", [], ["The user promised to zoo."]),
         ("I promised Rick not to tell anyone.", [], ["The user promised to tell anyone."]),
     ],
@@ -181,6 +189,12 @@ def test_a_correction_mends_what_was_said_last(before: list[str], said: str, hol
         ("I don't use Mongo, he told me.", []),
         ("I left Google and joined a startup called Nimbus.", []),
         ("I left Google.", ["use google"]),
+        ("No more coffee for me.", ["drink coffee"]),
+        ("No more sugar for us, doctor's orders.", ["eat sugar"]),
+        ("No more Facebook for me then.", ["use facebook"]),
+        ("No more beer for me tonight.", []),
+        ("No more worries for me.", []),
+        ("There's no more coffee for me.", []),
     ],
 )
 def test_what_ended_is_denied_without_when_and_why(said: str, denied: list[str]) -> None:

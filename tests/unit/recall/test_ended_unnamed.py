@@ -209,6 +209,66 @@ def days(repository: EdgeRepository) -> Days:
             "The user has three sisters.",
         ),
         (
+            "I'm going to Iceland in March.",
+            "I'm back from Iceland.",
+            "The user plans to go to Iceland.",
+            "The user no longer plans to go to Iceland.",
+        ),
+        (
+            "I'm going to visit Japan next spring.",
+            "Just back from Japan, so jetlagged.",
+            "The user plans to visit Japan.",
+            "The user no longer plans to visit Japan.",
+        ),
+        (
+            "I'm planning to travel to Peru in June.",
+            "Our trip to Peru was amazing.",
+            "The user plans to travel to Peru.",
+            "The user no longer plans to travel to Peru.",
+        ),
+        (
+            "I'm a nurse.",
+            "I quit nursing.",
+            "The user works as a nurse.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "I'm a maths teacher.",
+            "I left teaching last summer.",
+            "The user works as a maths teacher.",
+            "The user no longer works as a maths teacher.",
+        ),
+        (
+            "I work as a software engineer.",
+            "I quit programming to open a café.",
+            "The user works as a software engineer.",
+            "The user no longer works as a software engineer.",
+        ),
+        (
+            "I'm a baker.",
+            "I stopped baking for a living.",
+            "The user works as a baker.",
+            "The user no longer works as a baker.",
+        ),
+        (
+            "I study nursing.",
+            "I quit nursing.",
+            "The user studies nursing.",
+            "The user no longer studies nursing.",
+        ),
+        (
+            "I have three dogs.",
+            "One of the dogs died.",
+            "The user has three dogs.",
+            "The user has two dogs.",
+        ),
+        (
+            "I owe my brother £200 for the car.",
+            "Paid my brother back at last.",
+            "The user owes their brother £200 for the car.",
+            "The user no longer owes their brother £200 for the car.",
+        ),
+        (
             "I live in Nice.",
             "Linz is home now.",
             "The user lives in Nice.",
@@ -294,6 +354,24 @@ async def test_it_ends_by_what_is_known(
         ),
         ("I have three cats.", "One of my sister's cats died.", "The user has three cats."),
         ("I have two dogs.", "I have three cats.", "The user has two dogs."),
+        ("I have two dogs.", "One of the cats in the film died.", "The user has two dogs."),
+        (
+            "I'm going to Iceland in March.",
+            "I'm back from Rome.",
+            "The user plans to go to Iceland.",
+        ),
+        (
+            "I'm going to Iceland in March.",
+            "My sister is back from Iceland.",
+            "The user plans to go to Iceland.",
+        ),
+        ("I'm a teacher.", "I left teaching materials at home.", "The user works as a teacher."),
+        ("I'm a painter.", "I quit smoking.", "The user works as a painter."),
+        (
+            "I owe Ana a coffee.",
+            "I paid Stefan back.",
+            "The user owes Ana a coffee.",
+        ),
         ("I live in Nice.", "Tom is home now.", "The user lives in Nice."),
         ("I live in Nice.", "Mum's home again, she's fine.", "The user lives in Nice."),
     ],
@@ -360,6 +438,10 @@ async def test_nothing_ends_that_was_not_meant(
         ),
         ("I promised Pavel to return the drill.", "I returned the wrong drill.", None),
         ("I promised the club to repair the boat.", "The boat's sound again.", "kept"),
+        ("I promised my wife to give up sugar.", "I caved and had one.", "no longer means"),
+        ("I promised my wife to quit smoking.", "Caved.", "no longer means"),
+        ("I promised my wife to give up sugar.", "I caved and bought the shoes.", None),
+        ("I promised my wife to buy sugar.", "I caved and had one.", None),
     ],
 )
 async def test_a_promise_of_another_conversation_ends_where_it_is_named(
@@ -372,6 +454,59 @@ async def test_a_promise_of_another_conversation_ends_where_it_is_named(
     ended = [one for one in known if "their promise" in one or "no longer means" in one]
     assert still_open is (how is None)
     assert [how is not None and how in one for one in ended] == ([] if how is None else [True])
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "stands"),
+    [
+        (
+            "I promised Mum to call Grandma.",
+            "I'll ring Grandma tomorrow.",
+            "The user promised Mum to call Grandma.",
+        ),
+        (
+            "I'll send Mira the slides.",
+            "I promised to email the slides to Mira.",
+            "The user promised to send Mira the slides.",
+        ),
+        (
+            "I owe Stefan 50 euros.",
+            "I still owe Stefan the money.",
+            "The user owes Stefan 50 euros.",
+        ),
+        (
+            "I promised to pay Stefan back.",
+            "I still owe Stefan the money.",
+            "The user promised to pay Stefan back.",
+        ),
+    ],
+)
+async def test_a_promise_made_again_in_other_words_is_the_same(
+    days: Days, first: str, then: str, stands: str
+) -> None:
+    """One memory, in the words in which it was first told."""
+    await days.talk(first, then)
+    known = await days.known()
+    assert [one for one in known if " promised " in one or " owes " in one] == [stands]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("I promised to send Tom 20 euros.", "I'll send Tom 50 euros."),
+        ("I promised to call Grandma.", "I'll call Aunt Petra tomorrow."),
+        ("I promised to call Grandma every Sunday.", "I'll ring Grandma tomorrow."),
+        ("I owe Ana a coffee.", "I owe Ana 20 euros."),
+    ],
+)
+async def test_another_promise_is_one_more(days: Days, first: str, then: str) -> None:
+    """To somebody else, of something else, or once what was promised for every week."""
+    await days.talk(first, then)
+    known = await days.known()
+    assert [stands for one, stands in known.items() if " promised " in one or " owes " in one] == [
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
