@@ -76,6 +76,8 @@ _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
+# Beside the first one: fewer are read before another process could have been started.
+_MANY_BATCHES = 5
 # Each attempt lets the model mend its answer as well.
 _ANSWER_ATTEMPTS = 3
 
@@ -232,10 +234,15 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         async with accounted() as account:
             guidance, readable = await current_guidance(self._repository, request.scope)
             made = dict[bool, list[PromiseView]]()
-            extracted = await self._read(request.scope, request.episode_ids, guidance, made)
+            beside = len(request.further) >= _MANY_BATCHES
+            extracted = await self._read(
+                request.scope, request.episode_ids, guidance, made, beside=beside
+            )
             return extracted.model_copy(
                 update={
-                    "further": await self._read_further(request, extracted, guidance, made),
+                    "further": await self._read_further(
+                        request, extracted, guidance, made, beside=beside
+                    ),
                     "spent": account.succeeded(),
                     "unguided": not readable,
                 }
@@ -247,6 +254,8 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         episode_ids: Sequence[str],
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
+        *,
+        beside: bool,
     ) -> ExtractOutput:
         """What a batch states; ``made`` keeps the promises of test turns and real ones apart."""
         found = await _episodes(self._repository, scope, episode_ids)
@@ -261,7 +270,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             known = await self._known.open_promises(scope, is_test=first.is_test)
             made[first.is_test] = list(open_promises(known))
         promised = made[first.is_test]
-        output = await self._extraction.extract(episodes, guidance, before, learning, promised)
+        output = await self._extraction.extract(
+            episodes, guidance, before, learning, promised, beside=beside
+        )
         # The next batch is read before this one is taken up.
         said_at = max(episode.timestamp for episode in episodes)
         made[first.is_test] = with_promises(promised, output.statements, said_at)
@@ -273,6 +284,8 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         first: ExtractOutput,
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
+        *,
+        beside: bool,
     ) -> tuple[ExtractOutput, ...]:
         """The next batches as well, where reading them again after a crash costs nothing."""
         done, stated = list[ExtractOutput](), len(first.statements)
@@ -282,7 +295,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             if stated >= _MOST_STATEMENTS:
                 break
             try:
-                one = await self._read(request.scope, batch.episode_ids, guidance, made)
+                one = await self._read(
+                    request.scope, batch.episode_ids, guidance, made, beside=beside
+                )
             except EngramError:
                 # Asked for by itself, it fails by itself.
                 break
