@@ -61,7 +61,7 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
-from engram.domain.plan import ConsolidationPlan
+from engram.domain.plan import Action, ConsolidationPlan, LinkGraph, Reason, UpdateNote
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, ModelAnswerUnusable
@@ -186,6 +186,11 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         """Write a plan and read it back, then retire what it replaces."""
         async with heartbeating():
             return await self._writer.apply(request.scope, request.plan)
+
+
+def _decides(plan: ConsolidationPlan) -> bool:
+    """Whether it does more to memories than to link them and to count that they were seen."""
+    return any(isinstance(a, UpdateNote) and a.reason is not Reason.SURVIVED for a in plan.actions)
 
 
 def _waits(episode: Episode, now: datetime) -> bool:
@@ -321,19 +326,29 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
                 return linked.model_copy(update={"spent": account.succeeded()})
 
     async def _link_all(self, request: LinkInput, at_once: int, writer: PlanWriter) -> LinkOutput:
-        """Link all of them, request by request, and write each answer: it can be had again."""
+        """Link all of them, request by request, and write what was answered: it can be had again.
+
+        Answers are written together as long as none changes what the next one is about: many
+        requests are shown the same memories, and each is changed once.
+        """
         done, lost = LinksApplied(), Counter[str]()
-        for ids in portions(request.memory_ids, at_once):
-            found = await self._link(request, ids)
-            written = await writer.apply(request.scope, found.plan)
+        waiting: list[Action] = []
+        parts = portions(request.memory_ids, at_once)
+        for number, ids in enumerate(parts, start=1):
+            found = await self._link(request, ids, [a for a in waiting if isinstance(a, LinkGraph)])
             lost.update(references=found.dropped_references, retired=found.dropped_retirements)
+            waiting += found.plan.actions
+            if number < len(parts) and not _decides(found.plan):
+                continue
+            plan, waiting = ConsolidationPlan(actions=tuple(waiting)), []
+            written = await writer.apply(request.scope, plan)
             done = LinksApplied(
-                effect=union(done.effect, effect_of(found.plan, written)),
+                effect=union(done.effect, effect_of(plan, written)),
                 links=done.links + written.links,
                 refused_links=done.refused_links + written.refused_links,
                 superseded=done.superseded + len(written.retired),
-                discarded=done.discarded + len(found.plan.discarded()),
-                actions=dict(Counter(done.actions) + Counter(found.plan.counts())),
+                discarded=done.discarded + len(plan.discarded()),
+                actions=dict(Counter(done.actions) + Counter(plan.counts())),
             )
         if activity.info().attempt > 1:
             # What an attempt before this one retired is not looked at any more.
@@ -350,7 +365,10 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             applied=done,
         )
 
-    async def _link(self, request: LinkInput, memory_ids: tuple[str, ...]) -> LinkOutput:
+    async def _link(
+        self, request: LinkInput, memory_ids: tuple[str, ...], waiting: Sequence[LinkGraph] = ()
+    ) -> LinkOutput:
+        """The links of these, beside those that wait to be written."""
         found = await self._repository.get(request.scope, memory_ids, _SEMANTIC)
         given = [
             m
@@ -376,7 +394,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             now=request.now,
             learning=self._learning.get(request.scope.namespace),
         )
-        plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
+        plan = with_reinforcements(
+            found_links.plan, shown, near.alike, self._edges, waiting=waiting
+        )
         return found_links.model_copy(update={"plan": plan})
 
 

@@ -625,7 +625,9 @@ def _detail(
     policy: DigestPolicy,
     earlier: Sequence[BoxDetail],
 ) -> BoxDetail:
-    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in earlier]
+    # Most share fewer words than that: to look takes less than to make sets of theirs.
+    alike = (e for e in earlier if len(box.terms.intersection(e.terms)) >= _WORDS_THAT_RECUR)
+    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in alike]
     recurring = max((s for s in scored if s[0]), default=None)
     trace_id = recurring[2] if recurring else operation_id("trace", key)
     assert box.sealed is not None  # noqa: S101 - for the type checker; only sealed ones are stored
