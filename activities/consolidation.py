@@ -61,7 +61,7 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
-from engram.domain.plan import ConsolidationPlan
+from engram.domain.plan import Action, ConsolidationPlan, LinkGraph, Reason, UpdateNote
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, ModelAnswerUnusable
@@ -76,6 +76,8 @@ _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
+# Beside the first one: fewer are read before another process could have been started.
+_MANY_BATCHES = 5
 # Each attempt lets the model mend its answer as well.
 _ANSWER_ATTEMPTS = 3
 
@@ -186,6 +188,11 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
             return await self._writer.apply(request.scope, request.plan)
 
 
+def _decides(plan: ConsolidationPlan) -> bool:
+    """Whether it does more to memories than to link them and to count that they were seen."""
+    return any(isinstance(a, UpdateNote) and a.reason is not Reason.SURVIVED for a in plan.actions)
+
+
 def _waits(episode: Episode, now: datetime) -> bool:
     """Whether a turn that was refused is left out for now."""
     return episode.unread is not None and episode.unread.left_out(now)
@@ -232,10 +239,15 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         async with accounted() as account:
             guidance, readable = await current_guidance(self._repository, request.scope)
             made = dict[bool, list[PromiseView]]()
-            extracted = await self._read(request.scope, request.episode_ids, guidance, made)
+            beside = len(request.further) >= _MANY_BATCHES
+            extracted = await self._read(
+                request.scope, request.episode_ids, guidance, made, beside=beside
+            )
             return extracted.model_copy(
                 update={
-                    "further": await self._read_further(request, extracted, guidance, made),
+                    "further": await self._read_further(
+                        request, extracted, guidance, made, beside=beside
+                    ),
                     "spent": account.succeeded(),
                     "unguided": not readable,
                 }
@@ -247,6 +259,8 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         episode_ids: Sequence[str],
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
+        *,
+        beside: bool,
     ) -> ExtractOutput:
         """What a batch states; ``made`` keeps the promises of test turns and real ones apart."""
         found = await _episodes(self._repository, scope, episode_ids)
@@ -261,7 +275,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             known = await self._known.open_promises(scope, is_test=first.is_test)
             made[first.is_test] = list(open_promises(known))
         promised = made[first.is_test]
-        output = await self._extraction.extract(episodes, guidance, before, learning, promised)
+        output = await self._extraction.extract(
+            episodes, guidance, before, learning, promised, beside=beside
+        )
         # The next batch is read before this one is taken up.
         said_at = max(episode.timestamp for episode in episodes)
         made[first.is_test] = with_promises(promised, output.statements, said_at)
@@ -273,6 +289,8 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         first: ExtractOutput,
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
+        *,
+        beside: bool,
     ) -> tuple[ExtractOutput, ...]:
         """The next batches as well, where reading them again after a crash costs nothing."""
         done, stated = list[ExtractOutput](), len(first.statements)
@@ -282,7 +300,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             if stated >= _MOST_STATEMENTS:
                 break
             try:
-                one = await self._read(request.scope, batch.episode_ids, guidance, made)
+                one = await self._read(
+                    request.scope, batch.episode_ids, guidance, made, beside=beside
+                )
             except EngramError:
                 # Asked for by itself, it fails by itself.
                 break
@@ -306,19 +326,29 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
                 return linked.model_copy(update={"spent": account.succeeded()})
 
     async def _link_all(self, request: LinkInput, at_once: int, writer: PlanWriter) -> LinkOutput:
-        """Link all of them, request by request, and write each answer: it can be had again."""
+        """Link all of them, request by request, and write what was answered: it can be had again.
+
+        Answers are written together as long as none changes what the next one is about: many
+        requests are shown the same memories, and each is changed once.
+        """
         done, lost = LinksApplied(), Counter[str]()
-        for ids in portions(request.memory_ids, at_once):
-            found = await self._link(request, ids)
-            written = await writer.apply(request.scope, found.plan)
+        waiting: list[Action] = []
+        parts = portions(request.memory_ids, at_once)
+        for number, ids in enumerate(parts, start=1):
+            found = await self._link(request, ids, [a for a in waiting if isinstance(a, LinkGraph)])
             lost.update(references=found.dropped_references, retired=found.dropped_retirements)
+            waiting += found.plan.actions
+            if number < len(parts) and not _decides(found.plan):
+                continue
+            plan, waiting = ConsolidationPlan(actions=tuple(waiting)), []
+            written = await writer.apply(request.scope, plan)
             done = LinksApplied(
-                effect=union(done.effect, effect_of(found.plan, written)),
+                effect=union(done.effect, effect_of(plan, written)),
                 links=done.links + written.links,
                 refused_links=done.refused_links + written.refused_links,
                 superseded=done.superseded + len(written.retired),
-                discarded=done.discarded + len(found.plan.discarded()),
-                actions=dict(Counter(done.actions) + Counter(found.plan.counts())),
+                discarded=done.discarded + len(plan.discarded()),
+                actions=dict(Counter(done.actions) + Counter(plan.counts())),
             )
         if activity.info().attempt > 1:
             # What an attempt before this one retired is not looked at any more.
@@ -335,7 +365,10 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             applied=done,
         )
 
-    async def _link(self, request: LinkInput, memory_ids: tuple[str, ...]) -> LinkOutput:
+    async def _link(
+        self, request: LinkInput, memory_ids: tuple[str, ...], waiting: Sequence[LinkGraph] = ()
+    ) -> LinkOutput:
+        """The links of these, beside those that wait to be written."""
         found = await self._repository.get(request.scope, memory_ids, _SEMANTIC)
         given = [
             m
@@ -361,7 +394,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             now=request.now,
             learning=self._learning.get(request.scope.namespace),
         )
-        plan = with_reinforcements(found_links.plan, shown, near.alike, self._edges)
+        plan = with_reinforcements(
+            found_links.plan, shown, near.alike, self._edges, waiting=waiting
+        )
         return found_links.model_copy(update={"plan": plan})
 
 

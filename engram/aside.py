@@ -49,6 +49,7 @@ class _Child:
     process: asyncio.subprocess.Process
     waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     reading: asyncio.Task[None] | None = None
+    loaded: bool = False
 
 
 class ProcessAside:
@@ -76,6 +77,7 @@ class ProcessAside:
         self._starting = asyncio.Lock()
         self._calling = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
+        self._beginning: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
 
     @property
@@ -87,6 +89,20 @@ class ProcessAside:
     def closed(self) -> bool:
         """Whether it takes no calls any more."""
         return self._closed.is_set()
+
+    def begin(self) -> bool:
+        """Whether a call is answered at once. If not, the process is started meanwhile."""
+        if self._child is not None and self._child.loaded:
+            return True
+        if not self._closed.is_set() and self._beginning is None:
+            self._beginning = asyncio.create_task(self._begun())
+        return False
+
+    async def _begun(self) -> None:
+        # Whoever calls hears of what fails here.
+        with contextlib.suppress(CallFailed, EOFError, OSError):
+            await self._started()
+        self._beginning = None
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """What ``function`` returns there.
@@ -139,6 +155,7 @@ class ProcessAside:
                 raise EOFError
             # A loaded machine may take its time over starting: that counts for no call.
             await self._asked(child, self._load or _nothing, (), loading=True)
+            child.loaded = True
             return child
 
     async def _asked(
@@ -222,6 +239,8 @@ class ProcessAside:
                 except TimeoutError:
                     self._kill(child)
                     await child.reading
+        if self._beginning is not None:
+            await self._beginning
 
 
 async def _gone(process: asyncio.subprocess.Process) -> None:

@@ -71,6 +71,8 @@ def with_reinforcements(
     memories: Iterable[SemanticMemory],
     alike: Mapping[tuple[str, str], float],
     rules: EdgeRules,
+    *,
+    waiting: Iterable[LinkGraph] = (),
 ) -> ConsolidationPlan:
     """The plan with a link between any two of these that are so like each other.
 
@@ -79,6 +81,7 @@ def with_reinforcements(
         memories: What was looked at.
         alike: Cosine similarity, by the ids of two.
         rules: From where on they are alike.
+        waiting: Links that were found before, and are not written yet.
     """
     leaving = {update.memory_id for update in plan.retirements()}
     there = {memory.id: memory for memory in memories if memory.id not in leaving}
@@ -88,6 +91,11 @@ def with_reinforcements(
         frozenset((memory.id, link.target_id))
         for memory in there.values()
         for link in memory.links
+        if link.kind is not LinkKind.REINFORCES
+    }
+    linked |= {
+        frozenset((link.first_id, link.second_id))
+        for link in waiting
         if link.kind is not LinkKind.REINFORCES
     }
     found = [

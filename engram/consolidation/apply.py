@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -39,6 +39,7 @@ from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import AnyOf, Embedder, MemoryRepository, NewMemory
 from engram.storage.ledger import MADE_FROM, is_composed, rests_on
 from engram.storage.updates import (
+    MemoryChange,
     NewWriteId,
     episodes_by_id,
     every_page,
@@ -96,26 +97,25 @@ class PlanWriter:
         progress("stored")
         amendments = {update.memory_id: update for update in plan.amendments()}
         episodes = await self._episodes(scope, amendments.values())
-        updated = await update_memories(
-            self.repository,
-            scope,
-            amendments,
-            _on_semantic(lambda memory: amended(memory, amendments[memory.id], episodes)),
-            new_write_id=self.new_write_id,
-            types=_SEMANTIC,
-        )
+
+        def amend(memory: AnyMemory) -> AnyMemory | None:
+            update = amendments.get(memory.id)
+            if update is None or not isinstance(memory, SemanticMemory):
+                return None
+            return amended(memory, update, episodes)
+
+        changed = await self._change(scope, amendments, amend, plan.links())
         progress("confirmed")
-        linked_now = await self._link(scope, plan.links())
         left = await existing(self.repository, scope, sources | there, _EPISODIC)
         gone = (sources | there) - left
         await self._take_back(scope, plan, gone)
         kept = {m.id for m in plan.new_memories() if gone.isdisjoint(m.source_episode_ids)}
         return PlanOutput(
             stored=tuple(key for key in stored if key in kept),
-            updated=tuple(sorted(updated.changed)),
-            links=linked_now.made,
-            refused_links=linked_now.refused,
-            missing=tuple(sorted(updated.missing | linked_now.lost)),
+            updated=tuple(sorted(changed.amended)),
+            links=changed.links,
+            refused_links=changed.refused_links,
+            missing=tuple(sorted(changed.lost)),
             reread=_left_of(gone, plan.new_memories()),
         )
 
@@ -219,53 +219,43 @@ class PlanWriter:
         wanted = {source for update in updates for source in update.add_sources}
         return await episodes_by_id(self.repository, scope, wanted)
 
-    async def _link(self, scope: Scope, links: tuple[LinkGraph, ...]) -> _Linked:
-        """Make each link at both ends, or, where one of them has no room, at neither."""
+    async def _change(
+        self,
+        scope: Scope,
+        amendments: Collection[str],
+        amend: MemoryChange,
+        links: tuple[LinkGraph, ...],
+    ) -> _Changed:
+        """Amend memories, and make each link at both ends, or, without room at one, at neither.
+
+        What is amended and linked is written once.
+        """
         ends = {end for link in links for end in _ends(link)}
         there = await self.repository.get(scope, ends) if ends else {}
-        derived = {key: m for key, m in there.items() if isinstance(m, DerivedMemory)}
+        derived = {
+            key: one
+            for key, memory in there.items()
+            if isinstance(one := amend(memory) or memory, DerivedMemory)
+        }
         room, refused = _with_room(links, derived)
         edges: dict[str, list[LinkGraph]] = {}
         for link in room:
             for end in _ends(link):
                 edges.setdefault(end, []).append(link)
-        made: set[frozenset[str]] = set()
-        filled: dict[tuple[str, str, LinkKind], LinkGraph] = {}
-
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, DerivedMemory):
-                return None
-            after: DerivedMemory = memory
-            for link in edges[memory.id]:
-                other = derived[_other_end(link, memory.id)]
-                known = link_to(after, other.id, link.kind) is not None
-                further = linked(
-                    after,
-                    other.id,
-                    link.kind,
-                    link.confidence,
-                    Observed.between(derived[memory.id], other),
-                    past_the_bound=_says_what_it_is_made_of(link, derived),
-                    rules=self.edges,
-                    instructions_version=link.instructions_version,
-                )
-                if further is not None:
-                    after = further
-                    if not known:
-                        made.add(frozenset(_ends(link)))
-                elif not known:
-                    # Somebody else took its place since it was read.
-                    filled[memory.id, other.id, link.kind] = link
-            return after if after is not memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
-
+        change = _AmendAndLink(amend, edges, derived, self.edges)
         updated = await update_memories(
-            self.repository, scope, edges, change, new_write_id=self.new_write_id
+            self.repository,
+            scope,
+            (*amendments, *edges),
+            change,
+            new_write_id=self.new_write_id,
+            types=None if edges else _SEMANTIC,
         )
-        refused = (*refused, *filled.values())
+        refused = (*refused, *change.filled.values())
         await self._take_apart(scope, refused, derived)
         lost = frozenset(ends - there.keys()) | updated.missing
-        made -= {frozenset(_ends(link)) for link in filled.values()}
-        return _Linked(len(made), len(refused), lost)
+        made = change.made - {(frozenset(_ends(x)), x.kind) for x in change.filled.values()}
+        return _Changed(updated.changed & change.amended, len(made), len(refused), lost)
 
     async def _take_apart(
         self, scope: Scope, refused: tuple[LinkGraph, ...], ends: Mapping[str, DerivedMemory]
@@ -306,12 +296,80 @@ class PlanWriter:
         return frozenset(k for k, m in made.items() if m.status is MemoryStatus.SUPERSEDED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linked:
-    """What came of links: how many are new, how many found no room, which ends are gone."""
+@dataclass(slots=True)
+class _AmendAndLink:
+    """Amends a memory and adds its ends of links; what came of it, after the last time of each.
 
-    made: int
-    refused: int
+    Args:
+        amend: The first of both.
+        edges: Links by the ids of their ends.
+        derived: The ends, as they are to be linked.
+        rules: How much surer a link grows that is found again.
+
+    Attributes:
+        amended: What is amended.
+        made: Links that are new, by their ends.
+        filled: Those whose place somebody else took since it was looked for, by one end.
+    """
+
+    amend: MemoryChange
+    edges: Mapping[str, Sequence[LinkGraph]]
+    derived: Mapping[str, DerivedMemory]
+    rules: EdgeRules | None
+    amended: set[str] = field(default_factory=set)
+    made: set[tuple[frozenset[str], LinkKind]] = field(default_factory=set)
+    filled: dict[tuple[str, str, LinkKind], LinkGraph] = field(default_factory=dict)
+
+    def __call__(self, memory: AnyMemory) -> AnyMemory | None:
+        """What becomes of it; None where nothing does."""
+        if not isinstance(memory, DerivedMemory):
+            return None
+        self.amended.discard(memory.id)
+        after: DerivedMemory = memory
+        told = self.amend(memory)
+        if isinstance(told, DerivedMemory):
+            self.amended.add(memory.id)
+            after = told
+        for link in self.edges.get(memory.id, ()):
+            after = self._linked(after, link)
+        return after if after is not memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+    def _linked(self, memory: DerivedMemory, link: LinkGraph) -> DerivedMemory:
+        other = self.derived[_other_end(link, memory.id)]
+        known = link_to(memory, other.id, link.kind) is not None
+        further = linked(
+            memory,
+            other.id,
+            link.kind,
+            link.confidence,
+            Observed.between(self.derived[memory.id], other),
+            past_the_bound=_says_what_it_is_made_of(link, self.derived),
+            rules=self.rules,
+            instructions_version=link.instructions_version,
+        )
+        if further is None:
+            if not known:
+                self.filled[memory.id, other.id, link.kind] = link
+            return memory
+        if not known:
+            self.made.add((frozenset(_ends(link)), link.kind))
+        return further
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """What came of amendments and links.
+
+    Attributes:
+        amended: What was amended.
+        links: How many are new.
+        refused_links: How many found no room.
+        lost: What is gone.
+    """
+
+    amended: frozenset[str]
+    links: int
+    refused_links: int
     lost: frozenset[str]
 
 
@@ -367,18 +425,26 @@ def _with_room(
     """
     held = Counter({key: len(memory.links) for key, memory in there.items()})
     room, refused = list[LinkGraph](), list[LinkGraph]()
+    # What is found twice takes one place.
+    given = set[tuple[str, str, LinkKind]]()
     for link in links:
         first, second = there.get(link.first_id), there.get(link.second_id)
         if first is None or second is None or first.is_test != second.is_test:
             continue
         pairs = ((first, second), (second, first))
-        lacking = [one.id for one, other in pairs if link_to(one, other.id, link.kind) is None]
+        lacking = [
+            one.id
+            for one, other in pairs
+            if (one.id, other.id, link.kind) not in given
+            and link_to(one, other.id, link.kind) is None
+        ]
         bounded = not _says_what_it_is_made_of(link, there)
         if bounded and any(held[key] >= MAX_LINKS for key in lacking):
             refused.append(link)
         else:
             room.append(link)
             held.update(lacking)
+            given |= {(one.id, other.id, link.kind) for one, other in pairs}
     return tuple(room), tuple(refused)
 
 

@@ -6,11 +6,12 @@ import asyncio
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 
-from engram.consolidation.apply import PlanWriter
+from engram.consolidation.apply import PlanWriter, end_links
+from engram.contracts.consolidation import PlanOutput
 from engram.contracts.messages import Population
 from engram.digests.store import DigestStore, latest_semantic
 from engram.digests.versions import Composer, Draft
@@ -31,8 +32,10 @@ from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
+from engram.lifecycle.links import Observed, is_full
+from engram.lifecycle.links import linked as with_link
 from engram.ports import AnyOf, Between, Condition, Equals, Filter, MemoryRepository
-from engram.storage.updates import every_page
+from engram.storage.updates import every_page, existing
 
 # --- boxes: a session cut into runs of turns on one topic. Pure and incremental
 #
@@ -347,9 +350,11 @@ class BoxWriter:
                 segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
             )
             full = [run for run in cut if run.sealed is not None]
-            sealed = await self._store(composer, session_id, full, policy, traces)
-            linked += await self._link(composer, sealed)
-            stored += sealed
+            for start in range(0, len(full), _LINKED_AT_ONCE):
+                part = full[start : start + _LINKED_AT_ONCE]
+                sealed, links = await self._store(composer, session_id, part, policy, traces)
+                linked += links
+                stored += sealed
             # A run of turns with one timestamp can be longer than what is read at once:
             # reading it again would find the same turns.
             if not more or all(run.sealed is None for run in cut):
@@ -396,10 +401,12 @@ class BoxWriter:
         boxes: Sequence[Box],
         policy: DigestPolicy,
         traces: Traces,
-    ) -> list[SemanticMemory]:
-        """The boxes as they are stored; without those of which all turns were forgotten."""
-        if not boxes:
-            return []
+    ) -> tuple[list[SemanticMemory], int]:
+        """The boxes as they are stored, without those of which all turns were forgotten; the links.
+
+        What was derived from their turns is read once: each box is stored with its own half of
+        the links, and the other halves follow.
+        """
         scope, keys = composer.scope, [f"box:{box.turns[0].id}" for box in boxes]
         there = {
             memory.detail.keys[0]: memory
@@ -418,34 +425,43 @@ class BoxWriter:
                 drafts.append(_draft(known, box, session_id))
             # The next one may take its topic up again.
             traces.add(known)
+        turns = {turn.id for box in boxes for turn in box.turns}
+        derived = await self._derived(scope, turns)
+        drafts = [_with_members(composer, draft, derived) for draft in drafts]
         written = (await self.store.put(composer, drafts, ())).written if drafts else ()
         there |= {memory.detail.keys[0]: memory for memory in written if memory.detail}
-        return [there[key] for key in keys if key in there]
+        stored = [there[key] for key in keys if key in there]
+        return stored, await self._write_links(scope, stored, derived)
 
     async def _link(self, composer: Composer, boxes: Sequence[SemanticMemory]) -> int:
         """Link boxes with what was derived from their turns, both ways."""
         linked = 0
         for start in range(0, len(boxes), _LINKED_AT_ONCE):
             part = boxes[start : start + _LINKED_AT_ONCE]
-            turns = {box.id: frozenset(d.episode_ids) for box in part if (d := _box(box))}
-            derived = await self._derived(composer.scope, frozenset().union(*turns.values()))
-            plan = ConsolidationPlan(
-                actions=tuple(
-                    LinkGraph(
-                        why="derived from a turn of this box",
-                        first_id=member.id,
-                        second_id=box.id,
-                        kind=LinkKind.BELONGS_TO,
-                    )
-                    for box in part
-                    if box.id in turns
-                    for member in _members(derived, turns[box.id])
-                    if member.id not in box.related_ids or box.id not in member.related_ids
-                )
-            )
-            if plan.actions:
-                linked += (await self.plans.write(composer.scope, plan)).links
+            derived = await self._derived(composer.scope, _turns_of(part))
+            linked += await self._write_links(composer.scope, part, derived)
         return linked
+
+    async def _write_links(
+        self, scope: Scope, boxes: Sequence[SemanticMemory], derived: Sequence[DerivedMemory]
+    ) -> int:
+        """Write the halves of links that are not there, and none to what was forgotten."""
+        turns = {box.id: frozenset(d.episode_ids) for box in boxes if (d := _box(box))}
+        plan = ConsolidationPlan(
+            actions=tuple(
+                _membership(member.id, box.id)
+                for box in boxes
+                if box.id in turns
+                for member in _members(derived, turns[box.id])
+                if member.id not in box.related_ids or box.id not in member.related_ids
+            )
+        )
+        written = await self.plans.write(scope, plan) if plan.actions else PlanOutput()
+        # A box is stored with its half; whoever forgets looked perhaps before it was there.
+        named = {one for box in boxes for one in box.related_ids} - {m.id for m in derived}
+        gone = named - await existing(self.repository, scope, named) | {*written.missing}
+        await end_links(self.repository, scope, gone, self.store.new_write_id)
+        return written.links
 
     async def _derived(self, scope: Scope, turns: Set[str]) -> list[DerivedMemory]:
         """What was derived from these turns; of the most important ones first."""
@@ -542,6 +558,26 @@ class Traces:
         return [m.detail for m in found if isinstance(m.detail, BoxDetail)]
 
 
+def _membership(member: str, box: str) -> LinkGraph:
+    return LinkGraph(
+        why="derived from a turn of this box",
+        first_id=member,
+        second_id=box,
+        kind=LinkKind.BELONGS_TO,
+    )
+
+
+def _with_members(composer: Composer, draft: Draft, derived: Sequence[DerivedMemory]) -> Draft:
+    """A box that leads to what was derived from its turns, as far as there is room for it."""
+    box: DerivedMemory = composer.memory(draft, 0, ())
+    for member in _members(derived, frozenset(draft.sources)):
+        if is_full(member) or member.is_test:
+            continue
+        observed = Observed.between(box, member)
+        box = with_link(box, member.id, LinkKind.BELONGS_TO, 1.0, observed) or box
+    return replace(draft, links=box.links)
+
+
 def _members(derived: Sequence[DerivedMemory], turns: Set[str]) -> list[DerivedMemory]:
     """The first of those that were derived from these turns."""
     return [m for m in derived if not turns.isdisjoint(m.source_episode_ids)][:_MOST_LINKED]
@@ -589,7 +625,9 @@ def _detail(
     policy: DigestPolicy,
     earlier: Sequence[BoxDetail],
 ) -> BoxDetail:
-    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in earlier]
+    # Most share fewer words than that: to look takes less than to make sets of theirs.
+    alike = (e for e in earlier if len(box.terms.intersection(e.terms)) >= _WORDS_THAT_RECUR)
+    scored = [(recurs(box.terms, frozenset(e.terms), policy), e.last, e.trace_id) for e in alike]
     recurring = max((s for s in scored if s[0]), default=None)
     trace_id = recurring[2] if recurring else operation_id("trace", key)
     assert box.sealed is not None  # noqa: S101 - for the type checker; only sealed ones are stored

@@ -132,7 +132,8 @@ class DigestStore:
             BasisForgotten: something the drafts name was forgotten since they were composed.
         """
         scope = composer.scope
-        basis = {draft.key: rests_on(composer.memory(draft, 0, ())) for draft in drafts}
+        made = {draft.key: composer.memory(draft, 0, ()) for draft in drafts}
+        basis = {key: rests_on(memory) for key, memory in made.items()}
         there = await existing(self.repository, scope, frozenset().union(*basis.values()))
         # What all of it rests on went meanwhile. Guidance counts, and need not rest on anything.
         drafts = [
@@ -141,7 +142,7 @@ class DigestStore:
             if draft.form is MemoryForm.GUIDELINE or not there.isdisjoint(basis[draft.key])
         ]
         replaced = _by_successor(drafts, current, successors or {})
-        chosen, written = await self._write(composer, drafts, replaced)
+        chosen, written = await self._write(composer, drafts, replaced, made)
         changed = await self._amend(scope, chosen, drafts)
         await self._check_basis(scope, there, [*(m.id for m in written), *changed])
         endings: dict[str, tuple[SemanticMemory | None, datetime]] = {}
@@ -162,7 +163,9 @@ class DigestStore:
         composer: Composer,
         drafts: Sequence[Draft],
         replaced: Mapping[str, Sequence[SemanticMemory]],
+        first: Mapping[str, SemanticMemory],
     ) -> tuple[dict[str, SemanticMemory], list[SemanticMemory]]:
+        """Those that count, and those that are new; ``first``: as where nothing was before."""
         chosen: dict[str, SemanticMemory] = {}
         fresh: list[tuple[Draft, SemanticMemory]] = []
         for draft in drafts:
@@ -172,8 +175,10 @@ class DigestStore:
                 chosen[draft.key] = same
                 continue
             last = newest(before)
-            generation = 0 if last is None else last.generation + 1
-            fresh.append((draft, composer.memory(draft, generation, before)))
+            memory = first[draft.key]
+            if last is not None:
+                memory = composer.memory(draft, last.generation + 1, before)
+            fresh.append((draft, memory))
         written = await self._insert(composer, fresh, replaced)
         return chosen | {m.detail.keys[0]: m for m in written if m.detail}, written
 

@@ -14,6 +14,7 @@ from engram.domain.digests import Detail
 from engram.domain.identity import derived_id
 from engram.domain.memories import (
     Category,
+    Link,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -41,6 +42,7 @@ class Draft:
         event_at: When what it tells began.
         session_id: The conversation, for what belongs to one.
         operation_ids: Operations that had their effect on it already.
+        links: What it leads to from its first write on. The other ends are written after it.
     """
 
     form: MemoryForm
@@ -51,6 +53,7 @@ class Draft:
     event_at: datetime
     session_id: str | None = None
     operation_ids: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
     @property
     def key(self) -> str:
@@ -109,6 +112,7 @@ class Composer:
             supersedes=tuple(sorted(memory.id for memory in before)),
             form=draft.form,
             category=Category.FACT,
+            links=draft.links,
             detail=draft.detail,
         )
 

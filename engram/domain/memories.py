@@ -367,7 +367,10 @@ class Memory(StoredValue):
     @property
     def unknown_fields(self) -> Mapping[str, Any]:
         """What a newer version stored with it, as it stands in the store; kept when it changes."""
-        return self._unknown
+        # Asked of everything that is written: as an attribute, Pydantic takes ten times as long.
+        private = self.__pydantic_private__
+        unknown: Mapping[str, Any] = {} if private is None else private["_unknown"]
+        return unknown
 
     def keep_unknown(self, fields: Mapping[str, Any]) -> None:
         """Note what the store has of it beside its fields; only while it is being read."""

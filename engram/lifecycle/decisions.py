@@ -160,12 +160,10 @@ class Rulebook:
 
     def stamped(self, memory: AnyMemory) -> AnyMemory:
         """``memory`` with its ``review_at`` and the fingerprint of these rules, for writing."""
-        return memory.model_copy(
-            update={
-                "review_at": self.review_at(memory),
-                "policy_fingerprint": self.fingerprint,
-            }
-        )
+        review_at, named = self.review_at(memory), self.fingerprint
+        if (review_at, named) == (memory.review_at, memory.policy_fingerprint):
+            return memory
+        return memory.model_copy(update={"review_at": review_at, "policy_fingerprint": named})
 
     def _by_state(self, kind: MemoryType, status: MemoryStatus) -> _ByState:
         """The rows of time for such memories: by aspect, then by its state, each with its rank."""

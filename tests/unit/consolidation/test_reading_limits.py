@@ -15,11 +15,13 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
+from engram.agents.extraction import ExtractionAgent, _rules_agent
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
+from engram.contracts.messages import metering
 from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
@@ -29,6 +31,7 @@ from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.failing_extractors import Endless, Raising
+from tests.support.reconciliation import said as turn
 from tests.support.stores import turn_store, worker_settings
 
 LONG = " Nothing more." * (READ_HERE // 10)
@@ -47,6 +50,21 @@ async def repository() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
     async with borrowed_store() as opened:
         yield opened
+
+
+def was_read_by_rules() -> bool:
+    """Whether turns were read in this process as a backlog is."""
+    return bool(_rules_agent.cache_info().currsize)
+
+
+def fails_there(asked: object) -> None:
+    """Stands for rules that raise."""
+    raise KeyError(str(asked))
+
+
+def ends_there(asked: object) -> None:
+    """Stands for a process that is killed."""
+    signal.raise_signal(signal.SIGKILL)
 
 
 async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered() -> None:
@@ -147,6 +165,59 @@ async def test_rules_answer_alike_here_and_in_the_other_process() -> None:
         assert "lives in Oslo" in str(near.parts[0].args)  # type: ignore[union-attr]  # same
     finally:
         await beside.close()
+
+
+def spoken(*contents: str) -> list[Episode]:
+    """Turns of one session, a minute apart."""
+    return [
+        turn(number).model_copy(update={"content": content})
+        for number, content in enumerate(contents, start=1)
+    ]
+
+
+async def ready(aside: ProcessAside) -> None:
+    """Wait until it answers at once."""
+    await aside.call(os.getpid)
+    assert aside.begin()
+
+
+async def test_a_backlog_is_read_in_the_other_process_as_it_is_here() -> None:
+    """The same statements and requests; while it is started, they are read here."""
+    beside = ProcessAside(20, load=load)
+    turns, agent = spoken("I live in Oslo.", "I like tea."), ExtractionAgent(RulesModel(), beside)
+    try:
+        with metering() as counted:
+            near = await agent.extract(turns, beside=True)
+        assert [s.object for s in near.statements] == ["Oslo", "tea"]
+        await ready(beside)
+        with metering() as counted_there:
+            far = await agent.extract(turns, beside=True)
+        assert await beside.call(was_read_by_rules)
+        assert (far, counted_there.spent) == (near, counted.spent)
+        assert counted_there.spent
+    finally:
+        await beside.close()
+
+
+async def test_what_fails_in_the_other_process_is_read_here(
+    aside: ProcessAside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither an exception nor the end of that process takes a turn its statements."""
+    agent, turns = ExtractionAgent(RulesModel(), aside), spoken("I live in Oslo.")
+    for there in (fails_there, ends_there):
+        await ready(aside)
+        monkeypatch.setattr("engram.agents.extraction.read_by_rules", there)
+        output = await agent.extract(turns, beside=True)
+        assert [s.object for s in output.statements] == ["Oslo"]
+
+
+async def test_a_process_that_is_begun_may_be_closed_at_once() -> None:
+    """Closing waits for what was begun, and nothing is begun after it."""
+    aside = ProcessAside(0.5, load=load)
+    assert not aside.begin()
+    await aside.close()
+    assert not aside.begin()
+    assert aside.pid is None
 
 
 async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
