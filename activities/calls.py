@@ -35,7 +35,7 @@ from engram.errors import MemoryNotFound
 from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.recall import RECALL
-from engram.operations.registry import typed_refusals
+from engram.operations.refusals import typed_refusals
 from engram.operations.turns import Receipt
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit

@@ -44,6 +44,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=VARIABLE_PREFIX,
         env_nested_delimiter=NESTING,
+        # An empty line of an .env file is none: an empty path would be the current folder.
+        env_ignore_empty=True,
         frozen=True,
         extra="ignore",
     )

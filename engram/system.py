@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import os
 import secrets
@@ -156,6 +157,8 @@ def private_draft(target: Path, *, durable: bool = False) -> Iterator[TextIO]:
         FileExistsError: another process writes the same file.
         OSError: it cannot be written.
     """
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder lies there", str(target))
     draft = draft_of(target)
     draft.unlink(missing_ok=True)
     with open(draft, "x", encoding="utf-8", newline="\n", opener=private) as file:
@@ -165,15 +168,19 @@ def private_draft(target: Path, *, durable: bool = False) -> Iterator[TextIO]:
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+            _put_in_place(draft, own, target)
         except BaseException:
             if _lies_at(draft, own):
                 draft.unlink(missing_ok=True)
             raise
-        if not _lies_at(draft, own):
-            raise FileExistsError(f"{target} is written by another process, too")
-        draft.replace(target)
     if durable:
         sync_folder(target.parent)
+
+
+def _put_in_place(draft: Path, own: os.stat_result, target: Path) -> None:
+    if not _lies_at(draft, own):
+        raise FileExistsError(f"{target} is written by another process, too")
+    draft.replace(target)
 
 
 def draft_of(target: Path) -> Path:

@@ -61,6 +61,15 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document, errors too.", callback=_note_json),
 ]
+
+
+def _folder(named: str) -> Path:
+    if not named.strip():
+        # A variable that is empty: the path would be the current folder.
+        raise typer.BadParameter("It is empty.")
+    return Path(named)
+
+
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -68,7 +77,7 @@ DataDir = Annotated[
         "-d",
         help="Folder of the embedded mode; else ENGRAM_DATA_DIR.",
         show_default="~/.engram",
-        file_okay=True,
+        parser=_folder,
         metavar="FOLDER",
     ),
 ]

@@ -28,7 +28,8 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
-from engram.operations.registry import Answer, Asked, Operation, Question, typed_refusals
+from engram.operations.refusals import typed_refusals
+from engram.operations.registry import Answer, Asked, Operation, Question
 from engram.recall.request import RecallFilters, RecallRequest, names_of
 from engram.settings import Settings
 
@@ -190,6 +191,7 @@ class MemoryStore(
         Raises:
             StageNotReached: the time is over, or consolidation left turns out; its details say
                 how many turns are stored, extracted, linked, refused. Waiting again is safe.
+            MemoryNotFound: none of the turns is there.
             InvalidQuery: no turn, too many, or an unknown stage.
             TemporalUnavailable: consolidation could not be asked for.
         """

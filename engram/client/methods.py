@@ -12,7 +12,8 @@ from engram import operations
 from engram.client.engine import StoreMethods
 from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
-from engram.operations.registry import AboutMemory, Question, typed_refusals
+from engram.operations.refusals import typed_refusals
+from engram.operations.registry import AboutMemory, Question
 from engram.recall.request import names_of
 
 if TYPE_CHECKING:

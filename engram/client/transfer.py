@@ -12,6 +12,7 @@ from engram import operations
 from engram.client.engine import StoreMethods
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
+from engram.errors import InvalidInput
 from engram.language.guarding import PersonalDataGuard
 from engram.settings import Settings
 from engram.system import private_draft
@@ -172,16 +173,22 @@ class TransferMethods(StoreMethods):
             How many memories it holds.
 
         Raises:
-            OSError: the file cannot be written.
+            InvalidInput: the file cannot be written.
             StorageUnavailable: the store does not answer; what was written is left out.
         """
         lines = 0
-        with private_draft(Path(path)) as file:
-            async for line in self.export_lines(include_test=include_test):
-                file.write(line + "\n")
-                lines += 1
-                if on_progress is not None and lines > 1:
-                    on_progress(lines - 1)
+        try:
+            with private_draft(Path(path)) as file:
+                async for line in self.export_lines(include_test=include_test):
+                    file.write(line + "\n")
+                    lines += 1
+                    if on_progress is not None and lines > 1:
+                        on_progress(lines - 1)
+        except OSError as error:
+            raise InvalidInput(
+                f"The file {path} cannot be written: {error.strerror or error}.",
+                allowed="a file, in a folder that is there and has room",
+            ) from error
         return lines - 2
 
     def _importing(

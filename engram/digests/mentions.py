@@ -382,11 +382,13 @@ def _clues(
 ) -> MentionEvidence:
     told = clues_in(content, memory_id)
     subject = slot.subject if slot is not None and slot.subject != USER else None
-    wanted = {key for name in entities for key in _keys(name)}
+    # A part of a number is nobody's name.
+    named = [name for name in entities if any(map(str.isalpha, name))]
+    wanted = {key for name in named for key in _keys(name)}
     wanted |= {name_key(subject)} if subject else set()
     wanted |= {key for e in told.equations for key in (name_key(e.first), name_key(e.second))}
     mentions = {name_key(m.name): m for m in told.mentions if name_key(m.name) in wanted}
-    for name in (*entities, *([subject] if subject else [])):
+    for name in (*named, *([subject] if subject else [])):
         if not mentions.keys() & _keys(name):
             mentions[name_key(name)] = Mention(name=name, source_id=memory_id)
     kind = KIND_OF_OBJECT.get(held_predicate(slot)) if slot is not None else None

@@ -59,7 +59,8 @@ class Turn(BaseModel):
         summary: The turn in a sentence, up to 1000 characters; shown where the turn is too long.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # What was said is in no error, whoever prints it.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     role: str = "user"
     content: str

@@ -21,7 +21,7 @@ from engram.contracts.session import ConsolidationRequest
 from engram.domain.access import Access
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import InvalidQuery, StageNotReached
+from engram.errors import InvalidQuery, MemoryNotFound, StageNotReached
 from engram.operations.registry import Answered, Http, Intake, Operation, Question, handles
 from engram.ports import Clock, MemoryRepository
 from engram.storage.updates import episodes_by_id
@@ -174,9 +174,15 @@ class ProgressHandlers:
         """Wait until turns are as far; looks again and again, less and less often.
 
         Raises:
+            MemoryNotFound: none of the turns is there, now that it is asked.
             TemporalUnavailable: consolidation could not be asked for.
         """
         found = await self._progress(scope, asked)
+        if not found.stored:
+            raise MemoryNotFound(
+                "None of these turns is there: they were forgotten, or never stored for this user.",
+                hint="Ids of turns come from the receipt of encoding them.",
+            )
         if found.reached or not (asked.ask or asked.wait):
             return found
         if asked.ask:

@@ -6,17 +6,16 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from engram.domain.access import Access
 from engram.domain.scope import Scope
-from engram.errors import EngramError, InvalidInput, TooManyRequests, UnknownFailure
+from engram.errors import TooManyRequests, UnknownFailure
 from engram.settings import Settings
 
 if TYPE_CHECKING:
@@ -160,30 +159,6 @@ class Operation(Generic[Asked, Answer]):
     def reader(self) -> TypeAdapter[Answer]:
         """Reads the answer from JSON."""
         return TypeAdapter(self.answer)
-
-
-@contextmanager
-def typed_refusals() -> Iterator[None]:
-    """Raise what validators of ours raised, where a request is made in the block.
-
-    Raises:
-        EngramError: what a validator raised.
-        InvalidInput: a field has another type.
-    """
-    try:
-        yield
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        wrong = "; ".join(f"{one['loc'][0]}: {one['type']}" for one in found)
-        # Not from it: its text would repeat what was given.
-        raise first_typed(found) or InvalidInput(f"This cannot be used: {wrong}.") from None
-
-
-def first_typed(errors: Any) -> EngramError | None:
-    """The first error of ours among those that Pydantic lists, unless others are there too."""
-    found = [one.get("ctx", {}).get("error") for one in errors]
-    ours = [one for one in found if isinstance(one, EngramError)]
-    return ours[0] if ours and len(ours) == len(found) else None
 
 
 # --- who carries operations out in process

@@ -105,7 +105,9 @@ def _ending(turn: Turn, now: datetime) -> Turn:
 
 
 def _as_turns(turns: str | Turn | Sequence[str | Turn]) -> list[Turn]:
-    given: Iterable[str | Turn] = [turns] if isinstance(turns, str | Turn) else turns
+    # What is no list is one turn, or none that can be: then it is named as what it is.
+    one = isinstance(turns, str | bytes | Turn) or not isinstance(turns, Iterable)
+    given: Iterable[object] = [turns] if one else turns
     return [turn if isinstance(turn, Turn) else _user_turn(turn) for turn in given]
 
 

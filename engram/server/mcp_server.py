@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from importlib.metadata import version
-from inspect import getdoc
+from inspect import getdoc, signature
 from typing import Any, Final, ParamSpec
 
 import structlog
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -27,9 +28,16 @@ from starlette.types import Scope as AsgiScope
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
-from engram.errors import AccessDenied, EngramError, MemoryNotFound, UnforeseenFailure
+from engram.errors import (
+    AccessDenied,
+    EngramError,
+    InvalidInput,
+    MemoryNotFound,
+    UnforeseenFailure,
+)
 from engram.operations.audit import acting
 from engram.operations.memories import MemoryPage
+from engram.operations.refusals import refused
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, Memories, MemoryTools
 
@@ -100,6 +108,36 @@ def _typed(error: Exception, doing: str) -> EngramError:
 
 # --- the MCP server over a user's memory, for any transport
 
+
+class _TypedServer(MCPServer[None]):
+    """Answers arguments that cannot be used as it answers all else: typed, and without them."""
+
+    def offer(self, work: Callable[..., Awaitable[str]], hints: ToolAnnotations) -> None:
+        """Offer a tool; its arguments are named as the method has them."""
+        self._takes[work.__name__] = signature(work).parameters.keys()
+        self.add_tool(
+            tool(work), description=getdoc(work), annotations=hints, structured_output=False
+        )
+
+    @cached_property
+    def _takes(self) -> dict[str, Set[str]]:
+        return {}
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        takes = self._takes.get(name)
+        if takes is not None and not arguments.keys() <= takes:
+            wrong = InvalidInput(f"{name} has no such argument.", allowed=", ".join(sorted(takes)))
+            return refusal(wrong)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            return refusal(refused(error.__cause__.errors(), f"What {name} was given"))
+
+
 SERVER_INSTRUCTIONS = (
     "Durable memory of one user over all conversations. Recall before you answer what may depend "
     "on earlier conversations; remember what the user tells about themselves, in their words. "
@@ -130,7 +168,7 @@ def create_server(
         session_id: The session that what is remembered belongs to, or what tells it.
         middleware: Runs around every message.
     """
-    server: MCPServer[None] = MCPServer(
+    server = _TypedServer(
         "engram",
         title="Engram memory",
         instructions=SERVER_INSTRUCTIONS,
@@ -158,9 +196,7 @@ def create_server(
         (tools.profile, _READS),
         (tools.stats, _READS),
     ):
-        server.add_tool(
-            tool(work), description=getdoc(work), annotations=hints, structured_output=False
-        )
+        server.offer(work, hints)
     _add_resources(server, access)
     return server
 

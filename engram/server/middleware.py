@@ -43,7 +43,7 @@ from engram.errors import (
 from engram.logging import where
 from engram.operations.audit import DOOR_HEADER
 from engram.operations.rates import RateLimit
-from engram.operations.registry import first_typed
+from engram.operations.refusals import refused
 from engram.server.keys import ApiKey, KeyRing
 from engram.server.listening import is_loopback
 from engram.settings import Settings
@@ -281,8 +281,6 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
 )
 _NO_SUCH_PLACE = 404
 _METHOD_NOT_ALLOWED = 405
-_MOST_NAMED = 10
-_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
 
 
 def status_of(error: EngramError) -> int:
@@ -329,20 +327,7 @@ async def on_engram_error(_: Request, error: Exception) -> Response:
 async def on_invalid_request(_: Request, error: Exception) -> Response:
     """Answer a request that does not have the right form, without repeating what it held."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
-    found = error.errors()
-    if (ours := first_typed(found)) is not None:
-        return problem(ours)
-    wrong = "; ".join(f"{_place(one['loc'])}: {one['type']}" for one in found[:_MOST_NAMED])
-    more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return problem(InvalidInput(f"The request cannot be used: {wrong}{more}."))
-
-
-def _place(parts: Sequence[int | str]) -> str:
-    """Where something is wrong. Names of fields are the sender's: anything may stand there."""
-    return ".".join(
-        str(part) if isinstance(part, int) or _FIELD_NAME.match(part) else "(a name)"
-        for part in parts
-    )
+    return problem(refused(error.errors(), "The request"))
 
 
 async def on_http_exception(_: Request, error: Exception) -> Response:

@@ -24,6 +24,7 @@ from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
     AccessDenied,
     EngramError,
+    InvalidQuery,
     InvalidScope,
     NoSuchAddress,
     StorageUnavailable,
@@ -184,8 +185,22 @@ def _routes() -> tuple[BaseRoute, ...]:
             tags=[operation.http.tag],
             response_model=operation.answer,
             openapi_extra=takes(operation.access, operator_only=operation.operator_only),
+            dependencies=[Depends(_no_more_than(operation))],
         )
     return tuple(router.routes)
+
+
+def _no_more_than(operation: Operation[Any, Any]) -> Callable[[Request], None]:
+    """Refuses query parameters that mean nothing: a misspelt filter would leave nothing out."""
+
+    def check(request: Request) -> None:
+        if not request.query_params.keys() <= set(operation.queried):
+            raise InvalidQuery(
+                "A parameter in the address means nothing here.",
+                allowed=", ".join(operation.queried) or "none",
+            )
+
+    return check
 
 
 def address_of(operation: Operation[Any, Any]) -> str:

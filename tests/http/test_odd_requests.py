@@ -136,10 +136,55 @@ def test_a_refusal_does_not_repeat_what_stood_in_place_of_a_name(web: httpx.Clie
     answer = post(web, "recall", {"query": "x", "I live in Porto": 1, "qeury": 2})
     assert answer.status_code == 422
     assert "Porto" not in answer.text
-    assert "body.qeury: extra_forbidden" in answer.json()["detail"]
+    assert "body.qeury: extra inputs are not permitted" in answer.json()["detail"]
     many = post(web, "recall", {"query": "x"} | {f"k{number}": 1 for number in range(5000)})
     assert len(many.content) < 2000
     assert "and 4990 more" in many.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        (
+            "recall",
+            {"query": "x", "memory_types": "bogus"},
+            "body.memory_types: a list is expected",
+        ),
+        ("recall", ["x"], "body: an object is expected"),
+        ("context", {"query": "x", "budget": 0}, "body.budget: "),
+        (
+            "sessions/s2/turns",
+            {"turns": [{"content": "x", "timestamp": "soon"}]},
+            "body.turns.0.timestamp: input should be a valid datetime",
+        ),
+    ],
+)
+def test_a_refusal_says_what_would_be_right(
+    web: httpx.Client, path: str, body: Any, said: str
+) -> None:
+    """What is expected, in words, where it is wrong, and not what only follows from that."""
+    answer = post(web, path, body)
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
+    assert "too_short" not in answer.text
+    assert "at least" not in answer.text or path == "context"
+
+
+def test_a_body_that_is_no_json_is_told_so(web: httpx.Client) -> None:
+    """Nothing of it is repeated."""
+    headers = {"Content-Type": "application/json"}
+    answer = web.post(f"{BASE}/recall", content=b"{I live in Porto", headers=headers)
+    assert answer.status_code == 422
+    assert "this is no JSON" in answer.json()["detail"]
+    assert "Porto" not in answer.text
+
+
+@pytest.mark.parametrize("name", ["memory_types", "sesion_id", "foo"])
+def test_a_parameter_that_means_nothing_is_refused(web: httpx.Client, name: str) -> None:
+    """A misspelt filter would leave nothing out, and look as if it had."""
+    answer = web.get(f"{BASE}/memories", params={name: "semantic"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_query")
+    assert "memory_type" in answer.json()["allowed"]
 
 
 def test_metadata_comes_back_as_it_was_given(web: httpx.Client) -> None:

@@ -79,7 +79,7 @@ async def test_the_log_has_the_id_and_nothing_of_what_was_said(
     told = [line for line in lines if line["event"] == "answered"]
     assert [(line["method"], line["status"], line["key"]) for line in told] == [
         ("POST", 200, "laptop"),
-        ("POST", 200, "laptop"),
+        ("POST", 422, "laptop"),
         ("GET", 404, "laptop"),
         ("GET", 200, "laptop"),
         ("GET", 401, None),

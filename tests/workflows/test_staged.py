@@ -16,7 +16,7 @@ from engram.contracts.consolidation import ConsolidateTurnsInput, ConsolidateTur
 from engram.domain.memories import MemoryType, Unread
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.errors import InvalidQuery, StageNotReached
+from engram.errors import InvalidQuery, MemoryNotFound, StageNotReached
 from engram.operations.progress import WAIT_UNTIL, WaitUntil
 from engram.operations.turns import Receipt
 from engram.storage.updates import update_memories
@@ -140,12 +140,16 @@ async def test_what_is_forgotten_is_waited_for_no_longer(temporal_client: Client
     """A turn that is forgotten while somebody waits does not keep them waiting."""
     async with remembering(temporal_client, **QUIET) as (memory, _):
         receipt = await memory.encode(["I live in Oslo.", "I like tea."], session_id="s1")
+        assert (await memory.wait_until([*receipt.episode_ids, "nope"], "stored")).forgotten == 1
         waiting = asyncio.create_task(
             memory.wait_until(receipt.episode_ids[:1], "linked", within=30, ask=False)
         )
         await memory.forget(receipt.episode_ids[0])
         progress = await waiting
         assert (progress.reached, progress.forgotten, progress.stored) == (True, 1, 0)
+        for nowhere in (receipt.episode_ids[0], "nope"):
+            with pytest.raises(MemoryNotFound):
+                await memory.wait_until([nowhere])
 
 
 async def test_a_turn_that_was_left_out_ends_the_waiting(temporal_client: Client) -> None:

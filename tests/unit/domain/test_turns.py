@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_turn, end_of
 from engram.errors import InvalidScope, InvalidTurn
+from engram.operations.session_writer import TurnIntake
 from tests.support.clock import NOW
 
 CONTENT = "hunter2"
@@ -130,3 +132,21 @@ def test_timestamps_of_any_zone_are_one_moment() -> None:
     """A timestamp within bounds is accepted whatever its offset."""
     zoned = datetime.fromisoformat("2026-03-11T18:00:00+14:00")
     check_turn(Turn(content="x", timestamp=zoned), now=NOW, max_bytes=10)
+
+
+@pytest.mark.parametrize(
+    ("turns", "named"), [(None, "NoneType"), (5, "int"), (b"I live in Porto.", "bytes")]
+)
+def test_what_is_no_turn_is_named_as_what_it_is(turns: Any, named: str) -> None:
+    """Not as the parts of it, and not as what Python says of them."""
+    intake = TurnIntake(lambda: NOW, lambda: "id", max_bytes=1000)
+    with pytest.raises(InvalidTurn, match=f"given as {named}"):
+        intake.accept(turns, namespace="default")
+
+
+def test_what_was_said_is_in_no_error_of_a_turn() -> None:
+    """Also where a field has the wrong type, and the error is Pydantic's own."""
+    with pytest.raises(ValidationError) as caught:
+        Turn(content="I live in Porto.", tags="my secret", metadata={"k": object()})  # type: ignore[arg-type]  # wrong on purpose
+    assert "secret" not in str(caught.value)
+    assert "Porto" not in str(caught.value)

@@ -309,6 +309,29 @@ async def test_errors_say_what_is_allowed(engine: FakeEngine) -> None:
     assert away.structured_content["retryable"] is True
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "said"),
+    [
+        ("remember", {"content": "I like mango."}, "Allowed: "),
+        ("remember", {}, "text: field required"),
+        ("recall", {"query": "x", "limit": "abc"}, "limit: input should be a valid integer"),
+        ("recall", {"query": "x", "bogus": "mango"}, "recall has no such argument."),
+        ("erase", {}, "confirmation: field required"),
+    ],
+)
+async def test_arguments_that_cannot_be_used_are_told_of_without_them(
+    engine: FakeEngine, tool: str, given: dict[str, Any], said: str
+) -> None:
+    """As any other error: in words, with fields, and without what was given."""
+    async with client_of(engine) as client:
+        answer = await called(client, tool, **given)
+    assert answer.is_error
+    assert said in text(answer)
+    assert "mango" not in text(answer)
+    assert "pydantic" not in text(answer)
+    assert (answer.structured_content or {})["code"] == "invalid_input"
+
+
 async def test_what_nobody_foresaw_tells_nothing(
     engine: FakeEngine, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

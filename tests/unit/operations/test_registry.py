@@ -8,7 +8,8 @@ from engram.domain.access import Access
 from engram.errors import InvalidInput, InvalidScope
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.memories import LIST_MEMORIES
-from engram.operations.registry import AboutMemory, Http, Operation, Question, typed_refusals
+from engram.operations.refusals import typed_refusals
+from engram.operations.registry import AboutMemory, Http, Operation, Question
 from engram.operations.turns import CONSOLIDATE, ENCODE, END_SESSION, AboutSession
 
 
@@ -43,7 +44,10 @@ def test_what_validators_raise_comes_out_as_it_is() -> None:
     """An error of Engram keeps its type; a wrong type is said without what was given."""
     with pytest.raises(InvalidScope), typed_refusals():
         AboutSession(session_id="a/b")
-    with pytest.raises(InvalidInput, match="memory_id: string_type") as caught, typed_refusals():
+    with (
+        pytest.raises(InvalidInput, match="memory_id: input should be a valid string") as caught,
+        typed_refusals(),
+    ):
         AboutMemory(memory_id=["secret"])  # type: ignore[arg-type]  # wrong on purpose
     assert "secret" not in str(caught.value)
     with typed_refusals():

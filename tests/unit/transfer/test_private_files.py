@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram.client.transfer import TransferMethods
-from engram.errors import StorageUnavailable
+from engram.errors import InvalidInput, StorageUnavailable
 from engram.system import private_draft
 
 
@@ -83,6 +83,26 @@ async def test_a_draft_never_stays(tmp_path: Path) -> None:
     (tmp_path / "ada.jsonl.part").write_text("left by a killed process")
     await Exporting("new", "end").export_file(target)
     assert target.read_text() == "new\nend\n"
+    assert files_in(tmp_path) == ["ada.jsonl"]
+
+
+@pytest.mark.parametrize("place", ["folder", "gone/ada.jsonl"])
+async def test_where_no_file_can_be_nothing_is_left(tmp_path: Path, place: str) -> None:
+    """A folder, or one that is not there: a typed error, and no draft with memories beside it."""
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        await Exporting("head", "memory", "end").export_file(tmp_path / place)
+    assert files_in(tmp_path) == ["folder"]
+
+
+async def test_a_target_that_becomes_a_folder_meanwhile_leaves_nothing(tmp_path: Path) -> None:
+    """Also where it fails only as the draft takes its place."""
+    target = tmp_path / "ada.jsonl"
+    writing = private_draft(target)
+    writing.__enter__().write("memory")
+    target.mkdir()
+    with pytest.raises(IsADirectoryError):
+        writing.__exit__(None, None, None)
     assert files_in(tmp_path) == ["ada.jsonl"]
 
 
