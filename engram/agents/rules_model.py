@@ -61,6 +61,7 @@ from engram.language.statements.corrections import (
     corrected,
     denied,
     left_behind,
+    works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
@@ -145,7 +146,11 @@ def from_statement(
 
 def _gives_up_another(stated: RuleStatement) -> bool:
     """Whether a tool takes the place of another one: "I switched to Neovim", and no more."""
-    if not (stated.predicate == "uses" and stated.begins and stated.holds):
+    if not (stated.predicate == "uses" and stated.holds):
+        return False
+    if expression("exchanges", "now_instead").search(stated.sentence.text):
+        return True
+    if not stated.begins:
         return False
     if not expression("exchanges", "switching").search(stated.said):
         return False
@@ -408,11 +413,13 @@ def _with_corrections(
     told: list[RuleStatement] = []
     mine: list[RuleStatement] = []
     last: Sequence[RuleStatement] = ()
+    said: list[str] = []
     for one in before:
         if one.said.role == "assistant":
             told += one.claimed
         elif one.said.role == "user" and one.said.speaker == turn.speaker:
             last = one.stated
+            said.append(one.said.content)
             told += last
             mine += last
     stated = by_what_was_told(heard.stated, mine)
@@ -426,6 +433,7 @@ def _with_corrections(
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own = [one for one in mending if isinstance(one, RuleStatement)]
     own += left_behind(turn.content, mine, last)
+    own += works_now(turn.content, mine, said)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
 

@@ -34,6 +34,7 @@ OWES = "owes"
 GAVE_IN = "gave in"
 _USES = "uses"
 _DIET = "diet is"
+_PREFERS = "prefers"
 _EATS = "eats"
 _PLANS = "plans to"
 _STUDIES = "studies"
@@ -343,7 +344,7 @@ def _fewer(
 
 def _is_number_of(told: _SlottedStatement) -> bool:
     """Whether it says how many there are, of what one has: "three sisters"."""
-    counted = told.held.predicate in POSSESSING and _counted(told.held.object)[0] > 1
+    counted = told.held.predicate in POSSESSING and _counted(told.held.object)[0] > 0
     return told.one.holds and counted
 
 
@@ -362,8 +363,10 @@ def _other_number(
 def _counted(what: str) -> tuple[int, str]:
     """How many of what: (3, "sisters"); 0 where it is not counted, or more is said of them."""
     number, _, kind = what.partition(" ")
-    plain = kind.isalpha() and kind.endswith("s")
-    return (_NUMBERS.get(number, 0), kind) if plain else (0, what)
+    many = _NUMBERS.get(number, 0)
+    if many == 1 and kind.isalpha():
+        return many, kind if kind.endswith("s") else f"{kind}s"
+    return (many, kind) if kind.isalpha() and kind.endswith("s") else (0, what)
 
 
 _NUMBERS = {word: number for word, number in SMALL.items() if 1 <= number <= _MOST_COUNTED}
@@ -449,6 +452,33 @@ def _partners() -> frozenset[str]:
     return frozenset({_IS_THE_USERS, _ENGAGED, *roles})
 
 
+# --- what is preferred
+
+
+def _is_preferred_to(told: _SlottedStatement) -> bool:
+    changed = _says(told.one, "changed_mind") or _less_liked(told) != ""
+    return told.is_about(_PREFERS, holds=True) and changed
+
+
+def _preferred_instead(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """Who prefers coffee to tea prefers tea no longer, nor does who changed their mind."""
+    preferred = [
+        held
+        for held in _of(told.held.subject, standing, _PREFERS)
+        if held.slot.object != told.held.object
+    ]
+    named = [held for held in preferred if held.slot.object == _less_liked(told)]
+    changed = _says(told.one, "changed_mind")
+    yield from _and_over(told.one, _only(named or (preferred if changed else ())))
+
+
+def _less_liked(told: _SlottedStatement) -> str:
+    _, _, other = told.one.content.rstrip(".").partition(" to ")
+    return normalise(other)
+
+
 # --- what was given away
 
 
@@ -490,6 +520,7 @@ _RULES = (
     _ImpliedEnd(_is_told_debt, lambda: frozenset({OWES}), _owed_before),
     _ImpliedEnd(lambda told: told.is_about(OWES, holds=False), lambda: frozenset({OWES}), _paid),
     _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away),
+    _ImpliedEnd(_is_preferred_to, lambda: frozenset({_PREFERS}), _preferred_instead),
     _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
     _ImpliedEnd(_is_parting, _partners, _parted),
     _ImpliedEnd(_is_wedding, _partners, _married),

@@ -21,6 +21,7 @@ from engram.domain.memories import (
     DERIVED_TYPES,
     DerivedMemory,
     Episode,
+    Link,
     LinkKind,
     MemoryForm,
     MemoryType,
@@ -33,7 +34,6 @@ from engram.domain.scope import Scope
 from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
 from engram.lifecycle.links import Observed, is_full
-from engram.lifecycle.links import linked as with_link
 from engram.ports import AnyOf, Between, Condition, Equals, Filter, MemoryRepository
 from engram.storage.updates import every_page, existing
 
@@ -569,13 +569,19 @@ def _membership(member: str, box: str) -> LinkGraph:
 
 def _with_members(composer: Composer, draft: Draft, derived: Sequence[DerivedMemory]) -> Draft:
     """A box that leads to what was derived from its turns, as far as there is room for it."""
-    box: DerivedMemory = composer.memory(draft, 0, ())
-    for member in _members(derived, frozenset(draft.sources)):
-        if is_full(member) or member.is_test:
-            continue
-        observed = Observed.between(box, member)
-        box = with_link(box, member.id, LinkKind.BELONGS_TO, 1.0, observed) or box
-    return replace(draft, links=box.links)
+    box = composer.memory(draft, 0, ())
+    members = _members(derived, frozenset(draft.sources))
+    seen = [(m, Observed.between(box, m)) for m in members if not (is_full(m) or m.is_test)]
+    links = tuple(
+        Link(
+            target_id=member.id,
+            kind=LinkKind.BELONGS_TO,
+            first_seen=observed.first,
+            last_seen=observed.last,
+        )
+        for member, observed in seen
+    )
+    return replace(draft, links=links)
 
 
 def _members(derived: Sequence[DerivedMemory], turns: Set[str]) -> list[DerivedMemory]:

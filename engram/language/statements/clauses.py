@@ -321,8 +321,10 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
         or expression("statements", "forbids").match(clause)
     )
     for words, subject in _left_out() if first and said_of_self else ():
-        if words.match(clause):
-            return f"{subject} {clause}"
+        # "Still at Acme": as an opening, "still" says nothing; here it does.
+        said = next((said for said in (clause, rest) if words.match(said)), None)
+        if said is not None:
+            return f"{subject} {said}"
     return ""
 
 
@@ -350,9 +352,11 @@ def _is_reported(before: str) -> bool:
 @cache
 def _opening() -> re.Pattern[str]:
     words = alternatives(vocabulary().openings)
+    # "Greetings from Graz" says where one is, not from where.
     # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
     return re.compile(
-        rf"(?:(?!no\s+longer\b)(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)", re.I
+        rf"(?:(?!no\s+longer\b|[a-z]+\s+from\b)(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)",
+        re.I,
     )
 
 

@@ -16,11 +16,11 @@ from engram.language.statements import third_person
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
 from engram.language.statements.notes import people
-from engram.language.statements.objects import MatchContext, is_product
+from engram.language.statements.objects import MatchContext, is_place, is_product
 from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import ends, in_first_person
 from engram.language.statements.reading import everything, kind_of_object
-from engram.language.text import is_past, split_sentences
+from engram.language.text import is_past, split_sentences, verb_lemma
 from engram.language.vocabulary import expression, word_lines
 
 _TABLE = "takes_back"
@@ -29,6 +29,10 @@ _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
 _USES = "uses"
 _PLANS = "plans to"
+_WORKS_AT = "works at"
+_MARRIED = "is married to"
+# Who does without something may like it all the same.
+_LIKINGS = frozenset({"likes", "dislikes", "prefers"})
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -142,6 +146,7 @@ def left_behind(
             now = [one for one in last if one.holds and one.thing.name]
             yield from (_over(one, sentence) for one in now if len(now) == 1)
             continue
+        yield from _unnamed(sentence, own, last)
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
             for one in own:
@@ -149,6 +154,70 @@ def left_behind(
                 named = rest != said.group("what").casefold()
                 if named and _can_leave(one.predicate, verb) and _ends_there(rest):
                     yield _over(one, sentence)
+
+
+def _unnamed(
+    sentence: Sentence, own: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
+    gone = expression(_TABLE, "gone_now").search(sentence.text)
+    if gone:
+        what = _bare(gone.group("what"))
+        yield from (
+            _over(o, sentence) for o in own if o.predicate in POSSESSING and _is_named(o, what)
+        )
+    given_up = expression(_TABLE, "none_for_me").search(sentence.text)
+    if given_up:
+        what = _bare(given_up.group("what"))
+        done = (o for o in own if o.predicate not in _LIKINGS and _is_named(o, what))
+        yield from (_over(one, sentence) for one in done)
+    now = {one.predicate: one for one in last if one.holds and one.thing.name}
+    several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
+    no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)
+    if no_longer:
+        verb = verb_lemma(no_longer.group("verb").lower())
+        meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
+        yield from (_over(one, sentence) for one in meant if len(meant) == 1)
+    left = expression(_TABLE, "left_it").match(sentence.text)
+    if left and not several:
+        verb = " ".join(left.group("verb").lower().split())
+        yield from (_over(o, sentence) for o in now.values() if _can_leave(o.predicate, verb))
+
+
+def works_now(
+    text: str, told: Sequence[RuleStatement], before: Sequence[str]
+) -> Iterator[RuleStatement]:
+    """Where whoever left their work is now: "I'm at the Co-op now", which need be no work.
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+        before: What they said before it.
+    """
+    if not any(one.predicate == _WORKS_AT for one in told):
+        return
+    if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
+        return
+    for sentence in sentences(text):
+        now = expression(_TABLE, "at_now").search(sentence.text)
+        spoken = MatchContext(now.group("said"), now.group("what"), sentence.text) if now else None
+        for thing in find("name", spoken)[:1] if spoken else ():
+            if not is_product(thing) and not is_place(thing):
+                yield RuleStatement(
+                    _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
+                )
+
+
+def _is_named(one: RuleStatement, what: str) -> bool:
+    """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
+    name = _bare(one.thing.name)
+    return name == what or (one.predicate == _PLANS and name.endswith(f" {what}"))
+
+
+@cache
+def _doing() -> Mapping[str, frozenset[str]]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "doing"))
+    return {name.strip(): frozenset(verbs.split()) for name, _, verbs in lines}
 
 
 def _tells_of_own_doing(text: str) -> bool:
@@ -163,7 +232,8 @@ def by_what_was_told(
 ) -> list[RuleStatement]:
     """The statements, where one thing takes the place of another as what the other was.
 
-    Who drives a Skoda, and swaps it for a Kia, drives the Kia.
+    Who drives a Skoda, and swaps it for a Kia, drives the Kia; who works at Onda, and parted ways
+    with it, was not married to it.
     """
     had = {_bare(one.thing.name): one.predicate for one in told if one.holds}
     swapped = {
@@ -174,6 +244,8 @@ def by_what_was_told(
     return [
         replace(one, predicate=swapped[one.sentence.start])
         if one.predicate == _USES and one.sentence.start in swapped
+        else replace(one, predicate=_WORKS_AT)
+        if one.predicate == _MARRIED and had.get(_bare(one.thing.name)) == _WORKS_AT
         else one
         for one in stated
     ]

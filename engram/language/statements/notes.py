@@ -26,6 +26,7 @@ from engram.language.vocabulary import (
 # --- who the people around the speaker are, and what is plainly said of them
 
 _NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
+_SPEAKS = re.compile(r"(?:I|We)(?:'\w+)?\b")
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
@@ -68,8 +69,8 @@ def people(text: str) -> Iterator[Person]:
             if found is None:
                 continue
             before = found.groupdict().get("was") or ""
-            if is_past(found.group("name").lower()):
-                # "Rang my mum" introduces nobody.
+            if is_past(found.group("name").lower()) or _SPEAKS.match(found.group("name")):
+                # "Rang my mum" introduces nobody, nor does "my husband's name, I'm Ana".
                 continue
             yield Person(
                 name=found.group("name").removesuffix("'s"),

@@ -44,7 +44,7 @@ _TO_DO = re.compile(
 )
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
 # "Gone off gin completely": not part of what is named.
-_WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally)\Z", re.I)
+_WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally|there|here)\Z", re.I)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
 _LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
@@ -319,7 +319,12 @@ def _cut_word() -> re.Pattern[str]:
 
 @cache
 def _thing_preposition() -> re.Pattern[str]:
-    return re.compile(rf"\s+(?:{alternatives(vocabulary().thing_prepositions)})(?=\s|$)", re.I)
+    # "A nurse living in Leeds", but "a working dog".
+    doing = (
+        r"(?:living|based|working|studying|employed|located)\s+(?:in|at|for|as|by|near|out|with)"
+    )
+    words = alternatives(vocabulary().thing_prepositions)
+    return re.compile(rf"\s+(?:{words}|{doing})(?=\s|$)", re.I)
 
 
 # --- where an object is looked for, and what is known of it by name

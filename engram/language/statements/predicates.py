@@ -63,7 +63,7 @@ class RuleStatement:
 
 # --- which words can be the object of which predicate
 
-_ANY_WORK = re.compile(r"\b(?:work|working|employed|living)\b", re.I)
+_ANY_WORK = re.compile(r"\b(?:work|working|employed|living|retrained|requalified)\b", re.I)
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
 _LEAVING_WORK = re.compile(
     r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
@@ -169,8 +169,11 @@ def _name(spoken: MatchContext) -> list[Thing]:
 
 
 def _company(spoken: MatchContext) -> list[Thing]:
-    """A name that says itself that it is an employer's."""
+    """A name that says itself that it is an employer's; who writes "i" may write "tesco"."""
     found = _name(spoken)
+    plain = objects.thing(spoken.rest.strip()) if spoken.lower and not found else None
+    if plain is not None and plain.name.casefold() in vocabulary().employers:
+        return [plain]
     return [one for one in found if _is_company(one) or _is_employer(one)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -12,7 +12,7 @@ from typing import Final
 from engram.domain.memories import Resolution
 from engram.language.statements.clauses import Sentence, sentences
 from engram.language.text import SPOKEN_WORDS, is_past, plain, stem, verb_lemma
-from engram.language.vocabulary import expression, word_groups, word_lines
+from engram.language.vocabulary import expression, expression_text, word_groups, word_lines
 
 # --- which promises of a conversation were kept or called off later in it
 
@@ -26,7 +26,11 @@ _ABBREVIATION: Final = re.compile(r"[A-Z]{2}")
 # Of the words of a promise that somebody who speaks of its end says again.
 _LEAST_SHARED: Final = 0.5
 # "The case was settled": says of nobody that they were what was promised.
+_WHERE: Final = frozenset({"at"})
+_FOR_IT: Final = re.compile(r" (?:it|them|that|this)\b", re.I)
 _NO_DEED: Final = frozenset({"be"})
+# "Rashid's got the drill"
+_HAS: Final = re.compile(r"(?<=[a-z])'s (?=(?:got|had|been|taken|borrowed)\b)")
 _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
 _THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
@@ -35,6 +39,15 @@ _TELLS_WHICH: Final = re.compile(r"\w*\d\w*|\b(?:him|her|them|you|his|their)\b",
 _WHOM: Final = re.compile(
     r"\b(?:promised|told|swore to|assured|warned) (?:my|our|the) (?P<who>[\w-]+)", re.I
 )
+_TOLD: Final = re.compile(
+    r"\b(?i:promised|told|tell|swore to|assured|owe|offered|gave) "
+    r"(?:(?:Mr|Mrs|Ms|Dr|Aunt|Uncle|Professor)\.? )?(?P<who>[A-Z][\w-]+)"
+)
+_THEM: Final = re.compile(
+    r"\b(?:him|them|"
+    r"her(?= (?:an?|the|my|our|some|to|for|with|at|on|in|back|up|out|home|over)\b|\Z))\b"
+)
+_THEIRS: Final = re.compile(r"\b(?:his|their|her)\b")
 _DONE_TO: Final = re.compile(r"(?<=s )\w+\s*(?:\Z|[,;.!])")
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
@@ -68,9 +81,21 @@ def ends(text: str, promises: Sequence[str], said_as: Sequence[str] = ()) -> Ite
     """
     later = expression("commitments", "another_time")
     put_off = any(later.fullmatch(one.text) for one in sentences(text))
-    for end in _ends(text, promises, said_as or promises):
+    said = said_as or promises
+    meant = [_spelled_out(promise, words) for promise, words in zip(promises, said, strict=True)]
+    for end in _ends(text, meant, said):
         if not (put_off and end.resolution is Resolution.EXPIRED):
             yield end
+
+
+def _spelled_out(promise: str, said_as: str) -> str:
+    """The promise with whom it was made to by name: "lend Ann my drill" for "lend her my drill"."""
+    told = _TOLD.search(said_as)
+    if told is None or told.group("who") in promise:
+        return promise
+    who = told.group("who")
+    named = _THEM.sub(who, promise, count=1)
+    return named if named != promise else _THEIRS.sub(f"{who}'s", promise, count=1)
 
 
 def _ends(text: str, promises: Sequence[str], said_as: Sequence[str]) -> Iterator[Ended]:
@@ -107,6 +132,8 @@ def _is_done_for(said_as: str, promise: str, text: str) -> bool:
 
 def _of_not_doing(text: str, promise: str) -> Resolution | None:
     """What becomes of a promise not to do something: "Ate there again", "Haven't smoked since"."""
+    if _had_what_was_given_up(text, promise):
+        return Resolution.EXPIRED
     avoided = expression("commitments", "avoided").match(promise)
     if avoided is None:
         return None
@@ -121,6 +148,18 @@ def _of_not_doing(text: str, promise: str) -> Resolution | None:
         return Resolution.EXPIRED
     kept_off = expression("commitments", "for_good").match(promise) is None
     return Resolution.FULFILLED if kept_off else None
+
+
+def _had_what_was_given_up(text: str, promise: str) -> bool:
+    """Whether who was to do without it had it: "Ate a whole bag of crisps"."""
+    without = expression("commitments", "without_what").match(promise)
+    if without is None or _NOT.search(text):
+        return False
+    # What others had is their affair.
+    first = SPOKEN_WORDS.findall(text)[:1]
+    had = expression("commitments", "consumed").search(text)
+    own = had is not None and (first[0].lower() in {"i", "we"} or not text[: had.start()].strip())
+    return own and bool(_stems(without.group("what")) & _stems(text))
 
 
 def names_what(text: str, promise: str) -> bool:
@@ -201,6 +240,9 @@ def kept(text: str) -> Iterator[tuple[str, Sentence]]:
 def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     """The end of promises that are not named: "Sent it", "All done", "Tom will do it instead"."""
     only = len(promises) == 1
+    if only and _is_taken_over(text, promises[0], unnamed=True):
+        # "Harriet's leading it"
+        return [(0, Resolution.EXPIRED)]
     if only and expression("commitments", "dropped_that").search(text):
         return [(0, Resolution.EXPIRED)]
     avoided = _of_doing_without(promises)
@@ -283,6 +325,8 @@ def _is_of_another(text: str, promise: str, did: str | None) -> bool:
     things = _things(promise)
     after = text[text.lower().find(did) + len(did) :]
     given = expression("commitments", "another_one").match(after)
+    if things & _stems(expression_text("commitments", "anything")):
+        return False
     return bool(things) and given is not None and not things & _stems(text)
 
 
@@ -294,7 +338,12 @@ def _stayed_away(text: str, promise: str) -> bool:
 
 def _is_done_otherwise(text: str, promise: str, said_as: str) -> bool:
     """Whether the one it was for needs it no more: "Gran got a lift from Sheila"."""
-    otherwise = expression("commitments", "another_way").match(text)
+    # "Flight's cancelled, Sana's not going": in whichever part of the sentence.
+    other = expression("commitments", "another_way")
+    otherwise = other.match(text)
+    if otherwise is None:
+        text = next((part for part in _PARTS.split(text) if other.match(part)), text)
+        otherwise = other.match(text)
     if otherwise is None and not _went_without(text, promise):
         return False
     if _is_put_off(text) or expression("commitments", "open").search(text):
@@ -347,6 +396,9 @@ def _is_done_by(who: str, text: str, promise: str, did: str | None) -> bool:
     before = expression("commitments", "others").match(text) if did else None
     if before is None or not text[before.end() :].lower().startswith(did or ""):
         return False
+    if is_past(SPOKEN_WORDS.findall(before.group())[0].lower()):
+        # "Spent Saturday painting the shed": nobody of that name.
+        return False
     if before.group().split()[1:2] == promise.split()[-1:]:
         # "Write to my aunt", and it is she who wrote.
         return who == _NAMED
@@ -371,26 +423,46 @@ def _is_given_up(text: str, promise: str) -> bool:
     return any(_doing_as_in(text, promise, "stopped_doing", "refused"))
 
 
-def _doing_as_in(text: str, promise: str, *wordings: str) -> Iterator[re.Match[str]]:
-    """Where a text has one of these wordings, with a verb for what was promised in it."""
+def _doing_as_in(
+    text: str, promise: str, *wordings: str, anyhow: bool = False
+) -> Iterator[re.Match[str]]:
+    """Where a text has one of these wordings, with a verb for what was promised in it.
+
+    Args:
+        text: The sentence.
+        promise: What was promised.
+        wordings: Of those with a verb.
+        anyhow: Whether any verb for doing will do, where the thing follows: "doing the solo".
+    """
     doings = _doings(_verb(promise))
     for wording in wordings:
         for found in expression("commitments", wording).finditer(text):
-            if verb_lemma(found.group("verb").lower()) in doings:
+            verb = verb_lemma(found.group("verb").lower())
+            for_all = anyhow and expression("commitments", "any_doing").fullmatch(verb)
+            named = for_all and _things(promise) & _stems(text[found.end() :])
+            if named or verb in doings:
                 yield found
 
 
-def _is_taken_over(text: str, promise: str) -> bool:
-    """Whether somebody else does it, or was asked to: "Pia is singing the solo"."""
+def _is_taken_over(text: str, promise: str, *, unnamed: bool = False) -> bool:
+    """Whether somebody else does it, or was asked to: "Pia is singing the solo".
+
+    Args:
+        text: The sentence.
+        promise: What was promised.
+        unnamed: Whether only a word for it counts: "Pia is singing it".
+    """
     if expression("commitments", "together").search(text):
         return False
     done = _doing_as_in(text, promise, "by_another")
     asked = (
         found
-        for found in _doing_as_in(text, promise, "taken_over", "asked_to")
+        for found in _doing_as_in(text, promise, "taken_over", "asked_to", anyhow=not unnamed)
         if not is_past(found.group("verb").lower())
     )
-    told = chain(done, asked)
+    told: Iterator[re.Match[str]] = chain(done, asked)
+    if unnamed:
+        told = (found for found in told if _FOR_IT.match(text, found.end()))
     return any(not _stems(found.group("who")) & _stems(promise) for found in told)
 
 
@@ -398,11 +470,17 @@ def _came_about(text: str, promise: str) -> bool:
     """Whether it is told by how things are now: "The recycling is out", "Had a call with Gran"."""
     wanted, verb = _stems(promise), _verb(promise)
     shown = _outcomes(verb).union(*(_outcomes(done) for done in _had_done(promise)))
+    if expression("commitments", "unchanging").fullmatch(verb):
+        # "The CV is proofread"
+        shown |= {verb}
     for said in ("state", "turned_out", "gone") if shown else ():
         for now in expression("commitments", said).finditer(text[:_LONGEST_STATE]):
             before = text[: now.start()]
             # "They don't take sofas back": it is said not to be so.
             if _NOT.search(before) or now.group("how").lower() not in shown:
+                continue
+            if now.group("how").lower() in _WHERE and not _stems(text[now.end() :]) & wanted:
+                # "Mum's at work" is not "at the airport".
                 continue
             if _stems(before) & wanted:
                 return True
@@ -428,21 +506,19 @@ def _is_as_new(text: str, promise: str) -> bool:
     return now is not None and bool(_stems(text[: now.start()]) & _things(promise))
 
 
-def _has_got_it(text: str, promise: str) -> bool:
+def _has_got_it(said: str, promise: str) -> bool:
     """Whether somebody else has what was to be given, sent or made: "Ada got her quilt".
 
     What is theirs or named before is meant; "Mia got a cake" tells of another.
     """
-    verb = _verb(promise)
+    verb, text = _verb(promise), _HAS.sub(" has ", said)
     given = expression("commitments", "giving").fullmatch(verb)
     made = expression("commitments", "making").fullmatch(verb) and _things(promise) & _stems(text)
     others = expression("commitments", "others").match(text) if given or made else None
     if others is None:
         return False
-    said = expression("commitments", "received" if given else "got_theirs").match(
-        text, others.end()
-    )
-    return said is not None and expression("commitments", "any_one").match(text, said.end()) is None
+    had = expression("commitments", "received" if given else "got_theirs").match(text, others.end())
+    return had is not None and expression("commitments", "any_one").match(text, had.end()) is None
 
 
 def _was_there(text: str, verb: str) -> bool:
@@ -516,6 +592,9 @@ def _did(text: str, promise: str) -> str | None:
         return "did"
     if first in doings and expression("commitments", "unchanging").fullmatch(first):
         return first
+    spent = expression("commitments", "spent").search(text)
+    if spent and verb_lemma(spent.group("verb").lower()) in doings | _helped_with(promise):
+        return spent.group("verb").lower()
     own = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed"}
     return next(
         (w for w in words if w != verb and is_past(w) and (verb_lemma(w) in doings or w in own)),
@@ -536,6 +615,12 @@ def _had_done(promise: str) -> frozenset[str]:
     first, *rest = promise.lower().split()
     made = (word for word in rest if is_past(word)) if first in {"get", "have"} else ()
     return frozenset(verb_lemma(word) for word in made)
+
+
+def _helped_with(promise: str) -> frozenset[str]:
+    """What else is done by who helps: to "help her paint the shed" is to paint."""
+    first, *rest = promise.lower().split()
+    return frozenset(rest[:2]) if first == "help" else frozenset()
 
 
 def _doings(verb: str) -> frozenset[str]:
@@ -561,11 +646,22 @@ def _is_about(promise: str, said: frozenset[str], *, did: bool) -> bool:
 def _stems(text: str) -> frozenset[str]:
     empty = expression("commitments", "empty")
     return frozenset(
-        stem(word.lower().removesuffix("'s"))
+        _one_name(stem(word.lower().removesuffix("'s")))
         for word in SPOKEN_WORDS.findall(text)
         if (len(word) >= _SHORTEST_CONTENT_WORD or _ABBREVIATION.fullmatch(word))
         and not empty.fullmatch(word)
     )
+
+
+def _one_name(word: str) -> str:
+    """The same for all words for a thing: "table" is what is booked at a restaurant."""
+    return _names_of_things().get(word, word)
+
+
+@cache
+def _names_of_things() -> Mapping[str, str]:
+    groups = (line.split() for line in word_lines("commitments", "same_things"))
+    return {stem(word): stem(words[0]) for words in groups for word in words}
 
 
 # --- what an assistant says of the user, and the user's next turn plainly confirms

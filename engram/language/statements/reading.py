@@ -31,6 +31,7 @@ from engram.language.statements.predicates import (
     exchanged,
     favourites,
     find,
+    is_subject,
 )
 from engram.language.vocabulary import expression, predicates, vocabulary, wordings
 
@@ -183,7 +184,8 @@ _STATEMENTS = "statements"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
-_AT = re.compile(r"\s+(?:at|for|with)\s+(?=[A-Z])")
+_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
+_LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
 
 
 def statements(text: str) -> list[RuleStatement]:
@@ -316,8 +318,14 @@ def _stated(
     at: int = 0,
     sentence: Sentence = NO_SENTENCE,
 ) -> RuleStatement:
+    predicate = pattern.predicate
+    if pattern.kind == "moved_to" and is_product(thing):
+        predicate = "uses"
+    elif predicate == "uses" and pattern.begins and is_subject(thing):
+        # "Switched to botany"
+        predicate = "studies"
     return RuleStatement(
-        predicate="uses" if pattern.kind == "moved_to" and is_product(thing) else pattern.predicate,
+        predicate=predicate,
         thing=thing,
         holds=pattern.holds,
         begins=pattern.begins,
@@ -341,6 +349,10 @@ def _besides(
         return [RuleStatement("works as", thing, begins=pattern.begins) for thing in things]
     if pattern.predicate == "works as":
         after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]
+        home = _LIVING_IN.match(after)
+        if home:
+            places = find("named_place", MatchContext("live in", after[home.end() :], rest))
+            return [RuleStatement("lives in", place) for place in places]
         where = _AT.match(after)
         name = objects.name(after[where.end() :]) if where else None
         return [RuleStatement("works at", name, begins=pattern.begins)] if name else []

@@ -135,6 +135,27 @@ def learnt(*said: str) -> list[str]:
         ),
         ("I promised the kids a trip to the zoo.", [], ["The user promised to zoo."]),
         ("I promised Rick not to tell anyone.", [], ["The user promised to tell anyone."]),
+        (
+            "I'm a nurse living in Leeds.",
+            ["The user works as a nurse.", "The user lives in Leeds."],
+            [],
+        ),
+        ("I'm a playwright based in Ghent.", ["The user lives in Ghent."], []),
+        ("My brother is a nurse living in Leeds.", [], ["The user lives in Leeds."]),
+        ("Still at Corvus Media, nothing new.", ["The user works at Corvus Media."], []),
+        ("I've transferred to St James's.", [], ["The user lives in St James's."]),
+        ("I transferred to Leeds.", ["The user lives in Leeds."], []),
+        ("Greetings from Graz!", [], ["The user is from Graz."]),
+        ("Switched to botany.", ["The user studies botany."], ["The user uses botany."]),
+        ("Moved back to my mum's in Hull.", ["The user lives in Hull."], []),
+        ("I've joined a charity, Shelter.", ["The user works at Shelter."], []),
+        ("The team dumped Jira.", ["The user no longer uses Jira."], []),
+        (
+            "Took my husband's name, I'm Ana Ribeiro now.",
+            ["The user is called Ana Ribeiro."],
+            ["I'm Ana Ribeiro is the user's husband."],
+        ),
+        ("I'm Ana's neighbour now.", [], ["The user is called Ana's."]),
     ],
 )
 def test_everyday_talk_is_taken_as_it_is_meant(
@@ -250,6 +271,40 @@ def test_a_correction_that_says_of_what_takes_no_other_value_s_place(said: str) 
         ("I live in Lima.", "Moved again: Arequipa.", ["The user lives in Arequipa."]),
         ("i use a kobo", "the kobo broke so im back to paper", []),
         ("I work at Nando's.", "Nando's promoted me to manager!", ["The user works as a manager."]),
+        ("I use Notion.", "I don't use it any more.", ["The user no longer uses Notion."]),
+        (
+            "I like horror films.",
+            "Don't like them any more.",
+            ["The user no longer likes horror films."],
+        ),
+        ("I have a lamp and a desk.", "I don't have it any more.", []),
+        ("I own a caravan.", "Caravan's gone, sadly.", ["The user no longer owns a caravan."]),
+        (
+            "I own a Land Rover.",
+            "The Land Rover's been sold.",
+            ["The user no longer owns a Land Rover."],
+        ),
+        ("I own a Land Rover.", "The neighbour's Land Rover's been sold.", []),
+        ("I own a boat.", "Sold it!", ["The user no longer owns a boat."]),
+        ("I use a Kobo.", "I dropped it in the bath.", []),
+        (
+            "I have a motorbike.",
+            "No more motorbike for me.",
+            ["The user no longer has a motorbike."],
+        ),
+        ("I love gin.", "No more gin for me.", []),
+        (
+            "I'm planning to run the Berlin marathon.",
+            "No Berlin marathon for me.",
+            ["The user no longer plans to run the Berlin marathon."],
+        ),
+        (
+            "I work in a bakery called Flourish.",
+            "The bakery shut. I'm at Greggs now.",
+            ["The user works at Greggs."],
+        ),
+        ("I work at Lidl.", "I'm at Tesco now, need anything?", []),
+        ("I work at Onda.", "Onda and I parted ways.", ["The user no longer works at Onda."]),
     ],
 )
 def test_what_was_just_told_ends_by_its_name(before: str, said: str, learns: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -11,13 +12,20 @@ from uuid import uuid4
 
 import pytest
 import structlog
+from temporalio.testing import ActivityEnvironment
 
+from engram.activities.consolidation import ConsolidationModelActivitiesImpl
+from engram.agents.extraction import ExtractionAgent
+from engram.agents.linking import LinkingAgent
+from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.forgetting import Forgetter
+from engram.contracts.consolidation import LinkInput, LinkOutput
 from engram.contracts.messages import Population
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
+    Episode,
     Link,
     LinkKind,
     MemoryForm,
@@ -157,7 +165,7 @@ async def test_links_that_an_earlier_version_left_go_with_the_next_summary() -> 
 # --- a memory that has no room for a further link
 
 
-async def kept(repository: MemoryRepository, *memories: SemanticMemory) -> None:
+async def kept(repository: MemoryRepository, *memories: SemanticMemory | Episode) -> None:
     """Store memories."""
     vectors = await make_embedder("wordllama").embed_documents([m.content for m in memories])
     pairs = zip(memories, vectors, strict=True)
@@ -283,3 +291,80 @@ async def _lead(
         return before.model_copy(update={"links": (*before.links, edge)})
 
     await update_memories(repository, ADA, [memory.id], change, new_write_id=write_id)
+
+
+# --- answers of a linking pass, written together
+
+
+def _turn(memory: SemanticMemory) -> Episode:
+    """The turn that a memory was drawn from."""
+    return Episode(
+        id=memory.source_episode_ids[0],
+        namespace=ADA.namespace,
+        user_id=ADA.user_id,
+        content=memory.content,
+        known_at=memory.known_at,
+        created_at=memory.created_at,
+        session_id="s1",
+        role="user",
+        timestamp=memory.known_at,
+        message_id=memory.content,
+    )
+
+
+async def _linked_by_rules(
+    monkeypatch: pytest.MonkeyPatch, *, together: bool
+) -> tuple[list[tuple[SemanticMemory, frozenset[Link]]], int, LinkOutput]:
+    """What a pass of small requests leaves, how often memories were written, and its answer."""
+    words = [f"The user likes {thing} with Mira {n}" for n, thing in enumerate(THINGS)]
+    told = [knowledge(ADA, said, day(n), entities=("Mira",)) for n, said in enumerate(words)]
+    # The same words in another form: one of both is retired, which the next request must see.
+    told.insert(4, knowledge(ADA, "The user liked bread with Mira 1", day(1), entities=("Mira",)))
+    embedder = make_embedder("wordllama")
+    async with borrowed_store() as repository:
+        await kept(repository, *told, *(_turn(memory) for memory in told))
+        activities = ConsolidationModelActivitiesImpl(
+            repository,
+            embedder,
+            ExtractionAgent(RulesModel()),
+            LinkingAgent(RulesModel()),
+            writer=PlanWriter(repository, embedder, write_id),
+        )
+        asked = LinkInput(
+            scope=ADA,
+            now=day(30),
+            memory_ids=tuple(memory.id for memory in told),
+            at_once=3,
+            fresh_ids=(told[0].id,),
+            candidates_per_memory=4,
+            operation="linking-1",
+        )
+        with monkeypatch.context() as patched:
+            if not together:
+                patched.setattr("engram.activities.consolidation._decides", lambda _: True)
+            environment = ActivityEnvironment()
+            limit = timedelta(minutes=5)
+            environment.info = replace(environment.info, start_to_close_timeout=limit)
+            answer = await environment.run(activities.link, asked)
+        left = await known(repository, ADA)
+    drop = {"write_id": "", "revision": 0}
+    links = {m.id: frozenset(m.links) for m in left}
+    return (
+        [(m.model_copy(update={**drop, "links": ()}), links[m.id]) for m in left],
+        sum(memory.revision for memory in left),
+        answer,
+    )
+
+
+async def test_answers_that_are_written_together_leave_what_one_after_another_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same memories, links and counts, by fewer writes."""
+    one_by_one, writes, answer = await _linked_by_rules(monkeypatch, together=False)
+    left, fewer, same = await _linked_by_rules(monkeypatch, together=True)
+    assert left == one_by_one
+    assert any(memory.status is MemoryStatus.SUPERSEDED for memory, _ in left)
+    assert fewer < writes * 0.8
+    assert answer.applied is not None
+    assert same.applied == answer.applied
+    assert answer.applied.links

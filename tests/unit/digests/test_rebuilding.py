@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ import pytest
 from engram.consolidation.apply import PlanWriter
 from engram.digests import stage
 from engram.digests.mentions import MentionEvidence, memory_clues
+from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer
 from engram.domain.digests import ConsolidationEffect, SealReason
 from engram.domain.memories import (
     Category,
     LinkKind,
     MemoryForm,
+    MemoryType,
     SemanticMemory,
 )
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
@@ -296,6 +299,48 @@ async def test_a_box_is_linked_whose_sealer_died_in_between(
     found = await kept.store.get(ADA, [fact.id, garden.memory_id])
     assert found[fact.id].related_ids == (garden.memory_id,)
     assert found[garden.memory_id].related_ids == (fact.id,)
+
+
+async def test_a_box_is_written_once_with_its_links(kept: DigestedMemory) -> None:
+    """It leads to what was derived from its turns from its first write on, and that back to it."""
+    fact = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
+    await kept.keep(*TURNS, fact)
+    await kept.digest(*TURNS)
+    garden = (await kept.asked.boxes(ADA, AboutBoxes(session_id="s1")))[0]
+    found = await kept.store.get(ADA, [fact.id, garden.memory_id])
+    box = found[garden.memory_id]
+    assert (box.related_ids, box.revision) == ((fact.id,), 0)
+    (there,), (back,) = box.links, found[fact.id].links
+    assert (back.target_id, found[fact.id].revision) == (box.id, 1)
+    assert back.model_copy(update={"target_id": there.target_id}) == there
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_box_leads_to_nothing_that_was_forgotten_while_it_was_stored(
+    kept: DigestedMemory, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    """Also where whoever stored it died before the other halves of its links."""
+    fact = known("The user's tomato seeds sprouted.", 1, sources=[TURNS[0].id])
+    await kept.keep(*TURNS, fact)
+    puts = DigestStore.put
+
+    async def forgetting(*args: Any) -> Put:
+        made = await puts(*args)
+        await kept.store.inner.delete(ADA, MemoryType.SEMANTIC, [fact.id])
+        if dies:
+            raise StorageUnavailable("The store is away.")
+        return made
+
+    new, composer = [turn.id for turn in TURNS], Composer(ADA, minute(20_000), "w", "r")
+    with monkeypatch.context() as patched:
+        patched.setattr(DigestStore, "put", forgetting)
+        with pytest.raises(StorageUnavailable) if dies else nullcontext():
+            await kept.digests.sessions(composer, new, (), POLICY)
+    await kept.digests.sessions(composer, new, (), POLICY)
+    boxes = await kept.asked.boxes(ADA, AboutBoxes(session_id="s1"))
+    found = await kept.store.get(ADA, [box.memory_id for box in boxes if box.memory_id])
+    assert found
+    assert {memory.related_ids for memory in found.values()} == {()}
 
 
 async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemory) -> None:
