@@ -129,6 +129,9 @@ async def retry_until_answered(
     with _said_when_slow(workflow_id, _SLOW if patience else _SLOW_WORK):
         try:
             async with asyncio.timeout(patience.total_seconds() if patience else None):
+                with contextlib.suppress(TemporalUnavailable):
+                    # Mostly this is all; what tries again is not made for every update.
+                    return await _typed(attempt)
                 async for retrying in stamina.retry_context(
                     on=TemporalUnavailable,
                     attempts=None,
