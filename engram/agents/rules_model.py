@@ -44,7 +44,7 @@ from engram.agents.requests import (
     TurnView,
     read_prompt,
 )
-from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.aside import CallFailed, CallTookTooLong, ProcessAside, let_others_go_on
 from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
@@ -307,6 +307,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     heard = [_HeardTurn(one) for one in request.before]
     by_thing = PromisesByThing([one.object for one in request.promised])
     for turn in map(_HeardTurn, request.turns):
+        let_others_go_on()
         # What a program says of itself is no memory, whatever it is called.
         if turn.said.role == "user":
             own = turn.own

@@ -42,6 +42,7 @@ from engram.system import (
     new_secret,
     private,
     private_draft,
+    short_turns,
     system_clock,
 )
 
@@ -71,7 +72,7 @@ async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
 
 
 async def _serving_until(stop: asyncio.Event) -> None:
-    with full_collections_put_off() as collect_if_due:
+    with short_turns(), full_collections_put_off() as collect_if_due:
         while not stop.is_set():
             try:
                 async with asyncio.timeout(_LOOKED_AT_MEMORY.total_seconds()):

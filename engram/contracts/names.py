@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 
 from engram.domain.scope import Scope
@@ -161,6 +162,7 @@ def key_owner(store: str, tenant: str) -> str:
     return tenant if store == DEFAULT_STORE else f"{store}:#{_digest(tenant)}"
 
 
+@lru_cache(maxsize=1024)  # Each payload asks.
 def key_owner_of(workflow_id: str) -> str:
     """Whose key payloads of a workflow are encrypted with: a user's, or the shared one."""
     store = store_of(workflow_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from engram.storage.edge_files import (
     sync_files,
 )
 from engram.storage.filters import Translator
+from engram.storage.ledger import Ledger, ledger_id
 from engram.storage.payload import SCHEMA_VERSION, SPARSE, TENANT
 from engram.storage.points import (
     NewPoint,
@@ -49,7 +50,8 @@ from engram.storage.points import (
 
 _DELETED_AT_ONCE: Final = 256
 _TENANTS_KEPT: Final = 10_000
-_ARRIVALS_KEPT: Final = 1000
+_ARRIVALS_KEPT: Final = 1_000
+_LEDGERS_KEPT: Final = 1_000
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -140,6 +142,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
+        # Each write of a memory looks twice into what its user had forgotten.
+        self._ledgers: dict[str, Ledger] = {}
         self._replacements = TenantSteps()
         self._arrivals = {memory_type: Arrivals() for memory_type in STORED_TYPES}
         self._writes = {memory_type: Writes() for memory_type in STORED_TYPES}
@@ -351,6 +355,18 @@ class EdgeRepository(EngineRepository[engine.Filter]):
 
         return read
 
+    async def _ledger(self, scope: Scope) -> Ledger:
+        key = ledger_id(scope)
+        held = self._ledgers.get(key)
+        if held is None:
+            written = self._written
+            held = await super()._ledger(scope)
+            if written == self._written:
+                if len(self._ledgers) >= _LEDGERS_KEPT:
+                    self._ledgers.clear()
+                self._ledgers[key] = held
+        return held
+
     def arrivals(self, scope: Scope, memory_type: MemoryType) -> int:
         """See :meth:`engram.ports.MemoryRepository.arrivals`."""
         return self._arrivals[memory_type].of(scope.tenant)
@@ -378,7 +394,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self,
         memory_type: MemoryType,
         operation: engine.UpdateOperation,
-        ids: Iterable[str],
+        ids: Collection[str],
         doing: str,
         room: int = ROOM_TO_WRITE,
     ) -> None:
@@ -393,6 +409,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         finally:
             self._written += 1
             self._decoded.doubt(ids)
+            for one in ids:
+                self._ledgers.pop(one, None)
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
         with engine_errors("preparing an insert"):

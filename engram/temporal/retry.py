@@ -170,6 +170,12 @@ async def retry_until_answered(
     with _said_when_slow(workflow_id, _SLOW_WORK if to_the_end else _SLOW):
         try:
             async with asyncio.timeout(None if to_the_end else longest):
+                try:
+                    # Mostly this is all; what tries again is not made for every update.
+                    return await _typed(attempt)
+                except TemporalUnavailable as error:
+                    if not again(error):
+                        raise
                 async for retrying in stamina.retry_context(
                     on=again,
                     attempts=None,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from datetime import UTC, datetime
+from threading import Thread
 
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
-from engram.agents.rules_model import extract, link
+from engram.agents.rules_model import extract, link, load
 from engram.domain.memories import Category, Slot
 from engram.language.dates import start_date_of
 from engram.language.statements.clauses import clauses, sentences
@@ -356,3 +359,29 @@ def test_a_turn_is_read_once_for_all_that_follow_it(monkeypatch: pytest.MonkeyPa
     )
     assert extract(ExtractionRequest(turns=turns)).statements
     assert sorted(read) == sorted(texts)
+
+
+def test_whoever_waits_for_python_has_it_from_turn_to_turn() -> None:
+    """Others go on beside a thread that reads forty turns, though nothing takes Python from it."""
+    turns = tuple(
+        TurnView(
+            alias=f"e{n}",
+            role="user",
+            speaker=None,
+            said_at=SAID,
+            content=f"I live in Oslo, I like tea, and my lucky number is {n}.",
+        )
+        for n in range(40)
+    )
+    load()
+    reading = Thread(target=extract, args=(ExtractionRequest(turns=turns),))
+    before, went_on = sys.getswitchinterval(), 0
+    sys.setswitchinterval(100)
+    try:
+        reading.start()
+        while reading.is_alive():
+            went_on += 1
+            time.sleep(1e-5)
+    finally:
+        sys.setswitchinterval(before)
+    assert went_on > len(turns) / 4

@@ -127,3 +127,20 @@ async def test_work_is_waited_for_while_temporal_comes_back(clock: list[float]) 
 
     answer = await retry_until_answered(attempt, "erasure/1", PATIENCE, to_the_end=True)
     assert answer == "done"
+
+
+async def test_an_update_is_sent_again_until_it_is_answered() -> None:
+    """Whoever does not answer twice answers the third time; nothing is told of it."""
+    asked = 0
+
+    async def attempt() -> str:
+        nonlocal asked
+        asked += 1
+        if asked < 3:
+            raise TemporalUnavailable("It starts.")
+        return "answered"
+
+    with capture_logs() as told:
+        assert await retry_until_answered(attempt, "session/1", timedelta(seconds=30)) == "answered"
+    assert asked == 3
+    assert not [one for one in told if one["event"].startswith("waiting")]

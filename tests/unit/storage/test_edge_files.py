@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 from weakref import ref
 
 import pytest
@@ -23,6 +24,7 @@ from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, 
 from engram.ports import Missing, Replacement
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.ledger import ledger_id
 from engram.storage.payload import indexed_fields
 from engram.storage.points import Overwrite
 from tests.support.clock import NOW
@@ -420,6 +422,24 @@ async def test_what_was_read_is_read_again_only_after_a_write(folder: Path) -> N
     assert reads == [[turn.id]]  # To see who won; what it is now is what was written.
     await repository.delete(ADA, EPISODIC, [other.id])
     assert await repository.get(ADA, [other.id]) == {}
+    await repository.close()
+
+
+async def test_what_a_user_had_forgotten_is_looked_up_again_only_after_it_changed(
+    folder: Path,
+) -> None:
+    """Each write looks twice; what is forgotten between two of them is refused in the second."""
+    repository = await watched_at(folder)
+    turns = [episode(ADA, f"turn {number}") for number in range(4)]
+    record = [ledger_id(ADA)]
+    for turn in turns[:2]:
+        assert await repository.insert(ADA, [new(turn)]) == frozenset()
+    assert repository.reads.count(record) == 1
+    await repository.bury(ADA, {turns[2].id}, drawn={}, key=uuid4().hex)
+    assert await repository.insert(ADA, [new(turns[2]), new(turns[3])]) == {turns[2].id}
+    assert await repository.epoch(ADA) == 0
+    await repository.raise_epoch(ADA, "erasure", key=uuid4().hex)
+    assert await repository.epoch(ADA) == 1
     await repository.close()
 
 
