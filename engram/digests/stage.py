@@ -12,7 +12,7 @@ from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import DigestOutput
 from engram.digests.boxes import BoxWriter, Traces
 from engram.digests.entities import Entity, Register, resolve
-from engram.digests.guidelines import GuidelineWriter, current_guidance
+from engram.digests.guidelines import GuidelineWriter
 from engram.digests.mentions import (
     MentionEvidence,
     episode_clues,
@@ -404,10 +404,6 @@ class Digests:
         composer = await self._begun(composer)
         put = await self._guidelines.learn(composer, deeds, operation, policy)
         return DigestOutput(guidelines=len(put.written), retired=len(put.retired))
-
-    async def guidance(self, scope: Scope) -> tuple[tuple[str, ...], bool]:
-        """What extractions are told, and whether that could be read; never raises."""
-        return await current_guidance(self._repository, scope)
 
     async def _begun(self, composer: Composer) -> Composer:
         """With the user's epoch of now: nothing is written once that is raised."""

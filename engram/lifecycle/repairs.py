@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.contracts.messages import Population
-from engram.domain.memories import STORED_TYPES, AnyMemory, DerivedMemory, MemoryType
+from engram.domain.memories import STORED_TYPES, AnyMemory, DerivedMemory
 from engram.domain.rules import HealthRules
 from engram.domain.scope import Scope
 from engram.lifecycle.audit import (
@@ -39,7 +39,6 @@ async def pages(
     repository: MemoryRepository,
     scope: Scope,
     population: Population,
-    types: Sequence[MemoryType] = STORED_TYPES,
     where: Filter = (),
     unreadable: list[str] | None = None,
 ) -> AsyncIterator[Sequence[AnyMemory]]:
@@ -48,7 +47,7 @@ async def pages(
     ``unreadable`` takes the ids of those that this version cannot read.
     """
     conditions = (*where, of_population(population))
-    for memory_type in types:
+    for memory_type in STORED_TYPES:
         async for page in every_page(
             repository,
             scope,

@@ -343,10 +343,8 @@ class _Endpoint:
 
 
 @asynccontextmanager
-async def mounted(
-    app: Starlette, visitor_of: Callable[[Scope], McpCaller], path: str = PATH
-) -> AsyncIterator[None]:
-    """Let ``app`` answer MCP clients at ``path`` while the block runs.
+async def mounted(app: Starlette, visitor_of: Callable[[Scope], McpCaller]) -> AsyncIterator[None]:
+    """Let ``app`` answer MCP clients at :data:`PATH` while the block runs.
 
     Requests stand for themselves: no session is kept between them, so a client
     notices nothing when Engram is started anew, and any process can answer it.
@@ -355,7 +353,6 @@ async def mounted(
         app: Any Starlette or FastAPI application. It admits requests, and checks the
             host and the page that they come from, before they arrive here.
         visitor_of: Who sends a request; raises a typed error where that is not known.
-        path: Where clients find it.
     """
     visitors = Visitors()
     server = create_server(
@@ -368,7 +365,7 @@ async def mounted(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     manager = server.session_manager
-    route = Route(path, endpoint=_Endpoint(visitor_of, manager.handle_request))
+    route = Route(PATH, endpoint=_Endpoint(visitor_of, manager.handle_request))
     app.router.routes.append(route)
     try:
         async with manager.run():

@@ -401,7 +401,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "reading_ahead": (few_steps, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
-TIME_SKIPPING = frozenset({"model_outage", "reviews"})
+TIME_SKIPPING = {"model_outage", "reviews"}
 MODELS: dict[str, RulesModel] = {
     "judgement": Deciding(using_replaces_having),
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
@@ -409,6 +409,11 @@ MODELS: dict[str, RulesModel] = {
     "model_outage": Picky({}, [ModelHTTPError(503, "staged") for _ in range(20)]),
     "cancellation": Picky({"content": ModelHTTPError(503, "staged")}),
 }
+# The first histories are of consolidations that took many steps; these, of what runs since.
+_AGAIN = ("conversation", "refusal", "model_outage", "cancellation", "judgement", "session_end")
+SCENARIOS |= {f"again_{name}": SCENARIOS[name] for name in (*_AGAIN, "forgetting", "reviews")}
+TIME_SKIPPING |= {f"again_{name}" for name in TIME_SKIPPING}
+MODELS |= {f"again_{name}": MODELS[name] for name in _AGAIN if name in MODELS}
 
 
 def _failing_at_first(failures: int) -> None:

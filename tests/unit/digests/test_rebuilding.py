@@ -12,6 +12,7 @@ import pytest
 
 from engram.consolidation.apply import PlanWriter
 from engram.digests import stage
+from engram.digests.guidelines import current_guidance
 from engram.digests.mentions import MentionEvidence, memory_clues
 from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer
@@ -364,7 +365,7 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemo
         'Be more careful with statements of category preference with "likes": '
         "of 12 so far, 67% turned out not worth keeping."
     )
-    assert await kept.digests.guidance(ADA) == ((line,), True)
+    assert await current_guidance(kept.store.inner, ADA) == ((line,), True)
 
 
 async def test_what_was_touched_is_looked_through_once_not_for_each_entity(
