@@ -60,6 +60,7 @@ from engram.language.statements.corrections import (
     claims,
     corrected,
     denied,
+    instead_now,
     left_behind,
     works_now,
 )
@@ -435,6 +436,7 @@ def _with_corrections(
     own = [one for one in mending if isinstance(one, RuleStatement)]
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
+    own += instead_now(turn.content, mine, last)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
 
@@ -536,8 +538,13 @@ def _as_first_promised(
     still = [what for what in made if what not in over]
     found = list(told)
     pledges = {quote for one in found if one.predicate == PROMISED for quote in one.quotes}
+    closing = {quote for one in before if one.ended for quote in one.quotes}
     for one in found:
         if one.predicate == OWES and one.holds and not pledges.isdisjoint(one.quotes):
+            continue
+        noted = one.category is Category.COMMITMENT and one.predicate is None
+        if noted and not closing.isdisjoint(one.quotes):
+            # "Volunteered at the fair": told as what was kept.
             continue
         if one.predicate == OWES and is_promised_back(one.object or "", still):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
@@ -236,12 +236,10 @@ class FindingsStore:
         standing, and the next one goes on.
         """
         ends: list[_Ended] = []
-        slots: set[tuple[str, str]] = set()
-        tellings: dict[str, list[datetime]] = {}
+        found: dict[str, list[_Finding]] = {}
         for finding in findings:
-            if finding.slot_key is not None:
-                slots.add(finding.slot_key)
-                tellings.setdefault(finding.memory.id, []).append(finding.episode.timestamp)
+            found.setdefault(finding.memory.id, []).append(finding)
+        slots = {finding.slot_key for finding in findings if finding.slot_key is not None}
         for subject, predicate in sorted(slots):
             where: Filter = (
                 Equals("slot.subject", subject),
@@ -254,7 +252,7 @@ class FindingsStore:
                 # What was refuted neither took anything's place nor gave way.
                 rivals += [o for o in page if isinstance(o, Fact) and o.refuted_at is None]
             for old, new in succession(rivals):
-                when = _first_told(new, old, tellings.get(new.id, ()))
+                when = _first_told(new, old, found)
                 if not _is_noted(old, new, when):
                     ends.append(_Ended(old.id, new.id, when))
         by_turn: dict[str, list[_Finding]] = {}
@@ -446,16 +444,22 @@ def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
     )
 
 
-def _first_told(new: Fact, old: Fact, tellings: Iterable[datetime]) -> datetime:
+def _first_told(new: Fact, old: Fact, found: Mapping[str, Sequence[_Finding]]) -> datetime:
     """When something was first told after what it replaces, though it was told again since.
 
     Args:
         new: What took the place.
         old: What gave way.
-        tellings: When the new one was told, as far as that is stored just now.
+        found: What is stored just now, by memory.
     """
     until = old.told_at or old.known_at
-    return min((at for at in tellings if at > until), default=new.told_at or new.known_at)
+    here = found.get(new.id, ())
+    told = [one.episode.timestamp for one in here if one.claim]
+    late = any(one.claim for one in found.get(old.id, ()))
+    if late and all(one.episode.timestamp != new.known_at for one in here):
+        # An older conversation comes after the one that told what took its place.
+        told.append(new.known_at)
+    return min((at for at in told if at > until), default=new.told_at or new.known_at)
 
 
 def _is_noted(old: Fact, new: Fact, when: datetime) -> bool:

@@ -41,6 +41,7 @@ _STUDIES = "studies"
 _WORKS_AS = "works as"
 _HAS_LEFT = "has left"
 _RETIRED = " has retired."
+_BROKEN_UP = " have broken up."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
 _IS_CALLED = "is called"
 _MARRIED = "is married to"
@@ -374,15 +375,21 @@ _NUMBERS = {word: number for word, number in SMALL.items() if 1 <= number <= _MO
 
 def _is_parting(told: _SlottedStatement) -> bool:
     parted = told.is_about(_MARRIED, holds=False) and told.held.subject == USER
-    return parted and bool(told.held.object)
+    return parted and (bool(told.held.object) or told.one.content.endswith(_BROKEN_UP))
 
 
 def _parted(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
     name = _words(told.one.object)
-    old = _only(held for held in standing if _is_partner(held, name))
-    return _and_over(told.one, old)
+    if name:
+        yield from _and_over(told.one, _only(h for h in standing if _is_partner(h, name)))
+        return
+    # "We split up": of two who are not said to be a couple, nothing is told.
+    old = _only(held for held in standing if _is_couple(held))
+    if old is not None:
+        yield told.one
+        yield _over(old, told.one, min(told.one.confidence, _INFERRED))
 
 
 def _is_wedding(told: _SlottedStatement) -> bool:
@@ -445,6 +452,15 @@ def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
         return _words(slot.subject) == name
     role = slot.predicate.removesuffix(" is")
     return slot.subject == USER and role in partners and _words(slot.object) == name
+
+
+def _is_couple(held: _KnownToHold) -> bool:
+    """Whether it says of anybody that the user is together with them."""
+    slot, partners = held.slot, words("declared", "partners")
+    if slot.predicate == _IS_THE_USERS:
+        return slot.object in partners
+    together = slot.predicate in {_MARRIED, _ENGAGED}
+    return slot.subject == USER and (together or slot.predicate.removesuffix(" is") in partners)
 
 
 def _partners() -> frozenset[str]:
@@ -522,7 +538,7 @@ _RULES = (
     _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away),
     _ImpliedEnd(_is_preferred_to, lambda: frozenset({_PREFERS}), _preferred_instead),
     _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
-    _ImpliedEnd(_is_parting, _partners, _parted),
+    _ImpliedEnd(_is_parting, lambda: _partners() | {_MARRIED}, _parted),
     _ImpliedEnd(_is_wedding, _partners, _married),
 )
 """In order; of those that fit, the first counts."""

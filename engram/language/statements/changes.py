@@ -26,7 +26,7 @@ from engram.language.statements.declared import (
     value_of,
     without_openings,
 )
-from engram.language.statements.objects import MatchContext
+from engram.language.statements.objects import MatchContext, Thing, is_product
 from engram.language.statements.predicates import find
 from engram.language.vocabulary import cues_of_change, load, verbs_of_change, words
 
@@ -215,6 +215,9 @@ def _made_anew(change: _Change) -> Declared | None:
         value = value_of(rest)
         if value is None or (what and not _is_agent(change.before)):
             continue
+        if kind["called"] == "moved to" and is_product(Thing(value, value)):
+            # "Work moved from Zoom to Teams": nothing lives in Teams.
+            continue
         named = list(what or change.before)
         subject = subject_of(named, str(kind["called"]))
         if subject is None or (not what and not change.passive and _is_agent_word(named)):
@@ -235,7 +238,12 @@ def _beginning(sentence: Sentence, subject: str, called: str, value: str) -> Dec
 def _role_taken(change: _Change) -> Declared | None:
     """Who has a role now: "Ana took over from Ben as editor of Verve"."""
     who = subject_of(change.before, "is")
-    if who is None or not who[:1].isupper() or len(who.split()) > _LONGEST_NAME:
+    if (
+        who is None
+        or _SPEAKS.fullmatch(who)
+        or not who[:1].isupper()
+        or len(who.split()) > _LONGEST_NAME
+    ):
         return None
     for kind in load(_DATA)["roles"]:
         if change.verb not in kind["verbs"].split():

@@ -184,7 +184,7 @@ _FIRST_PERSON = re.compile(
     re.I,
 )
 _GOES_ON = re.compile(
-    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|back\s+(?:in|on|at))\b",
+    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|studying|learning|back\s+(?:in|on|at))\b",
     re.I,
 )
 # "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from engram.domain.slots import POSSESSING, kind_of_value
+from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
 from engram.language.statements.notes import people
-from engram.language.statements.objects import MatchContext, is_place, is_product
+from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
 from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import ends, in_first_person
 from engram.language.statements.reading import everything, kind_of_object
@@ -30,7 +30,9 @@ _MOST_SENTENCES = 20
 _USES = "uses"
 _PLANS = "plans to"
 _WORKS_AT = "works at"
+_WORKS_AS = "works as"
 _MARRIED = "is married to"
+_SWAPPED = POSSESSING | {"lives in", "studies", _WORKS_AT}
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
 
@@ -139,14 +141,17 @@ def left_behind(
     plans = [one for one in own if one.predicate == _PLANS]
     # A plan is over when it has come about as when it has come to nothing, as a promise is.
     for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
-        if _tells_of_own_doing(end.sentence.text):
+        plan = plans[end.promise].thing.phrase
+        if _tells_of_own_doing(end.sentence.text) or _tells_of(plan, end.sentence.text):
             yield _over(plans[end.promise], end.sentence)
+    unnamed = bool(own) and expression(_TABLE, "may_end_unnamed").search(text) is not None
     for sentence in sentences(text) if own else ():
         if expression(_TABLE, "no_more").match(sentence.text):
             now = [one for one in last if one.holds and one.thing.name]
             yield from (_over(one, sentence) for one in now if len(now) == 1)
             continue
-        yield from _unnamed(sentence, own, last)
+        if unnamed:
+            yield from _unnamed(sentence, own, last)
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
             for one in own:
@@ -166,6 +171,16 @@ def _unnamed(
         yield from (
             _over(o, sentence) for o in own if o.predicate in POSSESSING and _is_named(o, what)
         )
+    was = expression(_TABLE, "no_longer_one").search(sentence.text)
+    if was:
+        what = _bare(was.group("what"))
+        work = (one for one in own if one.predicate == _WORKS_AS)
+        yield from (_over(one, sentence) for one in work if _is_named(one, what))
+    closed = expression(_TABLE, "closed_down").search(sentence.text)
+    if closed:
+        what = _bare(closed.group("what"))
+        at_work = (one for one in own if one.predicate == _WORKS_AT)
+        yield from (_over(one, sentence) for one in at_work if _is_named(one, what))
     given_up = expression(_TABLE, "none_for_me").search(sentence.text)
     if given_up:
         what = _bare(given_up.group("what"))
@@ -196,16 +211,78 @@ def works_now(
     """
     if not any(one.predicate == _WORKS_AT for one in told):
         return
+    if expression(_TABLE, "at_now").search(text) is None:
+        return
     if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
         return
     for sentence in sentences(text):
         now = expression(_TABLE, "at_now").search(sentence.text)
-        spoken = MatchContext(now.group("said"), now.group("what"), sentence.text) if now else None
+        where = now.group("what").strip().removeprefix("the ") if now else ""
+        spoken = MatchContext(now.group("said"), where, sentence.text) if now else None
         for thing in find("name", spoken)[:1] if spoken else ():
             if not is_product(thing) and not is_place(thing):
                 yield RuleStatement(
                     _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
                 )
+
+
+def instead_now(
+    text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What takes the place of what was told, or holds again: "now it's Da Nino", "back at Bupa".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+        last: What they said in the turn right before.
+    """
+    if not told or expression(_TABLE, "may_be_now").search(text) is None:
+        return
+    single = [one for one in told if one.holds and one.thing.name and _holds_one(one)]
+    for sentence in sentences(text):
+        yield from _holding_again(sentence, told)
+        now = expression(_TABLE, "now_it").search(sentence.text)
+        before = sentence.text[: now.start()].casefold() if now else ""
+        meant = [
+            one
+            for one in single
+            if re.search(rf"\b{re.escape(one.thing.name.casefold())}\b", before)
+        ]
+        only = expression(_TABLE, "only_now").match(sentence.text)
+        if only and len(last) == 1:
+            now, meant = only, [one for one in last if one in single]
+        for one in meant[-1:] if now else ():
+            spoken = MatchContext("", now.group("new"), sentence.text) if now else None
+            things = find(kind_of_object(one.predicate), spoken)[:1] if spoken else []
+            # "Better now": alone, only a name that is known says anything.
+            known = (t for t in things if not only or is_place(t) or is_product(t))
+            yield from (_begun(one, thing, sentence) for thing in known)
+
+
+def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What was told before and is so again: "back at Thornton's Garage"."""
+    again = expression(_TABLE, "back_at").search(sentence.text)
+    if again:
+        what, how = _bare(again.group("what")), again.group("how").lower()
+        named = [one for one in told if _is_named(one, what) and one.predicate in _back(how)]
+        yield from (_begun(one, one.thing, sentence) for one in named[-1:])
+
+
+def _begun(one: RuleStatement, thing: Thing, sentence: Sentence) -> RuleStatement:
+    return replace(one, thing=thing, holds=True, begins=True, at=sentence.start, sentence=sentence)
+
+
+def _holds_one(one: RuleStatement) -> bool:
+    slot = slot_of("user", one.predicate, one.thing.name)
+    return slot is not None and is_functional(slot)
+
+
+@cache
+def _back(how: str) -> frozenset[str]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "back_in"))
+    return frozenset(
+        name.strip() for name, _, ways in lines if how.split(maxsplit=1)[0] in ways.split()
+    )
 
 
 def _is_named(one: RuleStatement, what: str) -> bool:
@@ -227,6 +304,12 @@ def _tells_of_own_doing(text: str) -> bool:
     return is_past(first) or expression(_TABLE, "myself").fullmatch(first) is not None
 
 
+def _tells_of(plan: str, text: str) -> bool:
+    """Whether it says of what was planned, and of no other, how it is: "House is sold"."""
+    said = expression(_TABLE, "of_itself").finditer(text)
+    return any(one.group("what").lower() in plan.lower().split() for one in said)
+
+
 def by_what_was_told(
     stated: Sequence[RuleStatement], told: Sequence[RuleStatement]
 ) -> list[RuleStatement]:
@@ -239,7 +322,7 @@ def by_what_was_told(
     swapped = {
         one.sentence.start: had[_bare(one.thing.name)]
         for one in stated
-        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in POSSESSING
+        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in _SWAPPED
     }
     return [
         replace(one, predicate=swapped[one.sentence.start])

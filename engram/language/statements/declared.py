@@ -17,6 +17,7 @@ from typing import NamedTuple
 from engram.domain.slots import role_slot, wordings
 from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
+from engram.language.statements.objects import Thing, is_product
 from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
 
@@ -196,7 +197,9 @@ def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> I
     subject = subject_of(before, "lives in")
     if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
         return
-    new = made(sentence, subject, "lives in", place, begins=True)
+    # "Work moved from Zoom to Teams"
+    does = "uses" if is_product(Thing(place, place)) else "lives in"
+    new = made(sentence, subject, does, place, begins=True)
     yield new
     old = value_of(from_to.group("old")) if from_to else None
     if old is not None and old[:1].isupper():

@@ -459,7 +459,18 @@ def offer_to_you(spoken: MatchContext) -> list[Thing]:
 def _names_something(words: list[str]) -> bool:
     """Whether there is more than "it now" or "you then"."""
     said = {word.casefold().strip(".,!") for word in words}
-    empty = vocabulary().pronouns | {"then", "later", "soon", "now", "back", "up", "a", "the"}
+    empty = vocabulary().pronouns | {
+        "trying",
+        "going",
+        "then",
+        "later",
+        "soon",
+        "now",
+        "back",
+        "up",
+        "a",
+        "the",
+    }
     return bool(said - empty) and not said & {"you", "your"}
 
 

@@ -36,6 +36,7 @@ _THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 # "Send him 20 euros" is not "send her 50".
 _TELLS_WHICH: Final = re.compile(r"\w*\d\w*|\b(?:him|her|them|you|his|their)\b", re.I)
+_ONLY_IT: Final = re.compile(r"(?:it|them|that|those|this)\b", re.I)
 _WHOM: Final = re.compile(
     r"\b(?:promised|told|swore to|assured|warned) (?:my|our|the) (?P<who>[\w-]+)", re.I
 )
@@ -205,6 +206,8 @@ class PromisesByThing:
 def gave_in(text: str) -> Sentence | None:
     """Where somebody could not do without, and names nothing: "I caved and had one"."""
     caved = expression("commitments", "caved_in")
+    if expression("commitments", "may_give_in").search(text) is None:
+        return None
     return next((one for one in sentences(text) if caved.match(one.text)), None)
 
 
@@ -214,7 +217,10 @@ def is_again(promise: str, earlier: str) -> bool:
         return False
     what, before = promise.partition(" ")[2], earlier.partition(" ")[2]
     things = _stems(what)
-    return bool(things) and things == _stems(before) and _which(what) == _which(before)
+    if not things:
+        # "I'll drop them in on Wednesday": what was to be dropped off.
+        return bool(_stems(before)) and bool(_ONLY_IT.match(what))
+    return things == _stems(before) and _which(what) == _which(before)
 
 
 def is_promised_back(debt: str, promises: Iterable[str]) -> bool:

@@ -49,7 +49,9 @@ _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
 )
 _FAVOURITE = "favourite "
-_PARTED = re.compile(r"\b(?:broke up|broken up|split|parted|called it quits)\b", re.I)
+_PARTED = re.compile(
+    r"\b(?:broke up|broken up|split|parted|separated|called (?:it quits|off))\b", re.I
+)
 
 
 def weight(stated: RuleStatement) -> tuple[Category, float]:
@@ -80,8 +82,7 @@ def sentence(who: str, stated: RuleStatement) -> str:
     """
     predicate, what = stated.predicate, in_third_person(stated.thing.phrase)
     if not what:
-        retired = predicate == "works at" and _RETIRED.search(stated.said.strip())
-        return f"{who} {'has retired' if retired else _WITHOUT_OBJECT[predicate]}."
+        return f"{who} {_without_object(stated)}."
     if predicate.startswith(_FAVOURITE):
         verb = "is" if stated.holds else "is no longer"
         return f"{who}'s {predicate} {verb} {what}."
@@ -95,6 +96,15 @@ def sentence(who: str, stated: RuleStatement) -> str:
     if predicate == "was born":
         return f"{who} was born {what}."
     return f"{who} {_worded_predicate(stated)} {what}."
+
+
+def _without_object(stated: RuleStatement) -> str:
+    """What ended that was not named."""
+    if stated.predicate == "works at" and _RETIRED.search(stated.said.strip()):
+        return "has retired"
+    if stated.predicate == "is married to" and _PARTED.search(stated.said):
+        return "and their partner have broken up"
+    return _WITHOUT_OBJECT[stated.predicate]
 
 
 def _worded_predicate(stated: RuleStatement) -> str:

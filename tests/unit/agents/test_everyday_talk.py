@@ -156,6 +156,14 @@ def learnt(*said: str) -> list[str]:
             ["I'm Ana Ribeiro is the user's husband."],
         ),
         ("I'm Ana's neighbour now.", [], ["The user is called Ana's."]),
+        ("The Crown closed down.", [], ["The user no longer works at The Crown."]),
+        (
+            "I've been promoted from cashier to supervisor.",
+            ["The user works as a supervisor.", "The user no longer works as a cashier."],
+            ["The from cashier of supervisor is I've."],
+        ),
+        ("Work moved from Zoom to Teams.", ["Work uses Teams."], ["Work lives in Teams."]),
+        ("I'm in Bern! Moved last week.", ["The user lives in Bern."], []),
     ],
 )
 def test_everyday_talk_is_taken_as_it_is_meant(
@@ -304,6 +312,29 @@ def test_a_correction_that_says_of_what_takes_no_other_value_s_place(said: str) 
             ["The user works at Greggs."],
         ),
         ("I work at Lidl.", "I'm at Tesco now, need anything?", []),
+        (
+            "My favourite pub is the Crown.",
+            "The Crown closed down, so now it's Monday quiz at home.",
+            [],
+        ),
+        (
+            "My favourite restaurant is Lucca.",
+            "Lucca closed down, so now it's Da Nino.",
+            ["The user's favourite restaurant is Da Nino."],
+        ),
+        ("I live in Utrecht.", "Rotterdam now!", ["The user lives in Rotterdam."]),
+        ("I live in Utrecht.", "Better now!", []),
+        (
+            "I'm a lifeguard.",
+            "Season's over so no longer a lifeguard.",
+            ["The user no longer works as a lifeguard."],
+        ),
+        ("I work at Bupa.", "Bupa closed down.", ["The user no longer works at Bupa."]),
+        (
+            "I'm planning to sell the house.",
+            "House is sold!",
+            ["The user no longer plans to sell the house."],
+        ),
         ("I work at Onda.", "Onda and I parted ways.", ["The user no longer works at Onda."]),
     ],
 )

@@ -13,11 +13,11 @@ import pytest
 from tests.support.category_labels import believed_injections, categories, commitments
 from tests.support.slot_labels import judged, stories, told
 
-STORIES_RIGHT = 0.9
+STORIES_RIGHT = 0.92
 NOTES_PRECISION = 0.9
 NOTES_RECALL = 0.65
-PROMISES_RIGHT = 0.76
-KEPT = [("more", 0.78, 0.87), ("talk", 0.8, 0.8)]
+PROMISES_RIGHT = 0.79
+KEPT = [("more", 0.8, 0.87), ("talk", 0.83, 0.8)]
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from itertools import pairwise
+from random import Random
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
@@ -87,8 +88,17 @@ async def test_what_gave_way_in_a_batch_is_noted_in_two_writes(
     assert facts[-1].status is MemoryStatus.ACTIVE
 
 
-async def facts_of(told: Sequence[ReadEpisode], cuts: Collection[int]) -> set[tuple[object, ...]]:
-    """The facts of turns that arrive in batches, which end before these numbers."""
+async def facts_of(
+    told: Sequence[ReadEpisode], cuts: Collection[int], order: Sequence[int] | None = None
+) -> set[tuple[object, ...]]:
+    """The facts of turns that arrive in batches, which end before these numbers.
+
+    Args:
+        told: The turns, in order of time.
+        cuts: Where a new batch begins.
+        order: In which the turns arrive, by number; without it, that of their time.
+    """
+    arriving = [told[number] for number in order] if order is not None else told
     embedder = make_embedder("wordllama")
     async with borrowed_store() as repository:
         vectors = await embedder.embed_documents([turn.content for turn, _ in told])
@@ -98,10 +108,17 @@ async def facts_of(told: Sequence[ReadEpisode], cuts: Collection[int]) -> set[tu
         for first, end in pairwise([0, *sorted(cuts), len(told)]):
             # As an attempt after one that died: each batch twice.
             for _ in range(2):
-                await store.store(REQUEST, told[first:end])
+                await store.store(REQUEST, arriving[first:end])
         page = await repository.scroll(SCOPE, MemoryType.FACTUAL, limit=100)
     return {
-        (m.id, m.value, m.status, m.known_at, m.superseded_known_at, m.source_episode_ids)
+        (
+            m.id,
+            m.value,
+            m.status,
+            m.known_at,
+            m.superseded_known_at,
+            frozenset(m.source_episode_ids),
+        )
         for m in page.memories
         if isinstance(m, Fact)
     }
@@ -119,6 +136,28 @@ async def test_the_same_comes_of_turns_however_they_arrive_together(
     told = [read(number, *telling) for number, telling in enumerate(story)]
     alone = await facts_of(told, range(1, len(told)))
     assert await facts_of(told, {cut for cut in cuts if cut < len(told)}) == alone
+
+
+@settings(max_examples=examples(30))
+@given(
+    st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    st.sets(st.integers(1, 8)),
+    st.randoms(use_true_random=False),
+)
+async def test_the_same_comes_of_turns_in_whichever_order_they_arrive(
+    times: list[int], cuts: set[int], chance: Random
+) -> None:
+    """Of addresses that each gave way for good, also where an older conversation comes later."""
+    values = [
+        address for address, often in zip(ADDRESSES, times, strict=False) for _ in range(often)
+    ]
+    told = [
+        read(number, address, chance.choice(TELLINGS[:2])) for number, address in enumerate(values)
+    ]
+    order = list(range(len(told)))
+    chance.shuffle(order)
+    alone = await facts_of(told, range(1, len(told)))
+    assert await facts_of(told, {cut for cut in cuts if cut < len(told)}, order) == alone
 
 
 async def test_what_is_told_again_in_one_batch_has_a_history_of_its_own() -> None:

@@ -293,6 +293,12 @@ def days(repository: EdgeRepository) -> Days:
             "The user uses Brave.",
         ),
         (
+            "I'm engaged to Rob.",
+            "The wedding's off, we split up.",
+            "The user is engaged to Rob.",
+            "The user and their partner have broken up.",
+        ),
+        (
             "I live in Nice.",
             "Linz is home now.",
             "The user lives in Nice.",
@@ -469,6 +475,7 @@ async def test_nothing_ends_that_was_not_meant(
         ("I promised my wife to quit smoking.", "Caved.", "no longer means"),
         ("I promised my wife to give up sugar.", "I caved and bought the shoes.", None),
         ("I promised my wife to buy sugar.", "I caved and had one.", None),
+        ("I promised to write the article.", "The article isn't written.", None),
         ("I promised to give up crisps.", "Ate a whole bag of crisps, oops.", "no longer means"),
         ("I promised to give up crisps.", "My son ate a whole bag of crisps.", None),
         ("I promised Tove to book the room.", "The room's not booked yet.", None),
