@@ -76,8 +76,8 @@ _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
-# Beside the first one: fewer are read before another process could have been started.
-_MANY_BATCHES = 5
+# Turns: a process that reads them takes 100 MB, and as long to start as some hundreds of them.
+_BACKLOG = 600
 # Each attempt lets the model mend its answer as well.
 _ANSWER_ATTEMPTS = 3
 
@@ -239,7 +239,10 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         async with accounted() as account:
             guidance, readable = await current_guidance(self._repository, request.scope)
             made = dict[bool, list[PromiseView]]()
-            beside = len(request.further) >= _MANY_BATCHES
+            turns = len(request.episode_ids) + sum(len(b.episode_ids) for b in request.further)
+            if turns + request.waiting >= _BACKLOG:
+                self._extraction.expect_many()
+            beside = bool(request.further)
             extracted = await self._read(
                 request.scope, request.episode_ids, guidance, made, beside=beside
             )

@@ -102,13 +102,15 @@ class ProcessAside:
         """Whether it takes no calls any more."""
         return self._closed.is_set()
 
-    def begin(self) -> bool:
-        """Whether a call is answered at once. If not, the process is started meanwhile."""
-        if self._child is not None and self._child.loaded:
-            return True
-        if not self._closed.is_set() and self._beginning is None:
+    @property
+    def ready(self) -> bool:
+        """Whether a call is answered at once."""
+        return self._child is not None and self._child.loaded
+
+    def begin(self) -> None:
+        """Start the process, should there be none, without waiting for it."""
+        if self._child is None and self._beginning is None and not self._closed.is_set():
             self._beginning = asyncio.create_task(self._begun())
-        return False
 
     async def _begun(self) -> None:
         # Whoever calls hears of what fails here.

@@ -324,6 +324,11 @@ class ExtractionAgent:
         """Whether asking again costs nothing: rules answer, and always alike."""
         return answers_for_nothing(self._model)
 
+    def expect_many(self) -> None:
+        """Much is to be read: rules have another process made ready; nobody waits for it."""
+        if self._aside is not None and self.is_free:
+            self._aside.begin()
+
     async def extract(
         self,
         episodes: Sequence[Episode],
@@ -342,7 +347,7 @@ class ExtractionAgent:
             before: The turns just before those, for what is taken back of them.
             learning: What the namespace asks for.
             promised: What was promised in other conversations, and is still open.
-            beside: So much is to be read that rules may do it in another process, while what was
+            beside: Rules are to read it in the other process, should that be ready, while what was
                 read before is taken up in this one.
 
         Raises:
@@ -413,7 +418,7 @@ def _is_short(episodes: Iterable[Episode]) -> bool:
 
 async def _read_beside(aside: ProcessAside, asked: _Asking) -> ExtractOutput | None:
     """What the rules find, read in the other process; None where it is to be read here."""
-    if not aside.begin():
+    if not aside.ready:
         return None
     try:
         output, spent = await aside.call(read_by_rules, asked)

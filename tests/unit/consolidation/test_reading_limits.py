@@ -8,24 +8,31 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
+from temporalio.testing import ActivityEnvironment
 
+from engram.activities.consolidation import ConsolidationModelActivitiesImpl
 from engram.agents.extraction import ExtractionAgent, _rules_agent
+from engram.agents.linking import LinkingAgent
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
+from engram.contracts.consolidation import EpisodeBatch, ExtractInput
 from engram.contracts.messages import metering
 from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
+from engram.embedding.embedder import make_embedder
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
@@ -178,7 +185,7 @@ def spoken(*contents: str) -> list[Episode]:
 async def ready(aside: ProcessAside) -> None:
     """Wait until it answers at once."""
     await aside.call(os.getpid)
-    assert aside.begin()
+    assert aside.ready
 
 
 async def test_a_backlog_is_read_in_the_other_process_as_it_is_here() -> None:
@@ -187,6 +194,7 @@ async def test_a_backlog_is_read_in_the_other_process_as_it_is_here() -> None:
     turns, agent = spoken("I live in Oslo.", "I like tea."), ExtractionAgent(RulesModel(), beside)
     try:
         with metering() as counted:
+            agent.expect_many()
             near = await agent.extract(turns, beside=True)
         assert [s.object for s in near.statements] == ["Oslo", "tea"]
         await ready(beside)
@@ -197,6 +205,37 @@ async def test_a_backlog_is_read_in_the_other_process_as_it_is_here() -> None:
         assert counted_there.spent
     finally:
         await beside.close()
+
+
+class Expecting(ExtractionAgent):
+    """Notes how often it was told that much is to be read."""
+
+    expected = 0
+
+    def expect_many(self) -> None:
+        """See the base class."""
+        self.expected += 1
+
+
+async def test_only_a_backlog_starts_another_process(repository: EdgeRepository) -> None:
+    """What is due with and after a request counts; short of 600 turns, none is started."""
+    agent, rules = Expecting(RulesModel()), LinkingAgent(RulesModel())
+    embedder = make_embedder("wordllama")
+    activities = ConsolidationModelActivitiesImpl(repository, embedder, agent, rules)
+    environment = ActivityEnvironment()
+    limit = timedelta(minutes=5)
+    environment.info = replace(environment.info, start_to_close_timeout=limit)
+    further = (EpisodeBatch(session_id="s1", episode_ids=("e2", "e3")),)
+    for waiting, expected in ((596, 0), (597, 1)):
+        asked = ExtractInput(
+            scope=Scope.of("default", "ada"),
+            now=NOW,
+            episode_ids=("e1",),
+            further=further,
+            waiting=waiting,
+        )
+        await environment.run(activities.extract, asked)
+        assert agent.expected == expected
 
 
 async def test_what_fails_in_the_other_process_is_read_here(
@@ -214,10 +253,11 @@ async def test_what_fails_in_the_other_process_is_read_here(
 async def test_a_process_that_is_begun_may_be_closed_at_once() -> None:
     """Closing waits for what was begun, and nothing is begun after it."""
     aside = ProcessAside(0.5, load=load)
-    assert not aside.begin()
+    aside.begin()
+    assert not aside.ready
     await aside.close()
-    assert not aside.begin()
-    assert aside.pid is None
+    aside.begin()
+    assert (aside.ready, aside.pid) == (False, None)
 
 
 async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
