@@ -26,7 +26,7 @@ from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from engram.system import full_collections_put_off
+from engram.system import full_collections_put_off, short_turns
 from tests.benchmarks.people import (
     NOW,
     embedded,
@@ -97,7 +97,7 @@ async def test_no_recall_waits_long_for_what_is_noted_or_consolidated(
         for query in asked[:20]:
             await raw(query)
             await asking(query)
-        with full_collections_put_off():  # As ``engram up`` has it.
+        with short_turns(), full_collections_put_off():  # As ``engram up`` has it.
             engine, near = await _in_turn(raw, asking, asked[:IN_TURN])
             alone = [await asking(query) for query in asked[:RECALLS]]
             began = time.perf_counter()
