@@ -162,6 +162,33 @@ def analyse(query: str, now: datetime) -> Analysis:
     )
 
 
+_ASKS_FOR_A_NAME = re.compile(r"\b(?:names?|named|called|initials|spelt|spell)\b", re.IGNORECASE)
+
+
+def in_the_users_place(query: str, name: str) -> str | None:
+    """``query`` with "the user" where the user's own name stands; None where that is not asked.
+
+    Not where the name itself is asked for ("Who is Kate?"), nor where the user speaks of
+    himself beside it, nor of somebody with another surname.
+
+    Args:
+        query: A question.
+        name: What the user is called, in any case; who has a surname is called by the first too.
+    """
+    words = set(BARE_WORDS.findall(query.casefold()))
+    first = name.partition(" ")[0]
+    if first.casefold() not in words or words & _FIRST_PERSON_WORDS:
+        return None
+    if _ASKS_FOR_A_NAME.search(query):
+        return None
+    own = re.compile(
+        rf"(?<![\w@.-])(?i:{re.escape(name)}|{re.escape(first)})(?![\w@-]|\.\w| [A-Z])"
+    )
+    asked = own.sub(lambda found: "the user" if found[0][0].isupper() else found[0], query)
+    rest = set(BARE_WORDS.findall(asked.casefold())) - SMALL_WORDS - {USER, "s"}
+    return asked if asked != query and rest else None
+
+
 def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:
     """Whether it is open what somebody is to do or to take, without a word for advice."""
     if not asked.isdisjoint({AskedFor.TIME, AskedFor.NUMBER}) or _ASKS_WHAT_WAS.search(query):

@@ -31,9 +31,15 @@ from engram.domain.memories import (
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
-from engram.domain.slots import ends_something, held_predicate, is_functional
+from engram.domain.slots import USER, ends_something, held_predicate, is_functional
 from engram.errors import EngramError
-from engram.language.query import Analysis, asks_only_of, matter_of, tells_of_a_change
+from engram.language.query import (
+    Analysis,
+    asks_only_of,
+    in_the_users_place,
+    matter_of,
+    tells_of_a_change,
+)
 from engram.language.text import terms_of
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
@@ -48,6 +54,31 @@ from engram.recall.at_hand import AtHand
 from engram.recall.results import ExplainedLink, Ranked, by_score
 from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
+
+# --- a question that calls the user by name is one about the user
+
+_IS_CALLED = "is called"
+
+
+def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
+    """``query`` put as one about the user, where it calls him by a name that was ``found``.
+
+    "Where does Kate live?" is "Where does the user live?", once it is known that the user is
+    called Kate; the words that hold the name are not what is asked for. None where it asks for
+    the name, or where somebody else who is spoken of, or speaks, is called so as well.
+    """
+    memories = list(found)
+    slots = [slot for one in memories if (slot := _slot_of(one)) is not None]
+    own = {slot.object for slot in slots if (slot.subject, slot.predicate) == (USER, _IS_CALLED)}
+    others = {slot.subject for slot in slots if slot.subject != USER}
+    others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
+    called = {name.casefold().partition(" ")[0] for name in others}
+    for name in sorted(own):
+        asked = in_the_users_place(query, name)
+        if asked is not None and name.partition(" ")[0] not in called:
+            return asked
+    return None
+
 
 # --- following links: what the answers are connected with
 #
