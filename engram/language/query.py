@@ -11,7 +11,17 @@ from engram.domain.kept import kept
 from engram.domain.values import Period
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.periods import period_named
-from engram.language.text import BARE_WORDS, SMALL_WORDS, is_past, split_sentences, terms_of
+from engram.language.text import (
+    BARE_WORDS,
+    SMALL_WORDS,
+    WORDS_AND_SIGNS,
+    content_words,
+    is_past,
+    plain,
+    split_sentences,
+    stem,
+    terms_of,
+)
 from engram.language.vocabulary import words_of_change
 
 # --- what a question asks for: of whom, for what kind of thing, of which time
@@ -152,6 +162,33 @@ def analyse(query: str, now: datetime) -> Analysis:
     )
 
 
+_ASKS_FOR_A_NAME = re.compile(r"\b(?:names?|named|called|initials|spelt|spell)\b", re.IGNORECASE)
+
+
+def in_the_users_place(query: str, name: str) -> str | None:
+    """``query`` with "the user" where the user's own name stands; None where that is not asked.
+
+    Not where the name itself is asked for ("Who is Kate?"), nor where the user speaks of
+    himself beside it, nor of somebody with another surname.
+
+    Args:
+        query: A question.
+        name: What the user is called, in any case; who has a surname is called by the first too.
+    """
+    words = set(BARE_WORDS.findall(query.casefold()))
+    first = name.partition(" ")[0]
+    if first.casefold() not in words or words & _FIRST_PERSON_WORDS:
+        return None
+    if _ASKS_FOR_A_NAME.search(query):
+        return None
+    own = re.compile(
+        rf"(?<![\w@.-])(?i:{re.escape(name)}|{re.escape(first)})(?![\w@-]|\.\w| [A-Z])"
+    )
+    asked = own.sub(lambda found: "the user" if found[0][0].isupper() else found[0], query)
+    rest = set(BARE_WORDS.findall(asked.casefold())) - SMALL_WORDS - {USER, "s"}
+    return asked if asked != query and rest else None
+
+
 def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:
     """Whether it is open what somebody is to do or to take, without a word for advice."""
     if not asked.isdisjoint({AskedFor.TIME, AskedFor.NUMBER}) or _ASKS_WHAT_WAS.search(query):
@@ -172,6 +209,94 @@ def says_nothing_more(text: str, analysis: Analysis) -> bool:
     """
     words = set(BARE_WORDS.findall(text.casefold())) - SMALL_WORDS - _FIRST_PERSON_WORDS
     return words <= analysis.subjects
+
+
+# --- whether two texts in nearly the same words are about one thing
+
+_ASKS_WHETHER = re.compile(
+    r"\s*(?:is|are|am|was|were|do|does|did|has|have|had|can|will)\b", re.IGNORECASE
+)
+# What stands behind one of these is a verb, where it has the same form in a question.
+_WHO_DOES = frozenset({"i", "we", "you", "they"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelt:
+    """The words of a text as they stand.
+
+    Attributes:
+        order: All of them, in lower case.
+        numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it.
+        words: What has none.
+        names: Those of them that are written as a name.
+    """
+
+    order: tuple[str, ...]
+    numbers: frozenset[str]
+    words: frozenset[str]
+    names: frozenset[str]
+
+
+@kept(4096)
+def _spelt(text: str) -> _Spelt:
+    whole = [word.removesuffix("'s") for word in WORDS_AND_SIGNS.findall(plain(text))]
+    order = tuple(word.casefold() for word in whole if word[0].isalnum())
+    pieces = {piece for word in order for piece in (word, *BARE_WORDS.findall(word))}
+    numbers = frozenset(piece for piece in pieces if any(map(str.isdigit, piece)))
+    # Of what begins a text, nobody can tell.
+    high = [word.casefold() for word in whole[1:] if word[0].isupper() and word != "I"]
+    names = frozenset(piece for word in high for piece in BARE_WORDS.findall(word))
+    return _Spelt(order, numbers, frozenset(pieces - numbers), names - numbers)
+
+
+def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) -> bool:
+    """Whether ``query`` names a thing that ``one`` is about, and ``other`` is not.
+
+    "The taxi in Rome" is not the one in Milan, and ENG-7 is not ENG-17: numbers and the like
+    are compared as they stand, names in any form. Another word counts where the other text has
+    a word of its own in its place: "my dentist", "my doctor". A verb is no thing, and neither is
+    the value in "Is the key still in Vault?".
+
+    Args:
+        query: A question.
+        one: A text.
+        other: A later one that says the like of the same thing, or of another.
+        reworded: Whether it says so in words of its own, where a "limit" can be a "cap": then
+            only numbers and names tell.
+    """
+    asked, here, there = _spelt(query), _spelt(one), _spelt(other)
+    if asked.numbers & here.numbers - there.numbers:
+        return True
+    if _ASKS_WHETHER.match(query) and ("still" in asked.order or tells_of_a_change(other)):
+        return False
+    names = asked.names | here.names
+    if names & asked.words & here.words - there.words:
+        return True
+    apart = _stems(asked.words) & _stems(here.words) - _stems(there.words)
+    if not apart.isdisjoint(_stems(names)):
+        return True
+    if reworded:
+        return False
+    things = content_words(query).keys() & content_words(one).keys()
+    return any(
+        stem(word) in apart and not is_past(word) and _replaced(word, here.order, there.order)
+        for word in things
+    )
+
+
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
+
+
+def _replaced(word: str, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
+    """Whether another word stands in its place, behind the same one."""
+    before = dict(zip(here, ("", *here), strict=False)).get(word)
+    if before is None or before in _WHO_DOES:
+        return False
+    known = set(here)
+    return any(
+        then not in known for last, then in zip(("", *there), there, strict=False) if last == before
+    )
 
 
 # --- whether a text holds the kind of thing that is asked for, by its looks

@@ -1,8 +1,8 @@
 """Recall from question to answers: each stage takes candidates and gives candidates.
 
-Understand the question, bring up candidates, score, weigh, follow links, put the newest of turns
-that say the same first and what is outdated behind, deny, put what was replaced behind what
-replaced it, de-duplicate, fold, rerank if asked, cut, explain.
+Understand the question, bring up candidates (anew where it calls the user by name), score, weigh,
+follow links, put the newest of turns that say the same first and what is outdated behind, deny,
+put what was replaced behind what replaced it, de-duplicate, fold, rerank if asked, cut, explain.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from engram.recall.search import (
 from engram.recall.stages import (
     Outdated,
     as_sure_as_then,
+    asked_of_the_user,
     below_successors,
     folded,
     follow,
@@ -112,27 +113,35 @@ class Recaller:
             EmbeddingFailed: the question could not be embedded.
             StorageUnavailable: the store cannot be reached.
         """
-        question = PreparedQuery(
-            scope=scope,
-            request=request,
-            vectors=await self._embedder.embed_query(request.query),
-            visibility=request.visibility(now),
-            analysis=analyse(request.query, now),
-        )
+        question = await self._prepared(scope, request, now)
         shown = request.limit
         if self._reranker is not None:
             shown = max(shown, self._settings.rerank_candidates)
-        chosen = await self._choose(replace_limit(question, shown))
+        chosen = await self._choose(replace_limit(question, shown), now)
         if self._reranker is not None:
             chosen = await reranked(self._reranker, request.query, chosen)
         least = request.min_score or 0.0
         passing = [one for one in chosen[: request.limit] if one.score >= least]
         return await self._present(question, passing)
 
-    async def _choose(self, question: PreparedQuery) -> list[Ranked]:
+    async def _prepared(self, scope: Scope, request: RecallRequest, now: datetime) -> PreparedQuery:
+        return PreparedQuery(
+            scope=scope,
+            request=request,
+            vectors=await self._embedder.embed_query(request.query),
+            visibility=request.visibility(now),
+            analysis=analyse(request.query, now),
+        )
+
+    async def _choose(self, question: PreparedQuery, now: datetime) -> list[Ranked]:
         reach = first_reach(question, self._settings)
         for more in range(MORE_ROUNDS + 1):
             pool = await self._bring_up(question, reach)
+            found = (one.memory for one in pool.found)
+            if not more and (asked := asked_of_the_user(question.request.query, found)):
+                request = question.request.model_copy(update={"query": asked})
+                question = await self._prepared(question.scope, request, now)
+                pool = await self._bring_up(question, reach)
             if reach.loosely and pool.cut and len(pool.found) < reach.pool * _MOST_OF:
                 # What does not count took the places of what does.
                 reach = replace(reach, loosely=False)

@@ -31,9 +31,15 @@ from engram.domain.memories import (
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
-from engram.domain.slots import ends_something, held_predicate, is_functional
+from engram.domain.slots import USER, ends_something, held_predicate, is_functional
 from engram.errors import EngramError
-from engram.language.query import Analysis, matter_of, tells_of_a_change
+from engram.language.query import (
+    Analysis,
+    asks_only_of,
+    in_the_users_place,
+    matter_of,
+    tells_of_a_change,
+)
 from engram.language.text import terms_of
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
@@ -48,6 +54,31 @@ from engram.recall.at_hand import AtHand
 from engram.recall.results import ExplainedLink, Ranked, by_score
 from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
+
+# --- a question that calls the user by name is one about the user
+
+_IS_CALLED = "is called"
+
+
+def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
+    """``query`` put as one about the user, where it calls him by a name that was ``found``.
+
+    "Where does Kate live?" is "Where does the user live?", once it is known that the user is
+    called Kate; the words that hold the name are not what is asked for. None where it asks for
+    the name, or where somebody else who is spoken of, or speaks, is called so as well.
+    """
+    memories = list(found)
+    slots = [slot for one in memories if (slot := _slot_of(one)) is not None]
+    own = {slot.object for slot in slots if (slot.subject, slot.predicate) == (USER, _IS_CALLED)}
+    others = {slot.subject for slot in slots if slot.subject != USER}
+    others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
+    called = {name.casefold().partition(" ")[0] for name in others}
+    for name in sorted(own):
+        asked = in_the_users_place(query, name)
+        if asked is not None and name.partition(" ")[0] not in called:
+            return asked
+    return None
+
 
 # --- following links: what the answers are connected with
 #
@@ -276,6 +307,8 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
 
 # So much of the words of two turns must be common; the rest is the value that changed.
 _ALIKE = 0.5
+# An older turn keeps so much of its score, with however many it changes places.
+_KEPT_OF_OLDER = 0.5
 # A longer turn says more than one thing.
 _LONGEST_STATEMENT = 300
 
@@ -285,20 +318,27 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
 
     "The key lives in Vault" and, a month later, "the key lives in 1Password now" match a
     question equally; no conclusion has to have been drawn from either. An older turn that
-    stands before a newer one changes places with it. What tells of a change in other words
+    stands before a newer one changes places with it, unless ``query`` names what only the older
+    is about: ENG-7, where the newer tells of ENG-17. What tells of a change in other words
     ("moved the key to 1Password") comes just before what it changed, unless ``query`` may ask
     for what was.
     """
     known = list(found)
+    had = {one.memory.id: one.score for one in found}
     told = [(at, said) for at, one in enumerate(known) if (said := _statement(one.memory))]
     for first, (old, stated) in enumerate(told):
         said = stated
         for then in range(first + 1, len(told)):
             new, later = told[then]
-            if later.renews(said) and _alike(later.words, said.words):
+            if (
+                later.renews(said)
+                and _alike(later.words, said.words)
+                and not asks_only_of(query, said.content, later.content)
+            ):
                 before, after = known[old], known[new]
                 known[old] = after.moved_to(before.score, "newest")
-                known[new] = before.moved_to(after.score, "older")
+                left = max(after.score, had[before.memory.id] * _KEPT_OF_OLDER)
+                known[new] = before.moved_to(min(left, before.score * JUST_BELOW), "older")
                 told[then], said = (new, said), later
     known = by_score(known)
     return known if analysis.former else _changes_first(known, query)
@@ -324,7 +364,12 @@ def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
             continue
         for old in range(new):
             both, earlier = about[new] & about[old], said[old]
-            if earlier and 2 * len(both) > len(asked) and later.renews(earlier):
+            if (
+                earlier
+                and 2 * len(both) > len(asked)
+                and later.renews(earlier)
+                and not asks_only_of(query, earlier.content, later.content, reworded=True)
+            ):
                 before = found[old]
                 found[old] = before.moved_to(before.score * JUST_BELOW, "older")
                 found.insert(old, found.pop(new).moved_to(before.score, "newest"))
@@ -346,6 +391,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
 class _Statement(NamedTuple):
     """A turn that makes one statement: when it was said, in whose voice, in which words."""
 
+    content: str
     known_at: datetime
     voice: tuple[str, str | None]
     words: frozenset[str]
@@ -361,7 +407,7 @@ def _statement(memory: AnyMemory) -> _Statement | None:
         return None
     if memory.content.rstrip().endswith("?") or not (words := bare_stems(memory.content)):
         return None
-    return _Statement(memory.known_at, (memory.role, memory.speaker), words)
+    return _Statement(memory.content, memory.known_at, (memory.role, memory.speaker), words)
 
 
 # --- turns that say what was replaced since: they come after what replaced it
