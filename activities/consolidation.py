@@ -169,6 +169,8 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         An attempt that is repeated counts all.
         """
         async with heartbeating():
+            if request.refused is None:
+                await self._turns.end_denials(request.scope, request.episode_ids)
             marked = await self._turns.mark(
                 request.scope, request.now, request.episode_ids, request.refused
             )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from engram.consolidation.amendments import retold
+from engram.consolidation.denials import deny_again
 from engram.consolidation.disputes import disputes_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
@@ -350,6 +351,8 @@ class Forgetter:
             types=DERIVED_TYPES,
         )
         await self._lead_to_summaries(scope, touched)
+        stay = await self.repository.get(scope, touched, _SEMANTIC, fresh=True)
+        await deny_again(self.repository, scope, stay.values(), self.new_write_id)
         await self._let_words_go(scope, plan)
         for kind, orphaned in orphans.items():
             await self.repository.delete(scope, kind, orphaned)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engram.consolidation.apply import PlanWriter
+from engram.consolidation.denials import Denials
 from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
@@ -91,6 +92,7 @@ class TurnConsolidator:
             if repeated:
                 effect = union(made.effect, await self._found_again(request, part.episode_ids))
                 made = made.model_copy(update={"effect": effect})
+        made = made.model_copy(update={"effect": await self._affirmed(scope, part, made.effect)})
         # A turn that shared its conclusions with one that was forgotten is due again.
         read = tuple(e for e in part.episode_ids if e not in made.reread)
         return made.model_copy(
@@ -101,6 +103,20 @@ class TurnConsolidator:
                 "superseded": len(made.effect.retired),
             }
         )
+
+    async def end_denials(self, scope: Scope, episode_ids: tuple[str, ...]) -> tuple[str, ...]:
+        """End what these turns take back of what was denied; the ids of what is ended.
+
+        Args:
+            scope: Whose turns they are.
+            episode_ids: The turns; what they state is written.
+        """
+        denials = Denials(self.repository, self.known.embedder, self.new_write_id)
+        return await denials.end(scope, episode_ids)
+
+    async def _affirmed(self, scope: Scope, part: ExtractOutput, effect: PlanEffect) -> PlanEffect:
+        ended = await self.end_denials(scope, part.episode_ids)
+        return union(effect, PlanEffect(retired=ended)) if ended else effect
 
     async def plan(
         self,

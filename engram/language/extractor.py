@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
+from itertools import zip_longest
 
 from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
@@ -20,7 +21,7 @@ from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
 from engram.language.text import fold, plain
-from engram.language.vocabulary import load
+from engram.language.vocabulary import expression, load
 from engram.settings import Settings
 
 # --- how urgently a turn wants to be consolidated, told by local rules
@@ -87,6 +88,10 @@ _LABELS = {
 }
 
 
+# What follows is another sentence, or nothing; and it is not asked.
+_SAID = re.compile(r"\s*(?:\Z|[,.;!)])")
+
+
 def extract_facts(
     text: str, timestamp: datetime, *, phone_region: str = "US", speaker: str | None = None
 ) -> tuple[PatternFact, ...]:
@@ -119,8 +124,8 @@ def extract_facts(
         return ()
     found.sort(key=lambda item: (item[0].start, item[0].end))
     facts: dict[tuple[FactCategory, str], PatternFact] = {}
-    for find, category in found:
-        claim = claim_of(low, find.start, find.end, category, find.value, speaker=speaker)
+    for at, find, category in _without_slips(low, found):
+        claim = claim_of(low, at.start, at.end, category, find.value, speaker=speaker)
         known = facts.get((category, find.value))
         if known is None:
             known = _fact(category, find, text[find.start : find.end])
@@ -128,6 +133,28 @@ def extract_facts(
             known = replace(known, slot=claim.slot, over=claim.over)
         facts[category, find.value] = known
     return tuple(facts.values())
+
+
+def _without_slips(
+    low: str, found: list[tuple[FoundSpan, FactCategory]]
+) -> Iterator[tuple[FoundSpan, FoundSpan, FactCategory]]:
+    """The finds without those that are taken back at once: "415 555 0123, no sorry, 415 555 0199".
+
+    Each with the one whose place it takes, or itself: what is said around that is said of it.
+    """
+    instead: FoundSpan | None = None
+    for (find, category), (after, kind) in zip_longest(found, found[1:], fillvalue=(None, None)):
+        assert find is not None and category is not None  # noqa: PT018, S101 - for the type checker
+        if after is not None and kind is category and _takes_back(low, find, after):
+            instead = instead or find
+            continue
+        yield instead or find, find, category
+        instead = None
+
+
+def _takes_back(low: str, old: FoundSpan, new: FoundSpan) -> bool:
+    slip = expression("corrections", "value_again").fullmatch(low, old.end, new.start)
+    return slip is not None and _SAID.match(low, new.end) is not None
 
 
 def _fact(category: FactCategory, find: FoundSpan, evidence: str) -> PatternFact:
@@ -179,10 +206,11 @@ class Extractor:
 
 
 def _ended(facts: tuple[PatternFact, ...], denied: set[str]) -> Iterator[FoundNegation]:
-    """What a turn says is over, as the denial that it is in use."""
+    """What a turn says is over, and does not replace, as the denial that it is in use."""
+    replaced = {fact.category for fact in facts if fact.slot is not None and not fact.over}
     for fact in facts:
         pattern = f"use {fact.value.casefold()}"
-        if fact.over and pattern not in denied:
+        if fact.over and fact.category not in replaced and pattern not in denied:
             content = f"The user no longer uses {fact.value}."
             yield FoundNegation(pattern, USER, content, fact.evidence)
 

@@ -12,7 +12,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from engram.domain.kept import kept
-from engram.domain.memories import AnyMemory, Episode, Fact, FactCategory, NegationFact, Slot
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    Fact,
+    FactCategory,
+    NegationFact,
+    SemanticMemory,
+    Slot,
+)
 from engram.language.text import (
     WORDS_AND_SIGNS,
     is_past,
@@ -59,6 +67,9 @@ _WAS_THERE = {
     )
     for told_by_user, who in ((True, "(?:i|we|i've|we've)"), (False, "user"))
 }
+# What comes to be so by what was done: who bought a car has one.
+_COMES_OF = {"have": frozenset(map(stem, "buy get purchase adopt inherit acquire lease".split()))}
+_WHAT_IT_IS_LIKE = frozenset("new used little small big own old second hand first".split())
 _FED = frozenset("have eat drink take consume".split())
 # Verbs whose place or employer may come after other words: "works as a cook at Ikea".
 _LOOSE = frozenset("live reside work study go move teach".split())
@@ -170,6 +181,18 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
     return denied.claimed_in(memory.content, told_by_user=False)
 
 
+def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:
+    """Whether what ``memory`` tells makes so what is denied: "bought a car" of "no car".
+
+    That it was not so before, such a memory does not deny; and later it may not be so any more.
+    """
+    verb, *terms = pattern_terms(negation.negates_pattern) or ("",)
+    if negation.subject in _UNRESOLVED or verb not in _COMES_OF or not terms:
+        return False
+    denied = _taken_apart(negation.content, negation.evidence, verb, (*terms,), negation.subject)
+    return denied.comes_of(memory.content)
+
+
 def _denied_by_speaker(
     negation: NegationFact, verb: str, terms: Sequence[str], memory: Episode
 ) -> bool:
@@ -236,6 +259,27 @@ class _Denied:
             # These two are also said in other words, see below.
             if self._never_been or self._verbs & verbs or self._verbs & {"be", "use"}
         )
+
+    def comes_of(self, text: str) -> bool:
+        """Whether a sentence of ``text`` tells of what makes it so."""
+        made = _COMES_OF[self.verb]
+        return any(
+            self._subject_before(words, at, told_by_user=False) and self._got_it(words[at + 1 :])
+            for words, _ in _statements(text)
+            for at, word in enumerate(words)
+            if _verb(word) in made
+        )
+
+    def _got_it(self, words: Sequence[str]) -> bool:
+        """Whether this is the thing itself, and for nobody else."""
+        said = [
+            at
+            for at, word in enumerate(words)
+            if word not in _WORDS_WITHOUT_CONTENT | _WHAT_IT_IS_LIKE
+        ][: len(self.terms)]
+        if {_stem(words[at]) for at in said} != set(self.terms):
+            return False
+        return _object_ends(words, said[-1]) and words[said[-1] + 1 : said[-1] + 2] != ("for",)
 
     def _was_there(self, words: Sequence[str], *, told_by_user: bool) -> bool:
         """Whether the user was where they had never been: "came back from Japan"."""

@@ -35,6 +35,65 @@ def learnt(*said: str) -> list[str]:
     ("said", "learns", "never"),
     [
         (
+            "My wife's name is Klara with a K.",
+            ["The user is married to Klara."],
+            ["The user is called Klara."],
+        ),
+        (
+            "My sister is Clara. That's Clara with a C.",
+            ["Clara is the user's sister."],
+            ["The user is called Clara."],
+        ),
+        ("My name is Klara with a K.", ["The user is called Klara."], []),
+        (
+            "My phone number is 415 555 0123, no sorry 415 555 0199.",
+            ["The user's phone number is 415 555 0199."],
+            ["The user's phone number is 415 555 0123."],
+        ),
+        (
+            "My phone number is 415 555 0123. Sorry, 415 555 0199.",
+            ["The user's phone number is 415 555 0199."],
+            ["The user's phone number is 415 555 0123."],
+        ),
+        (
+            "My birthday is May 3rd, no sorry, May 13th.",
+            ["The user's birthday is May 13th."],
+            ["The user's birthday is May 3rd."],
+        ),
+        (
+            "My birthday is May 3rd, no, the 13th.",
+            ["The user's birthday is May 13th."],
+            ["The user's birthday is May 3rd."],
+        ),
+        (
+            "My birthday is May 3rd. Sorry, May 13th is my mother's.",
+            ["The user's birthday is May 3rd."],
+            ["The user's birthday is May 13th."],
+        ),
+        ("My birthday is May 3rd, no joke.", ["The user's birthday is May 3rd."], []),
+        (
+            "My rent is 900 euros. No wait, it's 950.",
+            ["The user's rent is 950 euros."],
+            ["The user's rent is 900 euros."],
+        ),
+        (
+            "The meeting is at 3pm, sorry, 4pm.",
+            ["The meeting is at 4pm."],
+            ["The meeting is at 3pm."],
+        ),
+        (
+            "The standup is on Monday, no wait, Tuesday.",
+            ["The standup is on Tuesday."],
+            ["The standup is on Monday."],
+        ),
+        (
+            "I live in Rome, no sorry, Milan.",
+            ["The user lives in Milan."],
+            ["The user lives in Rome."],
+        ),
+        ("I started smoking again, sadly.", ["The user started smoking again, sadly."], []),
+        ("I'd start smoking again if I could.", [], ["The user started smoking again."]),
+        (
             "I left Google and joined a startup called Nimbus.",
             ["The user no longer works at Google.", "The user works at Nimbus."],
             ["The user no longer works at Nimbus.", "The user no longer uses Google."],

@@ -88,6 +88,13 @@ def test_saying_it_twice_adds_nothing() -> None:
     assert [item.content for item in twice.negations] == [item.content for item in once.negations]
 
 
+def test_what_is_replaced_at_once_is_not_denied_as_well() -> None:
+    """The address that holds says it; without one, that it is over is all that is known."""
+    assert extract("Email me at sam@x.com, not sam@y.com.").negations == ()
+    (over,) = extract("Don't use sam@y.com any more.").negations
+    assert over.negates_pattern == "use sam@y.com"
+
+
 def test_what_is_found_raises_the_signal() -> None:
     """A denial is urgent and an address matters, however they are put."""
     assert extract("My cousin hasn't got a passport").signal is Signal.HIGH

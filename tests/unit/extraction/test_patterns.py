@@ -371,6 +371,31 @@ def test_facts_come_in_order_once_with_evidence() -> None:
     assert found[3].content == "date: 2026-03-20 (next Friday)"
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("My number is 415 555 0123, no sorry 415 555 0199.", [("+14155550199", True)]),
+        ("My number is 415 555 0123. Sorry, 415 555 0199.", [("+14155550199", True)]),
+        ("My email is a@x.org, sorry, b@x.org.", [("b@x.org", True)]),
+        ("My email is a@x.org. Oops, typo: b@x.org", [("b@x.org", True)]),
+        ("My email is a@x.org, no b@x.org, wait, c@x.org.", [("c@x.org", True)]),
+        ("Lunch was 10 euros, actually 12 euros", [("EUR 12.00", False)]),
+        ("Was it $5? No, $7.", [("USD 5.00", False), ("USD 7.00", False)]),
+        ("Write to a@x.org or b@x.org.", [("a@x.org", False), ("b@x.org", False)]),
+        (
+            "My email is a@x.org. Sorry, b@x.org is my wife's.",
+            [("a@x.org", True), ("b@x.org", False)],
+        ),
+        ("Email me at a@x.org, not b@x.org.", [("a@x.org", True), ("b@x.org", False)]),
+    ],
+)
+def test_what_is_taken_back_at_once_is_no_fact(text: str, facts: list[tuple[str, bool]]) -> None:
+    """The value that follows takes its place, and is whose the first one was said to be."""
+    found = extract_facts(text, WEDNESDAY)
+    assert [(one.value, one.slot is not None) for one in found] == facts
+    assert all(one.slot is None or one.slot.object == one.value for one in found)
+
+
 def test_event_at_is_in_the_zone_of_the_turn() -> None:
     """A relative day is reckoned where the speaker is."""
     late = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=-8)))

@@ -41,13 +41,13 @@ async def answers(
             ["I don't use Mongo any more.", "I use Mongo again."],
             "Do I use Mongo?",
             "The user uses Mongo.",
-            "The user does not use Mongo.",
+            "I don't use Mongo any more.",
         ),
         (
             ["I quit smoking three weeks ago.", "I started smoking again."],
             "Do I smoke?",
-            "I started smoking again.",
-            "The user does not smoke.",
+            "The user started smoking again.",
+            "I quit smoking three weeks ago.",
         ),
         (
             ["I work at Google.", "I left Google and joined a startup called Nimbus."],
