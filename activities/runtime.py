@@ -59,7 +59,7 @@ from engram.errors import (
 )
 from engram.logging import where
 from engram.ports import Clock
-from engram.storage.points import in_background
+from engram.storage.giving_way import in_background
 from engram.storage.trail import AuditTrail, workflow_actor
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed

@@ -35,7 +35,7 @@ from engram.domain.scope import Scope
 from engram.domain.slots import stored_as
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
-from engram.storage.points import yielding_to_event_loop
+from engram.storage.giving_way import yielding_to_event_loop
 from engram.storage.updates import every_page, existing, update_memories
 
 _FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)

@@ -39,7 +39,7 @@ from engram.domain.memories import (
 from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.scope import Scope
 from engram.ports import AnyOf, MemoryRepository
-from engram.storage.points import give_way
+from engram.storage.giving_way import give_way
 from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
 
 _EPISODIC = (MemoryType.EPISODIC,)

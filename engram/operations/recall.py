@@ -18,7 +18,7 @@ from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
-from engram.storage.points import awaited
+from engram.storage.giving_way import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.

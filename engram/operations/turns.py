@@ -44,7 +44,7 @@ from engram.operations.session_writer import (
 )
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.storage.points import awaited
+from engram.storage.giving_way import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.

@@ -32,6 +32,7 @@ from engram.ports import (
     Stamp,
 )
 from engram.storage.filters import EngineFilter, Translator
+from engram.storage.giving_way import give_way, yielding_to_event_loop
 from engram.storage.ledger import Ledger, aside, burials, ledger_id, mark_payload
 from engram.storage.payload import (
     TENANT,
@@ -57,7 +58,6 @@ from engram.storage.points import (
     check_limit,
     check_vectors,
     cut,
-    give_way,
     prepare,
     read_cursor,
     read_page,
@@ -65,7 +65,6 @@ from engram.storage.points import (
     unique_batches,
     wider,
     write_cursor,
-    yielding_to_event_loop,
 )
 
 # --- memories that were decoded before: reading one again costs a comparison, not a validation

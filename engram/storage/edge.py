@@ -36,6 +36,7 @@ from engram.storage.edge_files import (
     sync_files,
 )
 from engram.storage.filters import Translator
+from engram.storage.giving_way import give_way, yielding_to_event_loop
 from engram.storage.ledger import Ledger, ledger_id
 from engram.storage.payload import SCHEMA_VERSION, SPARSE, TENANT
 from engram.storage.points import (
@@ -44,8 +45,6 @@ from engram.storage.points import (
     Payload,
     RankedPoint,
     RankQuery,
-    give_way,
-    yielding_to_event_loop,
 )
 
 _DELETED_AT_ONCE: Final = 256

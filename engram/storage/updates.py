@@ -10,8 +10,8 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
 from engram.ports import Filter, MemoryRepository, Replacement, Stamp
+from engram.storage.giving_way import yielding_to_event_loop
 from engram.storage.payload import is_memory_id
-from engram.storage.points import yielding_to_event_loop
 
 # --- finding one memory of a user, or saying that there is none
 

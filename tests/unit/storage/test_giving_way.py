@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engram.storage.points import awaited, give_way, in_background
+from engram.storage.giving_way import awaited, give_way, in_background
 
 
 @pytest.fixture
