@@ -128,7 +128,7 @@ def left_behind(
     Args:
         text: The turn of the user.
         told: What they said of themselves before it.
-        last: What they said in the turn right before.
+        last: What was said of them in the turn right before, by themselves or to them.
     """
     holding = {(one.predicate, _bare(one.thing.name)): one for one in told if one.thing.name}
     own = [one for one in holding.values() if one.holds]
@@ -137,10 +137,12 @@ def left_behind(
     for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
         if _tells_of_own_doing(end.sentence.text):
             yield _over(plans[end.promise], end.sentence)
-    for sentence in sentences(text) if own else ():
-        if expression(_TABLE, "no_more").match(sentence.text):
+    for sentence in sentences(text) if own or last else ():
+        if over := expression(_TABLE, "no_more").match(sentence.text):
             now = [one for one in last if one.holds and one.thing.name]
-            yield from (_over(one, sentence) for one in now if len(now) == 1)
+            for one in now if len(now) == 1 else ():
+                yield from _moved_on(one, text, sentence, sentence.start + over.end())
+                yield _over(one, sentence)
             continue
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
@@ -149,6 +151,21 @@ def left_behind(
                 named = rest != said.group("what").casefold()
                 if named and _can_leave(one.predicate, verb) and _ends_there(rest):
                     yield _over(one, sentence)
+
+
+def _moved_on(
+    one: RuleStatement, text: str, sentence: Sentence, at: int
+) -> Iterator[RuleStatement]:
+    """What is so instead of what was said before: "Not any more, Lisbon now"."""
+    said = expression(_TABLE, "moved_on").match(text, at)
+    if said is None or expression("corrections", "clausal").match(said.group("it")):
+        return
+    things = find(kind_of_object(one.predicate), MatchContext("", said.group("it"), text))
+    if things and not _names(things[0].name, one.thing.name):
+        yield replace(
+            one, thing=things[0], begins=True, corrects=False, denied=False, at=sentence.start,
+            sentence=sentence,
+        )  # fmt: skip
 
 
 def _tells_of_own_doing(text: str) -> bool:
