@@ -70,6 +70,7 @@ from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import (
     Ended,
     PromisesByThing,
+    answered,
     confirmed,
     ends,
     gave_in,
@@ -429,6 +430,7 @@ def _with_corrections(
     mending = list(corrected(turn.content, told, words))
     if before and before[-1].said.role == "assistant":
         mending += denied(turn.content, before[-1].claimed)
+        last = before[-1].claimed or last
     # "It's Maxx with two x's" is the dog's name where that was being spoken of.
     elsewhere = {one.value.casefold() for one in mending if isinstance(one, Declared)}
     stated = [one for one in stated if one.thing.name.casefold() not in elsewhere]
@@ -462,7 +464,7 @@ def _declared(
 
 
 def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:
-    claim = confirmed(asked.content, answer.content)
+    claim = answered(asked.content, answer.content) or confirmed(asked.content, answer.content)
     for stated in everything(claim) if claim else ():
         yield from_confirmation(asked, answer, stated)
 

@@ -509,7 +509,34 @@ def _gave_away(
     yield told.one if old is None else _over(old, told.one, told.one.confidence)
 
 
+def _mends_name(told: _SlottedStatement) -> bool:
+    """Whether it says anew what one of theirs is called: "Sorry, my son's name is Leon"."""
+    return told.is_about(_IS_THE_USERS, holds=True) and _says(told.one, "mended_name")
+
+
+def _misnamed(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The one other son: of two that are known, nobody can tell which was meant."""
+    named = (
+        held
+        for held in standing
+        if held.slot.predicate == _IS_THE_USERS
+        and held.slot.object == told.held.object
+        and held.slot.subject != told.held.subject
+    )
+    yield told.one
+    old = _only(named)
+    if old is not None:
+        wrong = old.content.partition(" is ")[0]
+        over = _over(old, told.one, min(told.one.confidence, _INFERRED))
+        # He is a son still, and never was the one that was named.
+        content = f"{told.one.content.removesuffix('.')}, not {wrong}."
+        yield over.model_copy(update={"content": content})
+
+
 _RULES = (
+    _ImpliedEnd(_mends_name, lambda: frozenset({_IS_THE_USERS}), _misnamed),
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
     _ImpliedEnd(_is_death, lambda: POSSESSING | {_IS_CALLED, _MARRIED, _ENGAGED}, _died),
     _ImpliedEnd(

@@ -134,7 +134,7 @@ def left_behind(
     Args:
         text: The turn of the user.
         told: What they said of themselves before it.
-        last: What they said in the turn right before.
+        last: What was said of them in the turn right before, by themselves or to them.
     """
     holding = {(one.predicate, _bare(one.thing.name)): one for one in told if one.thing.name}
     own = [one for one in holding.values() if one.holds]
@@ -145,10 +145,12 @@ def left_behind(
         if _tells_of_own_doing(end.sentence.text) or _tells_of(plan, end.sentence.text):
             yield _over(plans[end.promise], end.sentence)
     unnamed = bool(own) and expression(_TABLE, "may_end_unnamed").search(text) is not None
-    for sentence in sentences(text) if own else ():
-        if expression(_TABLE, "no_more").match(sentence.text):
+    for sentence in sentences(text) if own or last else ():
+        if over := expression(_TABLE, "no_more").match(sentence.text):
             now = [one for one in last if one.holds and one.thing.name]
-            yield from (_over(one, sentence) for one in now if len(now) == 1)
+            for one in now if len(now) == 1 else ():
+                yield from _moved_on(one, text, sentence, sentence.start + over.end())
+                yield _over(one, sentence)
             continue
         if unnamed:
             yield from _unnamed(sentence, own, last)
@@ -295,6 +297,21 @@ def _is_named(one: RuleStatement, what: str) -> bool:
 def _doing() -> Mapping[str, frozenset[str]]:
     lines = (line.partition(":") for line in word_lines(_TABLE, "doing"))
     return {name.strip(): frozenset(verbs.split()) for name, _, verbs in lines}
+
+
+def _moved_on(
+    one: RuleStatement, text: str, sentence: Sentence, at: int
+) -> Iterator[RuleStatement]:
+    """What is so instead of what was said before: "Not any more, Lisbon now"."""
+    said = expression(_TABLE, "moved_on").match(text, at)
+    if said is None or expression("corrections", "clausal").match(said.group("it")):
+        return
+    things = find(kind_of_object(one.predicate), MatchContext("", said.group("it"), text))
+    if things and not _names(things[0].name, one.thing.name):
+        yield replace(
+            one, thing=things[0], begins=True, corrects=False, denied=False, at=sentence.start,
+            sentence=sentence,
+        )  # fmt: skip
 
 
 def _tells_of_own_doing(text: str) -> bool:

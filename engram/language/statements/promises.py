@@ -673,6 +673,8 @@ def _names_of_things() -> Mapping[str, str]:
 # --- what an assistant says of the user, and the user's next turn plainly confirms
 
 _TABLE: Final = "confirmations"
+_ANSWERS: Final = "answers"
+_ONE_OF: Final = {"children": "child", "grandchildren": "grandchild"}
 _FROM_FIRST_PERSON: Final = {
     "you're": "I'm", "you are": "I'm", "you've": "I've", "you have": "I have", "you": "I",
     "your": "my", "yours": "mine", "yourself": "myself",
@@ -704,6 +706,31 @@ def confirmed(asked: str, answer: str) -> str | None:
             return None
         claim = f"{head}{claim[question.end() :]}"
     return f"{in_first_person(claim)}."
+
+
+def answered(asked: str, answer: str) -> str | None:
+    """What a bare answer says in full, in the first person; None where it says more, or nothing.
+
+    Args:
+        asked: What was said before: "Are you allergic to anything?"
+        answer: What the user said to it: "Yes, penicillin."
+    """
+    question = expression(_ANSWERS, "question").search(plain(asked, dashes=False))
+    if question is None:
+        return None
+    said = plain(answer, dashes=False)
+    yes = expression(_ANSWERS, "yes").match(said)
+    said = said[yes.end() :] if yes else said
+    if question["allergies"]:
+        thing = expression(_ANSWERS, "thing").match(said)
+        return f"I'm allergic to {thing['it'][:1].lower()}{thing['it'][1:]}." if thing else None
+    number = expression(_ANSWERS, "number").match(said)
+    if number is None:
+        return None
+    count, what = number.group().lower(), question["numbered"].lower()
+    if count in {"one", "1"}:
+        what = _ONE_OF.get(what, what.removesuffix("s"))
+    return f"I have {count} {what}."
 
 
 def in_first_person(claim: str) -> str:

@@ -402,3 +402,73 @@ def test_what_was_just_told_ends_by_its_name(before: str, said: str, learns: lis
     found = learnt(before, said)
     assert [one for one in learns if one not in found] == []
     assert learns or not [one for one in found if "no longer" in one or "lives in" in one]
+
+
+def heard(asked: str, answer: str) -> list[str]:
+    """What an answer to a turn of an assistant is taken to say."""
+    turns = [
+        TurnView(alias=alias, role=role, speaker=None, said_at=SAID, content=words)
+        for alias, role, words in (("e1", "assistant", asked), ("e2", "user", answer))
+    ]
+    asking = ExtractionRequest(turns=(turns[1],), before=(turns[0],))
+    return [one.content for one in extract(asking).statements]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "learns"),
+    [
+        ("Are you allergic to anything?", "Yes, penicillin.", ["is allergic to penicillin"]),
+        ("Any allergies?", "Peanuts.", ["is allergic to peanuts"]),
+        (
+            "Nice to meet you. Do you have any allergies?",
+            "Yes, nuts and shellfish.",
+            ["is allergic to nuts", "is allergic to shellfish"],
+        ),
+        ("Are you allergic to anything?", "Not that I know of.", []),
+        ("Are you allergic to anything?", "No.", []),
+        ("Are you allergic to anything?", "Yes, terribly.", []),
+        ("Are you allergic to anything?", "Yes, several things.", []),
+        ("Are you allergic to anything?", "What time is it?", []),
+        ("Is your son allergic to anything?", "Yes, penicillin.", []),
+        ("Are you allergic to penicillin?", "Yes.", ["is allergic to penicillin"]),
+        ("Any kids?", "Two.", ["has two kids"]),
+        ("Do you have any kids?", "Yes, three.", ["has three kids"]),
+        ("How many children do you have?", "Just one.", ["has one child"]),
+        ("Any kids?", "Two o'clock works.", []),
+        ("Any kids coming to the party?", "Two.", []),
+    ],
+)
+def test_a_bare_answer_says_what_was_asked(asked: str, answer: str, learns: list[str]) -> None:
+    """Of allergies and of how many one has; who says more, or nothing, says no such thing."""
+    assert heard(asked, answer) == [f"The user {one}." for one in learns]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "learns"),
+    [
+        (
+            "You live in Porto, right?",
+            "Not any more, Lisbon now.",
+            ["lives in Lisbon", "no longer lives in Porto"],
+        ),
+        (
+            "You live in Porto, right?",
+            "No, not any more. I'm in Lisbon now.",
+            ["lives in Lisbon", "no longer lives in Porto"],
+        ),
+        (
+            "As you work at Nokia, ask there.",
+            "No longer, it's Ericsson now.",
+            ["works at Ericsson", "no longer works at Nokia"],
+        ),
+        ("You live in Porto, right?", "Not any more.", ["no longer lives in Porto"]),
+        ("You live in Porto, right?", "Not any more, I hate it now.", ["no longer lives in Porto"]),
+        ("You live in Porto. You use Vim.", "Not any more.", []),
+        ("Porto is lovely.", "Not any more, Lisbon now.", []),
+    ],
+)
+def test_what_was_just_said_of_the_user_is_so_no_more(
+    asked: str, answer: str, learns: list[str]
+) -> None:
+    """And something else is, where the turn names it; what was said of them alone is meant."""
+    assert heard(asked, answer) == [f"The user {one}." for one in learns]

@@ -648,3 +648,37 @@ async def test_a_trip_that_is_cancelled_was_no_possession(days: Days) -> None:
     """No "does not have Portugal"."""
     await days.talk("We cancelled Portugal, we're going to Wales instead.")
     assert not [one for one in await days.answers("Portugal") if "not have" in one]
+
+
+@pytest.mark.parametrize(
+    "mended",
+    [
+        "Sorry, my son's name is Leon.",
+        "No, wait, our son is called Leon.",
+        "Oops, my mistake: my son is called Leon.",
+    ],
+)
+async def test_a_name_that_is_mended_takes_the_place_of_the_wrong_one(
+    days: Days, mended: str
+) -> None:
+    """Of the one son that is known, also in another conversation."""
+    await days.talk("My son's name is Leo Johnson.", mended)
+    known = await days.known()
+    assert known["Leon is the user's son."]
+    assert not known["Leo Johnson is the user's son."]
+    assert known["Leon is the user's son, not Leo Johnson."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("My son's name is Leo.", "My son's name is Leon."),
+        ("My son's name is Leo.", "Sorry, my other son's name is Leon."),
+        ("My son's name is Leo.", "Sorry, my daughter's name is Leonie."),
+        ("My son's name is Leo.", "My son's name is Max.", "Sorry, my son's name is Leon."),
+    ],
+)
+async def test_one_more_name_ends_no_other(days: Days, said: tuple[str, ...]) -> None:
+    """Nothing was mended, somebody else was named, or which of two was meant nobody knows."""
+    await days.talk(*said)
+    assert (await days.known())["Leo is the user's son."]
