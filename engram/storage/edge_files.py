@@ -106,11 +106,21 @@ def log_of(folder: Path) -> Path:
 
 def sync_files(folder: Path) -> None:
     """Have every file below on disk: after a power loss a rename must not lead to less."""
-    for inside, _, files in os.walk(folder):
-        for name in files:
-            with (Path(inside) / name).open("rb") as file:
-                os.fsync(file.fileno())
+    for inside, _, _ in os.walk(folder):
+        seen: set[str] = set()
+        # The engine begins files in the background, and renames them when they are there: what
+        # was gone when its turn came is there by another name.
+        while names := set(_files_in(inside)) - seen:
+            for name in names:
+                with suppress(FileNotFoundError), (Path(inside) / name).open("rb") as file:
+                    os.fsync(file.fileno())
+            seen |= names
         sync_folder(Path(inside))
+
+
+def _files_in(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if entry.is_file()]
 
 
 def sync_folder(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from engram.errors import DataFolderInUse, EmbeddedPartMissing, SchemaMismatch, 
 from engram.ports import Missing, Replacement
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.edge_files import sync_files
 from engram.storage.ledger import ledger_id
 from engram.storage.payload import indexed_fields
 from engram.storage.points import Overwrite
@@ -527,3 +529,21 @@ def test_a_missing_engine_names_the_extra_and_the_other_mode(
     monkeypatch.delitem(sys.modules, "engram.storage.edge_engine")
     with pytest.raises(EmbeddedPartMissing, match=r"engram-memory\[embedded\].*connected mode"):
         importlib.import_module("engram.storage.edge_engine")
+
+
+def test_a_file_that_gets_its_name_meanwhile_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine renames what it began in the background: nothing fails, and nothing is left out."""
+    for name in ("closed-1", "open-1", "tmp-open-2"):
+        (tmp_path / name).write_bytes(name.encode())
+    synced: set[int] = set()
+
+    def fsync(descriptor: int) -> None:
+        if not synced:
+            (tmp_path / "tmp-open-2").rename(tmp_path / "open-2")
+        synced.add(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr("engram.storage.edge_files.os.fsync", fsync)
+    sync_files(tmp_path)
+    assert synced == {path.stat().st_ino for path in (tmp_path, *tmp_path.iterdir())}
