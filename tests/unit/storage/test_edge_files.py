@@ -534,7 +534,7 @@ def test_a_missing_engine_names_the_extra_and_the_other_mode(
 def test_a_file_that_gets_its_name_meanwhile_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine renames what it began in the background: nothing fails, and nothing is left out."""
+    """The engine renames what it began in the background: nothing fails or is left out."""
     for name in ("closed-1", "open-1", "tmp-open-2"):
         (tmp_path / name).write_bytes(name.encode())
     synced: set[int] = set()
