@@ -229,12 +229,14 @@ class _Spelt:
         numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it.
         words: What has none.
         names: Those of them that are written as a name.
+        stems: Of the words.
     """
 
     order: tuple[str, ...]
     numbers: frozenset[str]
     words: frozenset[str]
     names: frozenset[str]
+    stems: frozenset[str]
 
 
 @kept(4096)
@@ -246,7 +248,8 @@ def _spelt(text: str) -> _Spelt:
     # Of what begins a text, nobody can tell.
     high = [word.casefold() for word in whole[1:] if word[0].isupper() and word != "I"]
     names = frozenset(piece for word in high for piece in BARE_WORDS.findall(word))
-    return _Spelt(order, numbers, frozenset(pieces - numbers), names - numbers)
+    words = frozenset(pieces - numbers)
+    return _Spelt(order, numbers, words, names - numbers, _stems(words))
 
 
 def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) -> bool:
@@ -267,13 +270,14 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
     asked, here, there = _spelt(query), _spelt(one), _spelt(other)
     if asked.numbers & here.numbers - there.numbers:
         return True
+    spelt = asked.words & here.words - there.words
+    apart = asked.stems & here.stems - there.stems
+    if not spelt and not apart:
+        return False
     if _ASKS_WHETHER.match(query) and ("still" in asked.order or tells_of_a_change(other)):
         return False
     names = asked.names | here.names
-    if names & asked.words & here.words - there.words:
-        return True
-    apart = _stems(asked.words) & _stems(here.words) - _stems(there.words)
-    if not apart.isdisjoint(_stems(names)):
+    if names & spelt or not apart.isdisjoint(_stems(names)):
         return True
     if reworded:
         return False
