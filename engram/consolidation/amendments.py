@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
+    NOT_REPLACED,
     DerivedMemory,
     Episode,
     Evidence,
@@ -370,12 +371,4 @@ def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
 def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:
     if replaced_by is None or memory.superseded_by != replaced_by:
         return memory
-    return memory.model_copy(
-        update={
-            "status": MemoryStatus.ACTIVE,
-            "superseded_by": None,
-            "duplicate_of": None,
-            "valid_to": None,
-            "superseded_known_at": None,
-        }
-    )
+    return memory.model_copy(update={**NOT_REPLACED, "duplicate_of": None})

@@ -76,7 +76,6 @@ class PlanWriter:
         self,
         scope: Scope,
         plan: ConsolidationPlan,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> PlanOutput:
         """Store what is new and read it back; confirm, count and link what exists.
 
@@ -94,7 +93,6 @@ class PlanWriter:
         sources, of_summaries = _sources(plan)
         there = await existing(self.repository, scope, sources | of_summaries, _EPISODIC)
         stored = await self._store(scope, _resting_on(there, plan.new_memories()), epoch)
-        progress("stored")
         amendments = {update.memory_id: update for update in plan.amendments()}
         episodes = await self._episodes(scope, amendments.values())
 
@@ -105,7 +103,6 @@ class PlanWriter:
             return amended(memory, update, episodes)
 
         changed = await self._change(scope, amendments, amend, plan.links())
-        progress("confirmed")
         left = await existing(self.repository, scope, sources | there, _EPISODIC)
         gone = (sources | there) - left
         await self._take_back(scope, plan, gone)

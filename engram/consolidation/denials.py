@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from engram.domain.memories import (
+    NOT_REPLACED,
     AnyMemory,
     Episode,
     MemoryForm,
@@ -351,11 +352,4 @@ def _standing(memory: AnyMemory, heir: str) -> AnyMemory | None:
     """The denial as it was before this took its place; None where something else did."""
     if not isinstance(memory, NegationFact | SemanticMemory) or memory.superseded_by != heir:
         return None
-    return memory.model_copy(
-        update={
-            "status": MemoryStatus.ACTIVE,
-            "superseded_by": None,
-            "superseded_known_at": None,
-            "valid_to": None,
-        }
-    )
+    return memory.model_copy(update=NOT_REPLACED)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from engram.contracts.reviews import DisputeFound, DisputeState
 from engram.domain.memories import (
+    NOT_REPLACED,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -292,12 +293,7 @@ def _without_successor(
     semantic = isinstance(memory, SemanticMemory)
     if isinstance(memory, SemanticMemory) and memory.duplicate_of == refuted.id:
         return memory
-    standing: dict[str, object] = {
-        "status": MemoryStatus.ACTIVE,
-        "superseded_by": None,
-        "superseded_known_at": None,
-        "valid_to": None,
-    }
+    standing = dict(NOT_REPLACED)
     slot = refuted.slot if isinstance(refuted, SemanticMemory) else None
     if semantic and slot is not None and ends_something(slot):
         # It was no end of a promise, either.

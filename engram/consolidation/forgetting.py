@@ -13,6 +13,7 @@ from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
     DERIVED_TYPES,
+    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     DerivedMemory,
@@ -173,11 +174,7 @@ def without_references(
         # does what was refuted.
         said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
         if heir is None and not said_the_same and memory.refuted_at is None:
-            changes |= {
-                "status": MemoryStatus.ACTIVE,
-                "valid_to": None,
-                "superseded_known_at": None,
-            }
+            changes |= NOT_REPLACED
     after = memory.model_copy(update=changes)
     return after if after != before else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,7 +81,6 @@ class KnownMemories:
         self,
         scope: Scope,
         statements: Sequence[Statement],
-        progress: Callable[[str], None] = lambda _: None,
         *,
         sides: Set[bool] = frozenset({False}),
     ) -> list[SemanticMemory]:
@@ -90,7 +89,6 @@ class KnownMemories:
         ``sides``: whether test turns say it (True), real ones (False), or both.
         """
         found = await self._generations(scope, statements, sides)
-        progress("generations")
         here = Either(tuple(_side(is_test=side) for side in sorted(sides)))
         for (subject, predicates), slots in _by_relation(statements).items():
             about: Filter = (

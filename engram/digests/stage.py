@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -344,7 +344,6 @@ class Digests:
         memory_ids: Iterable[str],
         episode_ids: Iterable[str],
         policy: DigestPolicy,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> DigestOutput:
         """Profiles and topics of these memories and turns."""
         composer = await self._begun(composer)
@@ -354,9 +353,7 @@ class Digests:
         episodes = await self._episodes(composer.scope, episode_ids)
         touched = Touched(memories, {e.id: e for e in episodes if not e.is_test})
         profiles = await self._profiles.rebuild(composer, touched, policy)
-        progress("profiles")
         topics = await self._topics.rebuild(composer, memories, policy)
-        progress("topics")
         both = profiles.plus(topics)
         return DigestOutput(
             profiles=_count(both, MemoryForm.PROFILE),
@@ -370,7 +367,6 @@ class Digests:
         episode_ids: Sequence[str],
         ended: Iterable[str],
         policy: DigestPolicy,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> DigestOutput:
         """Boxes of the sessions that these turns belong to, and of those that ended.
 
@@ -390,7 +386,6 @@ class Digests:
             )
             boxes += len(sealed.boxes)
             linked += sealed.linked
-            progress("box")
         return DigestOutput(boxes=boxes, linked=linked)
 
     async def learn(

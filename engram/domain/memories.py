@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PrivateAttr, TypeAdapter
 
@@ -604,6 +605,17 @@ M = TypeVar("M", bound=Memory)
 def next_revision(before: M, after: M, *, write_id: str) -> M:
     """``after`` as the successor of ``before``: one revision up, under a fresh ``write_id``."""
     return after.model_copy(update={"revision": before.revision + 1, "write_id": write_id})
+
+
+NOT_REPLACED: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        "status": MemoryStatus.ACTIVE,
+        "superseded_by": None,
+        "superseded_known_at": None,
+        "valid_to": None,
+    }
+)
+"""What becomes of a memory that was replaced, where nothing replaces it any more."""
 
 
 def has_seen(memory: Memory, operation: str) -> bool:
