@@ -155,6 +155,16 @@ def nothing_left_by_a_module() -> Iterator[None]:
 
 
 @pytest.fixture
+def provider_clients_go() -> Iterator[None]:
+    """What is left of a provider's client goes with its test.
+
+    As garbage it makes a task on whichever event loop runs then, which may be a workflow's.
+    """
+    yield
+    gc.collect()
+
+
+@pytest.fixture
 def scope() -> Scope:
     """One user's scope."""
     return Scope.of("default", "ada")

@@ -119,6 +119,7 @@ def test_rules_that_cannot_follow_what_a_namespace_asks_to_learn(data: Path) -> 
     says(local.learning(by_model), State.OK, f"clinic {version}")
 
 
+@pytest.mark.usefixtures("provider_clients_go")
 async def test_the_model_is_asked_only_when_asked_for(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

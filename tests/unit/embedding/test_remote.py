@@ -16,6 +16,8 @@ from engram.contracts.messages import metering
 from engram.embedding.embedder import REMOTE_TEXT_BYTES, PydanticEmbedder, make_embedder
 from engram.errors import EmbeddingFailed, ModelRejected
 
+pytestmark = pytest.mark.usefixtures("provider_clients_go")
+
 
 class Provider(ThreadingHTTPServer):
     """Answers with the status it is told to, and with vectors of size 4."""
