@@ -76,8 +76,6 @@ _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
-# Turns: a process that reads them takes 100 MB, and as long to start as some hundreds of them.
-_BACKLOG = 600
 # Each attempt lets the model mend its answer as well.
 _ANSWER_ATTEMPTS = 3
 
@@ -241,18 +239,10 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         async with accounted() as account:
             guidance, readable = await current_guidance(self._repository, request.scope)
             made = dict[bool, list[PromiseView]]()
-            turns = len(request.episode_ids) + sum(len(b.episode_ids) for b in request.further)
-            if turns + request.waiting >= _BACKLOG:
-                self._extraction.expect_many()
-            beside = bool(request.further)
-            extracted = await self._read(
-                request.scope, request.episode_ids, guidance, made, beside=beside
-            )
+            extracted = await self._read(request.scope, request.episode_ids, guidance, made)
             return extracted.model_copy(
                 update={
-                    "further": await self._read_further(
-                        request, extracted, guidance, made, beside=beside
-                    ),
+                    "further": await self._read_further(request, extracted, guidance, made),
                     "spent": account.succeeded(),
                     "unguided": not readable,
                 }
@@ -264,8 +254,6 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         episode_ids: Sequence[str],
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
-        *,
-        beside: bool,
     ) -> ExtractOutput:
         """What a batch states; ``made`` keeps the promises of test turns and real ones apart."""
         found = await _episodes(self._repository, scope, episode_ids)
@@ -280,9 +268,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             known = await self._known.open_promises(scope, is_test=first.is_test)
             made[first.is_test] = list(open_promises(known))
         promised = made[first.is_test]
-        output = await self._extraction.extract(
-            episodes, guidance, before, learning, promised, beside=beside
-        )
+        output = await self._extraction.extract(episodes, guidance, before, learning, promised)
         # The next batch is read before this one is taken up.
         said_at = max(episode.timestamp for episode in episodes)
         made[first.is_test] = with_promises(promised, output.statements, said_at)
@@ -294,8 +280,6 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         first: ExtractOutput,
         guidance: Sequence[str],
         made: dict[bool, list[PromiseView]],
-        *,
-        beside: bool,
     ) -> tuple[ExtractOutput, ...]:
         """The next batches as well, where reading them again after a crash costs nothing."""
         done, stated = list[ExtractOutput](), len(first.statements)
@@ -305,9 +289,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             if stated >= _MOST_STATEMENTS:
                 break
             try:
-                one = await self._read(
-                    request.scope, batch.episode_ids, guidance, made, beside=beside
-                )
+                one = await self._read(request.scope, batch.episode_ids, guidance, made)
             except EngramError:
                 # Asked for by itself, it fails by itself.
                 break

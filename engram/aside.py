@@ -61,7 +61,6 @@ class _Child:
     process: asyncio.subprocess.Process
     waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     reading: asyncio.Task[None] | None = None
-    loaded: bool = False
 
 
 class ProcessAside:
@@ -89,7 +88,6 @@ class ProcessAside:
         self._starting = asyncio.Lock()
         self._calling = asyncio.Lock()
         self._idle: asyncio.TimerHandle | None = None
-        self._beginning: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
 
     @property
@@ -101,22 +99,6 @@ class ProcessAside:
     def closed(self) -> bool:
         """Whether it takes no calls any more."""
         return self._closed.is_set()
-
-    @property
-    def ready(self) -> bool:
-        """Whether a call is answered at once."""
-        return self._child is not None and self._child.loaded
-
-    def begin(self) -> None:
-        """Start the process, should there be none, without waiting for it."""
-        if self._child is None and self._beginning is None and not self._closed.is_set():
-            self._beginning = asyncio.create_task(self._begun())
-
-    async def _begun(self) -> None:
-        # Whoever calls hears of what fails here.
-        with contextlib.suppress(CallFailed, EOFError, OSError):
-            await self._started()
-        self._beginning = None
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """What ``function`` returns there.
@@ -169,7 +151,6 @@ class ProcessAside:
                 raise EOFError
             # A loaded machine may take its time over starting: that counts for no call.
             await self._asked(child, self._load or _nothing, (), loading=True)
-            child.loaded = True
             return child
 
     async def _asked(
@@ -253,8 +234,6 @@ class ProcessAside:
                 except TimeoutError:
                     self._kill(child)
                     await child.reading
-        if self._beginning is not None:
-            await self._beginning
 
 
 async def _gone(process: asyncio.subprocess.Process) -> None:

@@ -503,7 +503,7 @@ class ConsolidationPass:
                 break
             batches.append(waiting.popleft())
         self._describe(f"{self._reason}: {turns} turns, {len(waiting)} batches wait")
-        asked = asyncio.create_task(self._calls.extract(batches[0], tuple(batches[1:]), waiting))
+        asked = asyncio.create_task(self._calls.extract(batches[0], tuple(batches[1:])))
         return _ReadingAhead(tuple(batches), asked)
 
     async def _answered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -400,10 +400,7 @@ class ActivityCalls:
         )
 
     async def extract(
-        self,
-        batch: EpisodeBatch,
-        further: tuple[EpisodeBatch, ...] = (),
-        waiting: Iterable[EpisodeBatch] = (),
+        self, batch: EpisodeBatch, further: tuple[EpisodeBatch, ...] = ()
     ) -> ExtractOutput:
         """What a batch states, and some of the next ones, where that asks nobody."""
         more = f", and up to {len(further)} batches more" if further else ""
@@ -414,7 +411,6 @@ class ActivityCalls:
                 now=workflow.now(),
                 episode_ids=batch.episode_ids,
                 further=further,
-                waiting=sum(len(one.episode_ids) for one in waiting),
             ),
             f"read {len(batch.episode_ids)} turns of session {batch.session_id}{more}",
         )

@@ -6,11 +6,9 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final
 
-import structlog
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
@@ -30,12 +28,11 @@ from engram.agents.requests import (
     TurnView,
     as_prompt,
 )
-from engram.agents.rules_model import READ_IN_A_THREAD, RulesModel, reading_aside
-from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.agents.rules_model import reading_aside
+from engram.aside import ProcessAside
 from engram.consolidation.keep import holds_artifacts
 from engram.consolidation.verify import holds
 from engram.contracts.consolidation import ExtractOutput
-from engram.contracts.messages import ModelSpent, meter_that_is_up, metering
 from engram.domain.identity import normalise
 from engram.domain.learning import LearningRules, version_with
 from engram.domain.memories import Category, Episode, Evidence, SemanticMemory
@@ -63,7 +60,6 @@ _ENDING_WORDS: Final = frozenset(
         "lapsed slipped wagon"
     ).split()
 )
-_log = structlog.get_logger("engram.agents")
 
 
 def read(
@@ -324,11 +320,6 @@ class ExtractionAgent:
         """Whether asking again costs nothing: rules answer, and always alike."""
         return answers_for_nothing(self._model)
 
-    def expect_many(self) -> None:
-        """Much is to be read: rules have another process made ready; nobody waits for it."""
-        if self._aside is not None and self.is_free:
-            self._aside.begin()
-
     async def extract(
         self,
         episodes: Sequence[Episode],
@@ -336,8 +327,6 @@ class ExtractionAgent:
         before: Sequence[Episode] = (),
         learning: LearningRules | None = None,
         promised: Sequence[PromiseView] = (),
-        *,
-        beside: bool = False,
     ) -> ExtractOutput:
         """What these episodes state.
 
@@ -347,18 +336,12 @@ class ExtractionAgent:
             before: The turns just before those, for what is taken back of them.
             learning: What the namespace asks for.
             promised: What was promised in other conversations, and is still open.
-            beside: Rules are to read it in the other process, should that be ready, while what was
-                read before is taken up in this one.
 
         Raises:
             ModelRejected: the provider refuses for good.
             ModelUnavailable: it cannot answer now.
             ModelAnswerUnusable: it did not answer in the asked form.
         """
-        if beside and self._aside is not None and self.is_free and _is_short(episodes):
-            asked = (episodes, guidance, before, learning, promised)
-            if (output := await _read_beside(self._aside, asked)) is not None:
-                return output
         spoken = [turn for turn in map(without_injected_context, episodes) if turn.content.strip()]
         if not spoken:
             return ExtractOutput(reasoning="Nothing in these turns is anybody's own words.")
@@ -399,50 +382,6 @@ class ExtractionAgent:
         with provider_errors(), reading_aside(self._aside):
             prompt, asked = as_prompt(request), _Asked(shown)
             return await self._agent.run(prompt, deps=asked, instructions=own)
-
-
-# What reads long turns ends what takes too long; these are as short as those that a thread reads.
-_MOST_BESIDE: Final = READ_IN_A_THREAD // 2
-_Asking: TypeAlias = tuple[
-    Sequence[Episode],
-    Sequence[str],
-    Sequence[Episode],
-    LearningRules | None,
-    Sequence[PromiseView],
-]
-
-
-def _is_short(episodes: Iterable[Episode]) -> bool:
-    return sum(len(episode.content) for episode in episodes) <= _MOST_BESIDE
-
-
-async def _read_beside(aside: ProcessAside, asked: _Asking) -> ExtractOutput | None:
-    """What the rules find, read in the other process; None where it is to be read here."""
-    if not aside.ready:
-        return None
-    try:
-        output, spent = await aside.call(read_by_rules, asked)
-    except (CallFailed, CallTookTooLong, EOFError, OSError) as error:
-        # Read here, it fails as it ought to, or does not fail.
-        _log.warning("turns could not be read in another process", kind=type(error).__name__)
-        return None
-    if (meter := meter_that_is_up()) is not None:
-        for part in spent:
-            meter.add(part)
-    read_there: ExtractOutput = output
-    return read_there
-
-
-def read_by_rules(asked: _Asking) -> tuple[ExtractOutput, tuple[ModelSpent, ...]]:
-    """What the rules find in turns, and what is counted of it; for a process of its own."""
-    with metering() as meter:
-        output = asyncio.run(_rules_agent().extract(*asked))
-    return output, meter.spent
-
-
-@cache
-def _rules_agent() -> ExtractionAgent:
-    return ExtractionAgent(RulesModel())
 
 
 def open_promises(known: Iterable[SemanticMemory]) -> Iterator[PromiseView]:

@@ -714,8 +714,8 @@ def _prompt(messages: list[ModelMessage]) -> str:
 
 # Which process reads what is too long to be read here.
 _ASIDE: ContextVar[ProcessAside | None] = ContextVar("rules_aside", default=None)
-READ_IN_A_THREAD: Final = 4 * READ_HERE
-"""Characters up to which a thread does: a batch of ordinary turns is no reason for a process."""
+# Up to here a thread does: a batch of ordinary turns is no reason to start a process.
+_READ_IN_A_THREAD: Final = 4 * READ_HERE
 
 
 @contextmanager
@@ -740,7 +740,7 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
         await asyncio.to_thread(load)
     try:
         # Twenty short turns take fifty milliseconds: not while others wait.
-        if aside is None or len(prompt) <= READ_IN_A_THREAD:
+        if aside is None or len(prompt) <= _READ_IN_A_THREAD:
             return await asyncio.to_thread(_answer, prompt)
         found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
     except UnexpectedModelBehavior:

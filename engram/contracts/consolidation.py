@@ -467,12 +467,10 @@ class ExtractInput(TimedMessage):
     Attributes:
         further: Batches that are due next. Whoever answers for nothing and at once, as the rules
             do, reads them as well, each as a request of its own.
-        waiting: Turns that are due after those, as far as it is known.
     """
 
     episode_ids: tuple[str, ...]
     further: tuple[EpisodeBatch, ...] = ()
-    waiting: int = 0
 
 
 class ExtractOutput(Message):

@@ -8,37 +8,27 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
-from temporalio.testing import ActivityEnvironment
 
-from engram.activities.consolidation import ConsolidationModelActivitiesImpl
-from engram.agents.extraction import ExtractionAgent, _rules_agent
-from engram.agents.linking import LinkingAgent
 from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
 from engram.agents.rules_model import RulesModel, extract, load, reading_aside
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
-from engram.contracts.consolidation import EpisodeBatch, ExtractInput
-from engram.contracts.messages import metering
 from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.failing_extractors import Endless, Raising
-from tests.support.reconciliation import said as turn
 from tests.support.stores import turn_store, worker_settings
 
 LONG = " Nothing more." * (READ_HERE // 10)
@@ -57,21 +47,6 @@ async def repository() -> AsyncIterator[EdgeRepository]:
     """A fresh store."""
     async with borrowed_store() as opened:
         yield opened
-
-
-def was_read_by_rules() -> bool:
-    """Whether turns were read in this process as a backlog is."""
-    return bool(_rules_agent.cache_info().currsize)
-
-
-def fails_there(asked: object) -> None:
-    """Stands for rules that raise."""
-    raise KeyError(str(asked))
-
-
-def ends_there(asked: object) -> None:
-    """Stands for a process that is killed."""
-    signal.raise_signal(signal.SIGKILL)
 
 
 async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered() -> None:
@@ -172,92 +147,6 @@ async def test_rules_answer_alike_here_and_in_the_other_process() -> None:
         assert "lives in Oslo" in str(near.parts[0].args)  # type: ignore[union-attr]  # same
     finally:
         await beside.close()
-
-
-def spoken(*contents: str) -> list[Episode]:
-    """Turns of one session, a minute apart."""
-    return [
-        turn(number).model_copy(update={"content": content})
-        for number, content in enumerate(contents, start=1)
-    ]
-
-
-async def ready(aside: ProcessAside) -> None:
-    """Wait until it answers at once."""
-    await aside.call(os.getpid)
-    assert aside.ready
-
-
-async def test_a_backlog_is_read_in_the_other_process_as_it_is_here() -> None:
-    """The same statements and requests; while it is started, they are read here."""
-    beside = ProcessAside(20, load=load)
-    turns, agent = spoken("I live in Oslo.", "I like tea."), ExtractionAgent(RulesModel(), beside)
-    try:
-        with metering() as counted:
-            agent.expect_many()
-            near = await agent.extract(turns, beside=True)
-        assert [s.object for s in near.statements] == ["Oslo", "tea"]
-        await ready(beside)
-        with metering() as counted_there:
-            far = await agent.extract(turns, beside=True)
-        assert await beside.call(was_read_by_rules)
-        assert (far, counted_there.spent) == (near, counted.spent)
-        assert counted_there.spent
-    finally:
-        await beside.close()
-
-
-class Expecting(ExtractionAgent):
-    """Notes how often it was told that much is to be read."""
-
-    expected = 0
-
-    def expect_many(self) -> None:
-        """See the base class."""
-        self.expected += 1
-
-
-async def test_only_a_backlog_starts_another_process(repository: EdgeRepository) -> None:
-    """What is due with and after a request counts; short of 600 turns, none is started."""
-    agent, rules = Expecting(RulesModel()), LinkingAgent(RulesModel())
-    embedder = make_embedder("wordllama")
-    activities = ConsolidationModelActivitiesImpl(repository, embedder, agent, rules)
-    environment = ActivityEnvironment()
-    limit = timedelta(minutes=5)
-    environment.info = replace(environment.info, start_to_close_timeout=limit)
-    further = (EpisodeBatch(session_id="s1", episode_ids=("e2", "e3")),)
-    for waiting, expected in ((596, 0), (597, 1)):
-        asked = ExtractInput(
-            scope=Scope.of("default", "ada"),
-            now=NOW,
-            episode_ids=("e1",),
-            further=further,
-            waiting=waiting,
-        )
-        await environment.run(activities.extract, asked)
-        assert agent.expected == expected
-
-
-async def test_what_fails_in_the_other_process_is_read_here(
-    aside: ProcessAside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither an exception nor the end of that process takes a turn its statements."""
-    agent, turns = ExtractionAgent(RulesModel(), aside), spoken("I live in Oslo.")
-    for there in (fails_there, ends_there):
-        await ready(aside)
-        monkeypatch.setattr("engram.agents.extraction.read_by_rules", there)
-        output = await agent.extract(turns, beside=True)
-        assert [s.object for s in output.statements] == ["Oslo"]
-
-
-async def test_a_process_that_is_begun_may_be_closed_at_once() -> None:
-    """Closing waits for what was begun, and nothing is begun after it."""
-    aside = ProcessAside(0.5, load=load)
-    aside.begin()
-    assert not aside.ready
-    await aside.close()
-    aside.begin()
-    assert (aside.ready, aside.pid) == (False, None)
 
 
 async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
