@@ -72,11 +72,7 @@ class PlanWriter:
     new_write_id: NewWriteId
     edges: EdgeRules | None = None
 
-    async def write(
-        self,
-        scope: Scope,
-        plan: ConsolidationPlan,
-    ) -> PlanOutput:
+    async def write(self, scope: Scope, plan: ConsolidationPlan) -> PlanOutput:
         """Store what is new and read it back; confirm, count and link what exists.
 
         A turn may be forgotten before, or while, what it states is written. What is new

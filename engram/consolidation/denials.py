@@ -17,6 +17,7 @@ from engram.domain.memories import (
     MemoryType,
     NegationFact,
     SemanticMemory,
+    replaced,
 )
 from engram.domain.scope import Scope
 from engram.embedding.bm25 import encode_query
@@ -338,14 +339,7 @@ def _replaced(memory: AnyMemory, ended: _TakenBack) -> AnyMemory | None:
         return None
     if memory.status is not MemoryStatus.ACTIVE and (until is None or until <= when):
         return None
-    return memory.model_copy(
-        update={
-            "status": MemoryStatus.SUPERSEDED,
-            "superseded_by": ended.by.id,
-            "superseded_known_at": when,
-            "valid_to": max(memory.event_at, when),
-        }
-    )
+    return replaced(memory, ended.by.id, when)
 
 
 def _standing(memory: AnyMemory, heir: str) -> AnyMemory | None:

@@ -29,6 +29,7 @@ from engram.domain.memories import (
     MemoryType,
     NegationFact,
     Slot,
+    replaced,
 )
 from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
@@ -434,14 +435,7 @@ def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
         return None
     if when < (memory.told_at or memory.known_at):
         return None
-    return memory.model_copy(
-        update={
-            "status": MemoryStatus.SUPERSEDED,
-            "superseded_by": by,
-            "superseded_known_at": when,
-            "valid_to": max(memory.event_at, when),
-        }
-    )
+    return replaced(memory, by, when)
 
 
 def _first_told(new: Fact, old: Fact, found: Mapping[str, Sequence[_Finding]]) -> datetime:

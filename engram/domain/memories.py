@@ -600,6 +600,7 @@ def _is_plain(value: object) -> bool:
 REMEMBERED_OPERATIONS = 64
 
 M = TypeVar("M", bound=Memory)
+D = TypeVar("D", bound=DerivedMemory)
 
 
 def next_revision(before: M, after: M, *, write_id: str) -> M:
@@ -616,6 +617,18 @@ NOT_REPLACED: Final[Mapping[str, object]] = MappingProxyType(
     }
 )
 """What becomes of a memory that was replaced, where nothing replaces it any more."""
+
+
+def replaced(memory: D, by: str, when: datetime) -> D:
+    """``memory`` as history: ``by`` took its place when that was told."""
+    return memory.model_copy(
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": by,
+            "superseded_known_at": when,
+            "valid_to": max(memory.event_at, when),
+        }
+    )
 
 
 def has_seen(memory: Memory, operation: str) -> bool:

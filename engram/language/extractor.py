@@ -143,9 +143,8 @@ def _without_slips(
     Each with the one whose place it takes, or itself: what is said around that is said of it.
     """
     instead: FoundSpan | None = None
-    for (find, category), (after, kind) in zip_longest(found, found[1:], fillvalue=(None, None)):
-        assert find is not None and category is not None  # noqa: PT018, S101 - for the type checker
-        if after is not None and kind is category and _takes_back(low, find, after):
+    for (find, category), after in zip_longest(found, found[1:]):
+        if after is not None and after[1] is category and _takes_back(low, find, after[0]):
             instead = instead or find
             continue
         yield instead or find, find, category

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Final
 
 from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
@@ -35,6 +36,13 @@ _MARRIED = "is married to"
 _SWAPPED = POSSESSING | {"lives in", "studies", _WORKS_AT}
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
+# Wordings that name what is over, each with the predicates of which it can be.
+_ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    ("gone_now", lambda predicate: predicate in POSSESSING),
+    ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
+    ("closed_down", lambda predicate: predicate == _WORKS_AT),
+    ("none_for_me", lambda predicate: predicate not in _LIKINGS),
+)
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -167,27 +175,12 @@ def _unnamed(
     sentence: Sentence, own: Sequence[RuleStatement], last: Sequence[RuleStatement]
 ) -> Iterator[RuleStatement]:
     """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
-    gone = expression(_TABLE, "gone_now").search(sentence.text)
-    if gone:
-        what = _bare(gone.group("what"))
-        yield from (
-            _over(o, sentence) for o in own if o.predicate in POSSESSING and _is_named(o, what)
-        )
-    was = expression(_TABLE, "no_longer_one").search(sentence.text)
-    if was:
-        what = _bare(was.group("what"))
-        work = (one for one in own if one.predicate == _WORKS_AS)
-        yield from (_over(one, sentence) for one in work if _is_named(one, what))
-    closed = expression(_TABLE, "closed_down").search(sentence.text)
-    if closed:
-        what = _bare(closed.group("what"))
-        at_work = (one for one in own if one.predicate == _WORKS_AT)
-        yield from (_over(one, sentence) for one in at_work if _is_named(one, what))
-    given_up = expression(_TABLE, "none_for_me").search(sentence.text)
-    if given_up:
-        what = _bare(given_up.group("what"))
-        done = (o for o in own if o.predicate not in _LIKINGS and _is_named(o, what))
-        yield from (_over(one, sentence) for one in done)
+    for wording, can_be_meant in _ENDED_BY_NAME:
+        said = expression(_TABLE, wording).search(sentence.text)
+        if said:
+            what = _bare(said.group("what"))
+            named = (one for one in own if can_be_meant(one.predicate) and _is_named(one, what))
+            yield from (_over(one, sentence) for one in named)
     now = {one.predicate: one for one in last if one.holds and one.thing.name}
     several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
     no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)
