@@ -57,9 +57,9 @@ from engram.errors import (
     StorageUnavailable,
     UnforeseenFailure,
 )
+from engram.giving_way import in_background
 from engram.logging import where
 from engram.ports import Clock
-from engram.storage.giving_way import in_background
 from engram.storage.trail import AuditTrail, workflow_actor
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed

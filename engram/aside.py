@@ -15,7 +15,6 @@ import pickle
 import signal
 import struct
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,17 +24,6 @@ from typing import Any, BinaryIO, Final
 _LENGTH_HEAD: Final = struct.Struct(">I")
 # Seconds without work after which the process is let go: it holds 50 to 150 MB.
 _IDLE: Final = 30.0
-
-# A sleep of nothing is over before whoever waits is awake.
-_A_MOMENT: Final = 1e-5
-
-
-def let_others_go_on() -> None:
-    """Hand Python over, in a thread that computes for long.
-
-    Whoever waits for it, the event loop above all, gets it after 5 ms else, each time it wakes up.
-    """
-    time.sleep(_A_MOMENT)
 
 
 class CallFailed(Exception):

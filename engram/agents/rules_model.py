@@ -44,7 +44,7 @@ from engram.agents.requests import (
     TurnView,
     read_prompt,
 )
-from engram.aside import CallFailed, CallTookTooLong, ProcessAside, let_others_go_on
+from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
@@ -52,6 +52,7 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import PROMISED, USER, role_slot
 from engram.errors import ModelRejected
+from engram.giving_way import let_others_go_on
 from engram.language.dates import start_date_of
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim

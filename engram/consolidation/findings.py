@@ -34,9 +34,9 @@ from engram.domain.memories import (
 from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
 from engram.domain.slots import stored_as
+from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
-from engram.storage.giving_way import yielding_to_event_loop
 from engram.storage.updates import every_page, existing, update_memories
 
 _FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)

@@ -38,8 +38,8 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.scope import Scope
+from engram.giving_way import give_way
 from engram.ports import AnyOf, MemoryRepository
-from engram.storage.giving_way import give_way
 from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
 
 _EPISODIC = (MemoryType.EPISODIC,)

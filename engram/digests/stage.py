@@ -42,8 +42,8 @@ from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMe
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, stored_as
+from engram.giving_way import give_way
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
-from engram.storage.giving_way import give_way
 from engram.storage.updates import NewWriteId, episodes_by_id
 
 __all__ = ["Digests"]

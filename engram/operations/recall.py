@@ -12,13 +12,13 @@ from engram.domain.access import Access
 from engram.domain.memories import RunLink
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
+from engram.giving_way import awaited
 from engram.operations.registry import Answered, Http, Intake, Operation, handles
 from engram.ports import Clock
 from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
-from engram.storage.giving_way import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.

@@ -25,6 +25,7 @@ from engram.domain.memories import RunLink
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
+from engram.giving_way import awaited
 from engram.language.guarding import PersonalDataGuard
 from engram.operations.registry import (
     Answered,
@@ -44,7 +45,6 @@ from engram.operations.session_writer import (
 )
 from engram.ports import MemoryRepository
 from engram.settings import Settings
-from engram.storage.giving_way import awaited
 
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.

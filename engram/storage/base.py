@@ -17,6 +17,7 @@ from engram.domain.identity import operation_id
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, LostUpdate, MemoryClosed, StorageError, UserErased
+from engram.giving_way import give_way, yielding_to_event_loop
 from engram.ports import (
     Candidate,
     Equals,
@@ -32,7 +33,6 @@ from engram.ports import (
     Stamp,
 )
 from engram.storage.filters import EngineFilter, Translator
-from engram.storage.giving_way import give_way, yielding_to_event_loop
 from engram.storage.ledger import Ledger, aside, burials, ledger_id, mark_payload
 from engram.storage.payload import (
     TENANT,

@@ -12,6 +12,7 @@ from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
+from engram.giving_way import give_way, yielding_to_event_loop
 from engram.ports import Match, SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
@@ -36,7 +37,6 @@ from engram.storage.edge_files import (
     sync_files,
 )
 from engram.storage.filters import Translator
-from engram.storage.giving_way import give_way, yielding_to_event_loop
 from engram.storage.ledger import Ledger, ledger_id
 from engram.storage.payload import SCHEMA_VERSION, SPARSE, TENANT
 from engram.storage.points import (

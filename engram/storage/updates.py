@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
+from engram.giving_way import yielding_to_event_loop
 from engram.ports import Filter, MemoryRepository, Replacement, Stamp
-from engram.storage.giving_way import yielding_to_event_loop
 from engram.storage.payload import is_memory_id
 
 # --- finding one memory of a user, or saying that there is none

@@ -27,10 +27,10 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
 from engram.errors import InvalidInput, StorageUnavailable
+from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
-from engram.storage.giving_way import yielding_to_event_loop
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
 from engram.transfer.memories import life_before

@@ -24,6 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from engram import MemoryStore, Settings, Turn
 from engram.domain.scope import Scope
 from engram.embedded.open import Running, run
+from engram.logging import configure_default_logging
 from engram.system import new_id, system_clock
 
 BLOCKS = 5
@@ -193,6 +194,7 @@ async def test_encode_stays_close_to_a_bare_update(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Alone, at once and beside a backlog, against what Temporal alone takes meanwhile."""
+    configure_default_logging()
     # Nothing becomes due for consolidation by count while encode is measured.
     settings = Settings.load(data_dir=tmp_path / "data", buffer_turns=500)
     async with run(settings) as running:

@@ -33,7 +33,6 @@ from engram.errors import ModelRejected
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.storage.updates import update_memories
-from engram.workflows.consolidation import ConsolidationWorkflow
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.remembering import everything, remembering, said
@@ -257,8 +256,8 @@ async def test_a_model_that_refuses_leaves_memory_as_it_was(
         assert failed.value.cause.type == ModelRejected.code
         assert await memory.semantic() == []
         assert [e.consolidated_at for e in await memory.episodes()] == [None]
-        handle = temporal_client.get_workflow_handle_for(
-            ConsolidationWorkflow.run, names.consolidation_workflow_id(memory.scope)
+        handle = temporal_client.get_workflow_handle(
+            names.consolidation_workflow_id(memory.scope), result_type=ConsolidationReport
         )
         ended = await handle.result()
         assert [f.code for f in ended.failures] == [ModelRejected.code]

@@ -449,7 +449,7 @@ async def test_a_listing_that_began_before_a_write_leaves_nothing_outdated(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It decodes what it read then, in the middle of somebody's look at what is stored now."""
-    monkeypatch.setattr("engram.storage.giving_way._LONGEST_STEP", -1.0)
+    monkeypatch.setattr("engram.giving_way._LONGEST_STEP", -1.0)
     repository = await watched_at(folder)
     turns = sorted((episode(ADA, f"turn {number}") for number in range(20)), key=lambda one: one.id)
     await repository.insert(ADA, [new(turn) for turn in turns])

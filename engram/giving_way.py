@@ -1,0 +1,120 @@
+"""Who goes on when: what somebody waits for, and work that nobody waits for.
+
+Both share one interpreter, and an answer takes a dozen turns of the event loop with the server's
+part in between: whoever has to let the work have a step of its own before each of them waits a
+dozen times over. Hence work in the background rests while an answer is awaited, for a tenth of a
+second at a time, in which several answers come as if they were alone; then it has two tenths,
+whoever waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+# Seconds. Whoever encodes or recalls meanwhile waits so long a few times over.
+_LONGEST_STEP: Final = 0.002
+# Seconds of rest that work may owe, and how much of the time that it goes on counts as owed: a
+# third of the time is rest at most. Much shorter rests help nobody, as no answer fits into them.
+_LONGEST_REST: Final = 0.1
+_OWED_SHARE: Final = 0.5
+# Seconds until it is looked again whether somebody still waits.
+_NAP: Final = 0.002
+# Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
+_LONGEST_NAP: Final = 0.02
+# Seconds. A sleep of nothing is over before whoever waits is awake.
+_A_MOMENT: Final = 1e-5
+
+
+class Rests:
+    """When work in the background rests: while somebody waits, and rest is owed.
+
+    Args:
+        clock: Seconds that only go on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._awaited = 0
+        self._owed = _LONGEST_REST
+        self._all_taken = False
+        self._resting = False
+        self._looked = clock()
+        # Rules that compute in threads look, too.
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Within it somebody waits for an answer."""
+        with self._lock:
+            self._awaited += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._awaited -= 1
+
+    def is_due(self) -> bool:
+        """Whether work rests now; looked at again and again, from any thread."""
+        with self._lock:
+            now = self._clock()
+            since, self._looked = now - self._looked, now
+            if self._resting:
+                self._owed -= min(since, _LONGEST_NAP)
+                self._all_taken |= self._owed <= 0
+            else:
+                self._owed = min(_LONGEST_REST, self._owed + since * _OWED_SHARE)
+                self._all_taken &= self._owed < _LONGEST_REST
+            self._resting = self._awaited > 0 and not self._all_taken
+            return self._resting
+
+
+_RESTS: Final = Rests()
+_IN_BACKGROUND: ContextVar[bool] = ContextVar("in_background", default=False)
+
+
+awaited: Final = _RESTS.awaited
+
+
+@contextmanager
+def in_background() -> Iterator[None]:
+    """Within it nobody waits for an answer; threads that it hands work to included."""
+    before = _IN_BACKGROUND.set(True)
+    try:
+        yield
+    finally:
+        _IN_BACKGROUND.reset(before)
+
+
+async def give_way() -> None:
+    """Let others have the event loop: for one turn; in the background, as long as rest is due."""
+    await asyncio.sleep(0)
+    while _IN_BACKGROUND.get() and _RESTS.is_due():  # noqa: ASYNC110 - time ends a rest, too, and threads look
+        await asyncio.sleep(_NAP)
+
+
+def let_others_go_on() -> None:
+    """Hand Python over, in a thread that computes for long.
+
+    Whoever waits for it, the event loop above all, gets it after 5 ms else, each time it wakes up.
+    """
+    time.sleep(_A_MOMENT)
+    while _IN_BACKGROUND.get() and _RESTS.is_due():
+        time.sleep(_NAP)
+
+
+async def yielding_to_event_loop(items: Iterable[T]) -> AsyncIterator[T]:
+    """The items, letting others have the event loop whenever they took it for a while."""
+    since = time.perf_counter()
+    for item in items:
+        if time.perf_counter() - since > _LONGEST_STEP:
+            await give_way()
+            since = time.perf_counter()
+        yield item

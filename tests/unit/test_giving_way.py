@@ -1,0 +1,128 @@
+"""Work that nobody waits for rests while somebody waits, and goes on for twice as long."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+
+from engram.giving_way import Rests, awaited, give_way, in_background, let_others_go_on
+
+MILLISECOND = 0.001
+
+
+@dataclass
+class Looking:
+    """Rests by a clock made by hand, looked at every millisecond."""
+
+    now: float = 0.0
+    rests: Rests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rests = Rests(lambda: self.now)
+
+    def resting(self, milliseconds: int) -> list[bool]:
+        """Whether rest is due, millisecond by millisecond."""
+        found: list[bool] = []
+        for _ in range(milliseconds):
+            self.now += MILLISECOND
+            found.append(self.rests.is_due())
+        return found
+
+
+def test_work_goes_on_where_nobody_waits() -> None:
+    """Without an awaited call there is no rest, before one and after it."""
+    looking = Looking()
+    assert not any(looking.resting(500))
+    with looking.rests.awaited():
+        assert all(looking.resting(20))
+    assert not any(looking.resting(500))
+
+
+def test_a_call_now_and_then_has_the_process_to_itself() -> None:
+    """Twenty milliseconds every quarter of a second: all of each is rest."""
+    looking = Looking()
+    for _ in range(20):
+        with looking.rests.awaited():
+            assert all(looking.resting(20))
+        assert not any(looking.resting(230))
+
+
+def test_work_has_two_thirds_of_the_time_whoever_waits() -> None:
+    """Under calls without end rests are long, and a third of the time at most."""
+    looking = Looking()
+    with looking.rests.awaited():
+        found = looking.resting(10_000)
+    assert 0.3 < sum(found) / len(found) <= 0.35
+    begun = [n for n in range(1, len(found)) if found[n] and not found[n - 1]]
+    assert all(later - earlier > 250 for earlier, later in pairwise(begun))
+
+
+def test_two_calls_at_once_are_both_waited_for() -> None:
+    """The end of one ends no rest that another one has."""
+    looking = Looking()
+    with looking.rests.awaited():
+        with looking.rests.awaited():
+            assert looking.resting(5)[-1]
+        assert looking.resting(5)[-1]
+    assert not looking.resting(5)[0]
+
+
+def test_a_rest_that_nobody_looked_at_costs_none() -> None:
+    """A call that ended while no work was under way leaves rest for the next one."""
+    looking = Looking()
+    with looking.rests.awaited():
+        looking.resting(10)
+    looking.now += 60
+    looking.resting(1)
+    with looking.rests.awaited():
+        assert all(looking.resting(60))
+
+
+@pytest.mark.parametrize("background", [True, False])
+async def test_only_work_in_the_background_rests(background: bool) -> None:
+    """An answer's own steps let others have one turn of the event loop and go on."""
+    steps: list[str] = []
+
+    async def work() -> None:
+        await give_way()
+        steps.append("went on")
+
+    async def answer() -> None:
+        with awaited():
+            task = asyncio.create_task(in_context(work))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            steps.append("answered")
+        await task
+
+    async def in_context(work_of: object) -> None:
+        assert work_of is work
+        if background:
+            with in_background():
+                await work()
+        else:
+            await work()
+
+    await answer()
+    assert steps == (["answered", "went on"] if background else ["went on", "answered"])
+
+
+async def test_threads_that_work_in_the_background_hands_work_to_rest_too() -> None:
+    """Rules that compute in a thread stand still until the answer is there."""
+    looked, went_on = threading.Event(), threading.Event()
+
+    def compute() -> None:
+        looked.set()
+        let_others_go_on()
+        went_on.set()
+
+    with in_background(), awaited():
+        thread = asyncio.create_task(asyncio.to_thread(compute))
+        await asyncio.to_thread(looked.wait, 10)
+        assert not went_on.is_set()
+    await thread
+    assert went_on.is_set()
