@@ -199,6 +199,9 @@ _OURS: Final = "WorkflowType STARTS_WITH 'engram.'"
 _PAGE: Final = 100
 
 
+_NO_HISTORY: Final = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT})
+
+
 async def one_history(
     client: Client, workflow_id: str, run_id: str | None = None
 ) -> AsyncIterator[WorkflowHistory]:
@@ -216,13 +219,13 @@ async def one_history(
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     try:
         yield await handle.fetch_history()
-    except RPCError as error:
-        if error.status in {RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT}:
-            raise InvalidQuery(
-                "Temporal keeps no history of this workflow.",
-                hint="Ids are those of the Temporal UI, such as session/default/ada/s1.",
-            ) from error
-        raise typed(error) from error
+    except (RPCError, UnicodeEncodeError) as error:
+        if isinstance(error, RPCError) and error.status not in _NO_HISTORY:
+            raise typed(error) from error
+        raise InvalidQuery(
+            "Temporal keeps no history of this workflow.",
+            hint="Ids are those of the Temporal UI, such as session/default/ada/s1.",
+        ) from error
 
 
 async def open_histories(client: Client, store: str, limit: int) -> AsyncIterator[WorkflowHistory]:

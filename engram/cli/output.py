@@ -8,6 +8,7 @@ take it apart. What is no answer (errors, progress, questions) goes to standard 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,9 @@ console = PipeConsole(highlight=False)
 errors = PipeConsole(stderr=True, highlight=False)
 
 
+_LONE: Final = re.compile("[\ud800-\udfff]")
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output, never wrapped or coloured."""
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - slow; no help text needs it
@@ -67,8 +71,12 @@ def print_json(value: Any) -> None:
 
 
 def print_document(document: str) -> None:
-    """JSON as it is; on a terminal, characters that would act there are escaped."""
-    console.file.write((escaped(document) if console.is_terminal else document) + "\n")
+    """JSON as it is; on a terminal, characters that would act there are escaped.
+
+    What no text can hold, as in the name of a file that is no UTF-8, is escaped everywhere.
+    """
+    shown = escaped(document) if console.is_terminal else document
+    console.file.write(_LONE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown) + "\n")
 
 
 def print_error(error: EngramError, *, as_json: bool = False) -> None:

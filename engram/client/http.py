@@ -13,10 +13,12 @@ from urllib.parse import quote, urlsplit
 import httpx
 import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
+    InvalidInput,
     InvalidSettings,
     MemoryClosed,
     MemoryNotFound,
@@ -193,18 +195,35 @@ class AttachedEngine:
     async def call(
         self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
-        """See :meth:`engram.client.engine.MemoryEngine.call`."""
+        """See :meth:`engram.client.engine.MemoryEngine.call`.
+
+        Raises:
+            InvalidInput: something in the request cannot be sent.
+        """
         queried = request.model_dump(mode="json", include=set(operation.queried), exclude_none=True)
         body = None
-        if operation.has_body:
-            body = request.model_dump_json(include=set(operation.sent))
-        return await self._wire.ask(
-            operation.http.method,
-            _address(scope, operation, request),
-            operation.reader,
-            query=queried or None,
-            body=body,
-        )
+        try:
+            if operation.has_body:
+                body = request.model_dump_json(include=set(operation.sent))
+            return await self._wire.ask(
+                operation.http.method,
+                _address(scope, operation, request),
+                operation.reader,
+                query=queried or None,
+                body=body,
+            )
+        except (PydanticSerializationError, UnicodeEncodeError):
+            # Not from it: its text would repeat what was given.
+            raise InvalidInput(
+                "Something in the request holds a lone surrogate, so it is not valid Unicode.",
+                allowed="text that can be encoded as UTF-8",
+            ) from None
+        except httpx.InvalidURL:
+            raise InvalidInput(
+                "Something that goes into the address of the request is too long, or none that "
+                "an address can have.",
+                hint="Cursors and ids go as they came.",
+            ) from None
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.refused`; no door stands before it."""

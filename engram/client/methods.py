@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ValidationReport,
     )
     from engram.operations.digests import Guidelines, MemoryBox, Profile, Topic
-    from engram.operations.memories import Acted
+    from engram.operations.memories import Acted, ActOn
     from engram.operations.reviews import Review
     from engram.operations.trials import ScenarioReport
     from engram.recall.context import Briefed
@@ -55,6 +55,11 @@ def about(memory_id: str) -> AboutMemory:
         from engram.storage.updates import no_memory  # noqa: PLC0415 - the store's; seldom needed
 
         raise no_memory(str(memory_id)) from None
+
+
+def _acting_on(memory_id: str, dry_run: bool, test_only: bool) -> ActOn:
+    named = about(memory_id).memory_id
+    return operations.memories.ActOn(memory_id=named, dry_run=dry_run, test_only=test_only)
 
 
 def type_members(
@@ -204,9 +209,9 @@ class DigestMethods(StoreMethods):
             MemoryNotFound: nobody and nothing of that name has a profile.
             InvalidQuery: several do.
         """
-        return await self._call(
-            operations.digests.PROFILE, operations.digests.AboutSomebody(name=name, as_of=as_of)
-        )
+        with typed_refusals():
+            asked = operations.digests.AboutSomebody(name=name, as_of=as_of)
+        return await self._call(operations.digests.PROFILE, asked)
 
     async def profiles(self) -> Sequence[Profile]:
         """List every profile, the user's first, then in order of names.
@@ -582,7 +587,7 @@ class LifecycleMethods(StoreMethods):
         return await self._call(operations.lifecycle.BRIEFING, asked)
 
     async def _act(self, name: str, memory_id: str, dry_run: bool, test_only: bool) -> Acted:
-        asked = operations.memories.ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        asked = _acting_on(memory_id, dry_run, test_only)
         return await self._call(operations.lifecycle.ACTIONS[name].operation, asked)
 
 
@@ -704,7 +709,7 @@ class OperatingMethods(StoreMethods):
             MemoryNotFound: no such memory of this user.
             InvalidInput: ``test_only``, and it is no test memory.
         """
-        asked = operations.memories.ActOn(memory_id=memory_id, dry_run=dry_run, test_only=test_only)
+        asked = _acting_on(memory_id, dry_run, test_only)
         return await self._call(operations.admin.REPAIR, asked)
 
     async def create_test(

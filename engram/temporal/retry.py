@@ -21,6 +21,7 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.converter import WorkflowSerializationContext
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -146,6 +147,7 @@ async def retry_until_answered(
     patience: timedelta,
     *,
     to_the_end: bool = False,
+    held_up_by: Callable[[], Awaitable[EngramError | None]] | None = None,
 ) -> Answer:
     """Repeat an update until it is answered; ids make that safe.
 
@@ -155,10 +157,12 @@ async def retry_until_answered(
         patience: How long an answer may take.
         to_the_end: What is waited for is work, such as consolidating a backlog, and may take any
             time: ``patience`` is for a Temporal that cannot be reached meanwhile.
+        held_up_by: Finds out what the answer waits for, when ``patience`` is over.
 
     Raises:
         TemporalUnavailable: when ``patience`` is over.
-        EngramError: what the workflow answered, when trying again cannot help.
+        EngramError: what the workflow answered, when trying again cannot help; or what it
+            still tries again when ``patience`` is over, such as writing to a full disk.
     """
     longest = patience.total_seconds()
     unreachable = _Unreachable(longest) if to_the_end else None
@@ -187,6 +191,9 @@ async def retry_until_answered(
                     with retrying:
                         return await _typed(attempt)
         except TimeoutError as error:
+            why = await held_up_by() if held_up_by is not None else None
+            if why is not None:
+                raise why from error
             raise TemporalUnavailable(
                 "No acknowledgement came in time.",
                 hint=(
@@ -196,6 +203,27 @@ async def retry_until_answered(
                 ),
             ) from error
     raise TemporalUnavailable("No attempt was made.")
+
+
+_DESCRIBED_SECONDS = 5.0
+
+
+async def _failing_activity(client: Client, workflow_id: str) -> EngramError | None:
+    """Why an activity that the workflow tries again failed last; None where that is not known."""
+    handle = client.get_workflow_handle(workflow_id)
+    context = WorkflowSerializationContext(client.namespace, workflow_id)
+    converter = client.data_converter.with_context(context)
+    try:
+        async with asyncio.timeout(_DESCRIBED_SECONDS):
+            described = await handle.describe()
+            for pending in described.raw_description.pending_activities:
+                if pending.HasField("last_failure"):
+                    why = _from_failure(await converter.decode_failure(pending.last_failure))
+                    if not isinstance(why, UnknownFailure):
+                        return why
+    except (RPCError, TemporalError, EngramError, TimeoutError) as error:
+        _log.debug("what holds up an answer is not known", reason=type(error).__name__)
+    return None
 
 
 class _Unreachable:
@@ -293,7 +321,13 @@ async def update_with_start(
             lately.note(workflow_id)
         return answer
 
-    return await retry_until_answered(attempt, workflow_id, patience, to_the_end=to_the_end)
+    return await retry_until_answered(
+        attempt,
+        workflow_id,
+        patience,
+        to_the_end=to_the_end,
+        held_up_by=lambda: _failing_activity(client, workflow_id),
+    )
 
 
 class _NotRunning(Exception):

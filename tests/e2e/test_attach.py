@@ -54,7 +54,7 @@ from engram.operations.memories import (
     ListMemories,
 )
 from engram.operations.recall import RECALL
-from engram.operations.registry import AboutMemory, Question
+from engram.operations.registry import AboutMemory, Operation, Question
 from engram.operations.turns import (
     CONSOLIDATE,
     ENCODE,
@@ -195,6 +195,23 @@ async def test_test_memories_cross_only_when_asked_for(
         report = await attached.call(ADA, CONSOLIDATE, passing)
         assert report == await fake.call(ADA, CONSOLIDATE, passing)
         assert (report.episodes, report.dry_run) == (1, dry_run)
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked"),
+    [
+        (VERIFY, AboutMemory(memory_id="m\udc80")),
+        (LIST_MEMORIES, ListMemories(limit=9, cursor="\udc80")),
+        (LIST_MEMORIES, ListMemories(limit=9, cursor="c" * 70_000)),
+    ],
+)
+async def test_what_cannot_be_sent_is_refused(
+    attached: AttachedEngine, operation: Operation[Any, Any], asked: Any
+) -> None:
+    """What is no Unicode, or fits no address, is a typed error here as in the process itself."""
+    with pytest.raises(InvalidInput) as caught:
+        await attached.call(ADA, operation, asked)
+    assert "\udc80" not in str(caught.value)
 
 
 async def test_operations_cross_as_they_are(attached: AttachedEngine, fake: FakeEngine) -> None:

@@ -169,8 +169,9 @@ async def test_replaying_tells_changed_code_and_unknown_workflows(
     replayed = await _replayed(temporal_client, workflow_id)
     assert not replayed.fits
     assert replayed.failure
-    with pytest.raises(InvalidQuery, match="no history"):
-        await _replayed(temporal_client, "decay/default/nobody-at-all")
+    for unknown in ("decay/default/nobody-at-all", "no-text-\udc80"):
+        with pytest.raises(InvalidQuery, match="no history"):
+            await _replayed(temporal_client, unknown)
 
 
 async def _replayed(client: Client, workflow_id: str) -> replaying.Replayed:

@@ -13,7 +13,13 @@ from engram.contracts.session import ConsolidationRequest, EncodeCall, EncodeReq
 from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.embedder import PydanticEmbedder
-from engram.errors import ModelRejected, StorageError, UnforeseenFailure, UnknownFailure
+from engram.errors import (
+    ModelRejected,
+    StorageError,
+    StorageUnavailable,
+    UnforeseenFailure,
+    UnknownFailure,
+)
 from engram.ports import NewMemory, TextVectors
 from engram.storage.edge import EdgeRepository
 from engram.workflows import session as session_module
@@ -195,3 +201,18 @@ async def test_a_refused_call_does_not_claim_its_message_ids(temporal_client: Cl
         assert refused.error is not None
         assert accepted.error is None
         assert [e.content for e in await session.episodes()] == ["first", "stored"]
+
+
+async def test_who_waits_in_vain_hears_what_the_turn_waits_for(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When patience is over, the error is that of the store and not one about Temporal."""
+
+    async def full(*_: object, **__: object) -> None:
+        raise StorageUnavailable("The disk of the store has 8 MB left.")
+
+    monkeypatch.setattr(EdgeRepository, "insert", full)
+    async with running_session(temporal_client, encode_timeout=timedelta(seconds=8)) as session:
+        with pytest.raises(StorageUnavailable, match="8 MB left"):
+            await session.encode(turn(CONTENT))
+        monkeypatch.undo()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -79,3 +80,13 @@ def test_what_is_printed_is_only_shown(
     assert "ob" in printed or name == "line of an export"
     if terminal or name not in ("json", "error", "line of an export"):
         assert harmless(printed) == printed
+
+
+def test_what_is_no_text_is_escaped_in_json_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a file that is no UTF-8 comes back from the JSON document as it was given."""
+    written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(output, "console", output.PipeConsole(file=written))
+    output.print_json({"message": "The file caf\udce9 cannot be read."})
+    written.flush()
+    document = written.buffer.getvalue()
+    assert json.loads(document) == {"message": "The file caf\udce9 cannot be read."}
