@@ -118,12 +118,15 @@ class ErasureActivitiesImpl(ErasureActivities):
                 # said behind its receipt.
                 return StoreRound()
             await self._repository.flush()
-            if self._keys is not None and not left:
-                # Last: until nothing is left, a history says what there was. What Temporal
-                # keeps of the user is noise from here on.
-                await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
-            if self._trail is not None and not left:
-                await asyncio.to_thread(self._trail.forget_user, asked.scope)
+            if not left:
+                if self._keys is not None:
+                    # Until nothing is left, a history says what there was. What Temporal
+                    # keeps of the user is noise from here on.
+                    await self._keys.shred(names.key_owner(_store(), asked.scope.tenant))
+                if self._trail is not None:
+                    await asyncio.to_thread(self._trail.forget_user, asked.scope)
+                # Last: an attempt that goes on from here, however late, does nothing any more.
+                await self._raise_epoch(asked.scope, f"{_erasure()} done")
         let_go()
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=left
@@ -139,9 +142,6 @@ class ErasureActivitiesImpl(ErasureActivities):
             await self._raise_epoch(asked.scope, f"{_erasure()} deleted")
             deleted += Counter(await self._repository.erase(asked.scope, until=until))
             left = await self._left(asked.scope)
-        if not left:
-            # An attempt that goes on from here, however late, deletes nothing any more.
-            await self._raise_epoch(asked.scope, f"{_erasure()} done")
         return deleted, left
 
     async def _raise_epoch(self, scope: Scope, operation: str) -> int:

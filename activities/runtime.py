@@ -12,6 +12,7 @@ import structlog
 from pydantic import ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from engram.contracts import names
@@ -61,6 +62,7 @@ from engram.giving_way import in_background
 from engram.logging import where
 from engram.ports import Clock
 from engram.storage.trail import AuditTrail, workflow_actor
+from engram.temporal.retry import typed
 
 # --- heartbeats for activities that wait for others longer than a dead worker may go unnoticed
 
@@ -222,6 +224,9 @@ class _TypedErrors(ActivityInboundInterceptor):
             raise to_application_error(error, attempt=activity.info().attempt) from None
         except (ApplicationError, asyncio.CancelledError):
             raise
+        except RPCError as error:
+            # Temporal is away, or has too much to do: that passes, in however many attempts.
+            raise to_application_error(typed(error)) from None
         except Exception as error:  # noqa: BLE001 - translated, logged and raised again
             info = activity.info()
             failure = unforeseen(error, info.activity_type)

@@ -154,20 +154,18 @@ class ProcessAside:
         pipe = child.process.stdin
         if pipe is None or child is not self._child:
             raise EOFError
+        asked = (function, args, None if loading else self._seconds)
+        # Before it counts as asked: what cannot be pickled has no answer.
+        data = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         child.waiting.append(answer)
         # In one piece and without a pause before it, so that answers come in this order.
-        asked = (function, args, None if loading else self._seconds)
-        data = pickle.dumps(asked, pickle.HIGHEST_PROTOCOL)
         pipe.write(_LENGTH_HEAD.pack(len(data)) + data)
         try:
             await pipe.drain()
             return await answer
         except ConnectionError as error:
             raise EOFError from error
-        finally:
-            if not child.waiting:
-                self._idle = asyncio.get_running_loop().call_later(_IDLE, self._let_go)
 
     async def _read(self, child: _Child) -> None:
         """Hand answers to those who wait, in the order in which they asked."""
@@ -178,6 +176,9 @@ class ProcessAside:
                 # What comes back was pickled by our own child from our own types.
                 found, raised = pickle.loads(await answers.readexactly(size))  # noqa: S301 - see above
                 _answer(child.waiting.popleft(), found, raised)
+                if not child.waiting and child is self._child:
+                    # Here, for whoever asked may not have waited for it.
+                    self._idle = asyncio.get_running_loop().call_later(_IDLE, self._let_go)
         except (asyncio.IncompleteReadError, OSError, pickle.UnpicklingError):
             # It ended: whoever still waits hears of it.
             pass

@@ -288,7 +288,12 @@ class MaintenanceWorkflow:
                 if report.failures:
                     failed = self._report.failed + 1
                     self._report = self._report.model_copy(update={"failed": failed})
-                elif self._state.kind is PassKind.DECAY and not self._state.dry_run:
+                elif (
+                    self._state.kind is PassKind.DECAY
+                    and not self._state.dry_run
+                    # Else what is due of theirs cannot be read, and stays due.
+                    and report.reviewed
+                ):
                     # Nothing is due any more, so nobody has to remember.
                     del self._skip[user]
 

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Episode
 from engram.domain.sanitize import has_control_characters, one_line
-from engram.errors import InvalidTurn
+from engram.errors import InvalidQuery, InvalidTurn
 
 # --- what an application hands over: conversation turns, and the checks they pass first
 
@@ -21,6 +21,7 @@ Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 EARLIEST_TIMESTAMP = datetime(1900, 1, 1, tzinfo=UTC)
+_LATEST_MOMENT = datetime(3000, 1, 1, tzinfo=UTC)
 CLOCK_SKEW_ALLOWED = timedelta(days=1)
 MAX_NAME_CHARACTERS = 256
 MAX_TAGS = 64
@@ -194,6 +195,18 @@ def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp")
         )
     if not EARLIEST_TIMESTAMP <= moment <= now + CLOCK_SKEW_ALLOWED:
         raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
+
+
+def check_moment(moment: datetime) -> None:
+    """Refuse a moment without timezone, and one that is too far away to reckon with.
+
+    Raises:
+        InvalidQuery: saying which of these it is.
+    """
+    if moment.utcoffset() is None:
+        raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
+    if not EARLIEST_TIMESTAMP <= moment <= _LATEST_MOMENT:
+        raise InvalidQuery("The moment is out of range.", allowed="the years 1900 to 2999")
 
 
 def end_of(turn: Turn, now: datetime) -> datetime | None:

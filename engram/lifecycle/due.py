@@ -146,7 +146,8 @@ class DueScan:
                     limit=limit,
                     cursor=cursor,
                 )
-                if page.memories:
+                # Where none of a page can be read, what stands behind it can.
+                if page.memories or page.cursor is not None:
                     return page.memories, _after(stage, page.cursor)
             stage, cursor = stage + 1, None
         return (), None

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Outcome
 from engram.domain.scope import Scope
+from engram.domain.turns import check_moment
 from engram.errors import AuditUnwritable, EngramError, InvalidQuery
 from engram.operations.registry import (
     Answer,
@@ -277,10 +278,8 @@ class AuditHandlers:
                 "ENGRAM_AUDIT_FOLDER",
             )
         for moment in (asked.since, asked.until):
-            if moment is not None and moment.tzinfo is None:
-                raise InvalidQuery(
-                    "A moment has no time zone.", allowed="2026-05-20T08:15:00+01:00, say"
-                )
+            if moment is not None:
+                check_moment(moment)
         wanted = AuditFilter(
             scope=None if asked.everybody else scope,
             **asked.model_dump(include={"action", "key_id", "memory_id", "since", "until"}),

@@ -34,6 +34,7 @@ from engram.errors import InvalidQuery, MemoryNotFound
 from engram.lifecycle.policies import is_disputed, is_refuted
 from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
+from engram.storage.updates import every_page
 
 _MOST_DIGESTS = 1000
 _PAGE = 200
@@ -307,14 +308,11 @@ class DigestHandlers:
             replaced = Not(Between("superseded_known_at", at_most=as_of))
             where = (*where, Between("known_at", at_most=as_of), replaced)
         found: list[SemanticMemory] = []
-        cursor: str | None = None
-        while len(found) < _MOST_DIGESTS:
-            page = await self._repository.scroll(
-                scope, MemoryType.SEMANTIC, where=where, limit=_PAGE, cursor=cursor
-            )
-            found += [m for m in page.memories if isinstance(m, SemanticMemory)]
-            cursor = page.cursor
-            if cursor is None:
+        async for page in every_page(
+            self._repository, scope, MemoryType.SEMANTIC, where=where, at_once=_PAGE
+        ):
+            found += [m for m in page if isinstance(m, SemanticMemory)]
+            if len(found) >= _MOST_DIGESTS:
                 break
         return [memory for memory in found if not memory.is_test]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
@@ -16,7 +16,7 @@ from engram.domain.access import Access
 from engram.domain.memories import AnyMemory, SemanticMemory
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
-from engram.domain.turns import EARLIEST_TIMESTAMP
+from engram.domain.turns import check_moment
 from engram.errors import InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from engram.temporal.reviews import ReviewGateway
 
 MOST_BRIEFED: Final = 200
-_LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class RunPass(Question):
@@ -255,7 +254,7 @@ class LifecycleHandlers:
                 allowed="a moment together with dry_run",
             )
         if asked.at is not None:
-            _check_moment(asked.at)
+            check_moment(asked.at)
         return await self._passes.decay(
             scope, population=asked.population, dry_run=asked.dry_run, at=asked.at
         )
@@ -295,14 +294,6 @@ class LifecycleHandlers:
 def habit_of(memory: AnyMemory) -> str | None:
     """The habit that a piece of knowledge became, if it did."""
     return next(iter(habits_of(memory)), None) if isinstance(memory, SemanticMemory) else None
-
-
-def _check_moment(at: datetime) -> None:
-    """Refuse moments that lives cannot be followed to."""
-    if at.utcoffset() is None:
-        raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
-    if not EARLIEST_TIMESTAMP <= at <= _LATEST:
-        raise InvalidQuery("The moment is out of range.", allowed="the years 1900 to 2999")
 
 
 def _changes(memory: AnyMemory, transitions: tuple[Transition, ...]) -> tuple[Change, ...]:

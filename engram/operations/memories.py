@@ -202,7 +202,9 @@ class MemoryHandlers:
         Raises:
             InvalidQuery: the cursor is that of another listing.
         """
-        types = STORED_TYPES if asked.memory_type is None else asked.memory_type
+        named = STORED_TYPES if asked.memory_type is None else asked.memory_type
+        # Each once, or a page could lead back to the one before it.
+        types = tuple(dict.fromkeys(named))
         at, inner = _parse_cursor(asked.cursor, types)
         found: list[AnyMemory] = []
         common = _of_kind(asked)

@@ -241,14 +241,13 @@ class SessionWriter:
                 continue
             try:
                 reply = await self._send(EncodeRequest(calls=tuple(item.call for item in batch)))
+                _answer(batch, reply)
             except BaseException as error:
                 _fail(batch, error)
                 if not isinstance(error, Exception):
                     _fail(self._queue, error)
                     self._task = None
                     raise
-            else:
-                _answer(batch, reply)
         self._task = None
         self._on_idle()
 

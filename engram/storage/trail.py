@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from engram.contracts.names import AUDIT_KEY_OWNER
 from engram.domain.deeds import Actor, AuditEntry, AuditFilter, Door, Outcome
 from engram.domain.scope import Scope
+from engram.domain.turns import check_moment
 from engram.errors import AuditUnwritable, EncryptionKeysUnusable, InvalidQuery, InvalidSettings
 from engram.ports import Clock, DataKey, KeyStore
 from engram.settings import Settings
@@ -617,10 +618,11 @@ def _place_of(cursor: str) -> tuple[datetime, str]:
     moment, _, entry_id = cursor.partition("|")
     try:
         at = datetime.fromisoformat(moment)
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
-        raise InvalidQuery("This is no cursor.", allowed="the cursor of the page before, or none")
+        check_moment(at)
+    except (ValueError, InvalidQuery):
+        raise InvalidQuery(
+            "This is no cursor.", allowed="the cursor of the page before, or none"
+        ) from None
     return at, entry_id
 
 

@@ -229,8 +229,9 @@ class FolderKeyStore:
             # Something was retired or shredded meanwhile: this may be from before.
             return self._look(owner)
         known.looked = time.monotonic()
+        # Others look up, and forget, in threads of their own.
+        self._known.pop(owner, None)
         self._known[owner] = known
-        self._known.move_to_end(owner)
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
         return known

@@ -325,7 +325,7 @@ class ExportedFile:
                 session=str(fields.get("session_id", "")),
                 created_at=_moment(fields, "created_at", place),
                 said_at=_moment(fields, "timestamp", place),
-                sequence=int(fields.get("sequence", 0)),
+                sequence=_place_in_session(fields, place),
                 memory_id=str(fields.get("id")),
                 offset=offset,
                 line=line,
@@ -335,9 +335,19 @@ class ExportedFile:
 
 def _moment(fields: Mapping[str, Any], name: str, place: str) -> datetime:
     try:
-        return datetime.fromisoformat(str(fields.get(name)))
+        moment = datetime.fromisoformat(str(fields.get(name)))
     except ValueError:
-        raise UnreadableSource(f"The memory of {place} has no time as its {name}.") from None
+        moment = None
+    if moment is None or moment.utcoffset() is None:
+        raise UnreadableSource(f"The memory of {place} has no time as its {name}.")
+    return moment
+
+
+def _place_in_session(fields: Mapping[str, Any], place: str) -> int:
+    number = fields.get("sequence", 0)
+    if not isinstance(number, int):
+        raise UnreadableSource(f"The memory of {place} has no number as its sequence.")
+    return number
 
 
 def _follows(before: _TurnPlace, turn: _TurnPlace) -> bool:

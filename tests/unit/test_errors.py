@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from engram.activities.runtime import to_application_error
+from engram.activities.runtime import TypedErrorInterceptor, to_application_error
 from engram.errors import (
     ConflictingMessage,
     EngramError,
     InvalidTurn,
     ModelUnavailable,
     StorageUnavailable,
+    TemporalUnavailable,
     UnknownFailure,
     error_from_dict,
 )
@@ -75,3 +81,23 @@ def test_a_provider_that_asks_for_patience_gets_it() -> None:
     failure = to_application_error(ModelUnavailable("busy", details={"retry_after": 7}))
     assert failure.next_retry_delay is not None
     assert failure.next_retry_delay.total_seconds() == 7
+
+
+class _Refused(ActivityInboundInterceptor):
+    """An activity that asks a Temporal which has too much to do."""
+
+    def __init__(self) -> None:
+        return
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        raise RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+
+
+async def test_an_activity_that_temporal_turns_away_is_tried_again_in_every_attempt() -> None:
+    """An erasure is not given up in its third attempt because the service is busy."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=9)
+    activity = TypedErrorInterceptor().intercept_activity(_Refused())
+    with pytest.raises(ApplicationError) as failed:
+        await environment.run(activity.execute_activity, cast("ExecuteActivityInput", None))
+    assert (failed.value.type, failed.value.non_retryable) == (TemporalUnavailable.code, False)

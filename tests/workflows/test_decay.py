@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from engram.contracts import names
 from engram.contracts.lifecycle import FindDueUsersInput, PassKind, WalkInput, WalkPosition
 from engram.contracts.messages import Population
-from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import UnknownFailure
 from engram.lifecycle.accesses import AccessLog
@@ -24,6 +24,7 @@ from engram.lifecycle.due import due_users, review_stamp
 from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.storage.payload import encode
 from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults
 from tests.support.edge_stores import borrowed_store
@@ -298,6 +299,26 @@ async def test_a_pass_over_all_users_serves_those_who_are_due(lives: LifecycleUs
     }
     assert ran == {scope.tenant for scope in due}
     assert (await lives.passes.maintain(PassKind.DECAY)).users == 0
+
+
+async def test_what_cannot_be_read_holds_up_neither_other_memories_nor_the_pass(
+    lives: LifecycleUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole page of what a newer version wrote, due first and for ever: the pass ends."""
+    unread = [turn(lives.scope, f"unread {n}", ago(200)) for n in range(3)]
+    old = turn(lives.scope, "old", ago(100))
+    broken = {memory.id for memory in unread}
+
+    def newer(scope: Scope, memory: AnyMemory) -> dict[str, Any]:
+        return encode(scope, memory) | ({"status": "new in 2.0"} if memory.id in broken else {})
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engram.storage.base.encode", newer)
+        await lives.keep(*unread, old)
+    async with asyncio.timeout(60):
+        report = await lives.passes.maintain(PassKind.DECAY)
+    assert (report.users, report.failed, report.reviewed) == (2, 0, 1)
+    assert (await lives.now(old)).status is MemoryStatus.ARCHIVED
 
 
 async def test_consolidation_is_asked_for_where_turns_wait(lives: LifecycleUser) -> None:

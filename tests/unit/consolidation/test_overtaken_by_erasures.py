@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
@@ -13,14 +14,17 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from engram.activities.removal import ErasureActivitiesImpl
+from engram.contracts.names import key_owner, store_of
 from engram.contracts.removal import ErasureInput
 from engram.domain.memories import STORED_TYPES, MemoryType, SemanticMemory
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
-from engram.errors import UserErased
+from engram.errors import EncryptionKeysUnusable, UserErased
 from engram.lifecycle.promotion_pass import HabitMaker
 from engram.storage.edge import EdgeRepository
+from engram.system import new_secret
+from engram.temporal.keys import FolderKeyStore
 from engram.transfer.memories import ImportedMemory, Importer
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
@@ -164,3 +168,27 @@ async def test_an_erasure_that_was_held_up_deletes_nothing_that_is_said_behind_i
     goes_on.set()
     assert not (await late).left
     assert await left(repository) == said
+
+
+async def test_an_erasure_that_breaks_off_once_all_is_deleted_throws_the_keys_away_next_time(
+    repository: EdgeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of keys cannot be written to at first: no receipt is given over readable keys."""
+    keys = FolderKeyStore.create(tmp_path / "keys", new_secret=new_secret, since=None)
+    asked, info = ErasureInput(scope=ADA), ActivityEnvironment().info
+    owner = key_owner(store_of(info.workflow_id or ""), ADA.tenant)
+    key = await keys.current(owner)
+    erasing = ErasureActivitiesImpl(cast("Client", None), repository, lambda: uuid4().hex, keys)
+    fence = await ActivityEnvironment().run(erasing.raise_fence, asked)
+    asked = asked.model_copy(update={"epoch": fence.epoch})
+    with monkeypatch.context() as patched:
+        patched.setattr(keys, "shred", refusing)
+        with pytest.raises(EncryptionKeysUnusable):
+            await ActivityEnvironment().run(erasing.erase_memories, asked)
+    await ActivityEnvironment().run(erasing.erase_memories, asked)
+    assert await keys.find(owner, key.id) is None
+
+
+async def refusing(owner: str) -> int:
+    """A folder that nothing can be written to."""
+    raise EncryptionKeysUnusable(f"The keys of {owner} cannot be written.")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import operator
 import os
+import pickle
 import re
 import signal
+import time
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -24,6 +27,7 @@ from engram.contracts.session import CallOutcome, EncodeCall, StoreTurnsInput
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
+from engram.embedded.program import wait_until
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
@@ -62,6 +66,31 @@ async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered() -> N
     with pytest.raises(EOFError):
         await aside.call(signal.raise_signal, signal.SIGKILL)
     assert await aside.call(os.getpid) == aside.pid != before
+    await aside.close()
+
+
+async def test_what_cannot_be_sent_shifts_no_later_answer() -> None:
+    """A call that fails before it is sent leaves nobody waiting for the next one's answer."""
+    aside = ProcessAside()
+    assert await aside.call(operator.add, 1, 2) == 3
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        await aside.call(operator.add, lambda: 1, 2)
+    async with asyncio.timeout(30):
+        assert await aside.call(operator.add, 3, 4) == 7
+    await aside.close()
+
+
+async def test_a_process_that_nobody_waits_for_any_more_is_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its last caller gave up: it does not hold its memory for ever."""
+    aside = ProcessAside()
+    assert await aside.call(operator.add, 1, 2) == 3
+    monkeypatch.setattr("engram.aside._IDLE", 0.05)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await aside.call(time.sleep, 1)
+    assert await wait_until(lambda: aside.pid is None, 30)
     await aside.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -206,3 +206,23 @@ async def test_without_a_trail_the_operation_says_so() -> None:
     handlers = Handlers(AuditHandlers(None))
     with pytest.raises(InvalidQuery, match="ENGRAM_AUDIT_DAYS"):
         await handlers.call(ADA, AUDIT, AskAudit())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"since": datetime(2026, 5, 20)},  # noqa: DTZ001 - what is refused
+        {"since": datetime(1, 1, 1, tzinfo=UTC)},
+        {"until": datetime(9999, 12, 31, tzinfo=UTC)},
+        {"cursor": "9999-12-31T00:00:00+00:00|one"},
+        {"cursor": "yesterday"},
+    ],
+    ids=str,
+)
+async def test_a_moment_that_nothing_can_be_reckoned_from_is_refused(
+    trail: AuditTrail, wrong: dict[str, Any]
+) -> None:
+    """Typed, and not as a date that has no day before it or after it."""
+    handlers = Handlers(AuditHandlers(trail))
+    with pytest.raises(InvalidQuery):
+        await handlers.call(ADA, AUDIT, AskAudit(**wrong))

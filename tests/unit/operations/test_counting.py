@@ -100,6 +100,22 @@ async def test_what_a_run_wrote_is_listed_and_counted(handled: HandledStore) -> 
     assert await handled.ask(COUNT, CountMemories(run_id=str(uuid4()))) == 0
 
 
+async def test_a_type_that_is_named_twice_is_listed_once(handled: HandledStore) -> None:
+    """Page by page as well: no page leads back to the one before it."""
+    said = [turn(ADA, f"I like {what}", ago(1)) for what in ("tea", "milk")]
+    await handled.keep(*said)
+    found: list[str] = []
+    cursor = None
+    for _ in range(4):
+        twice = (MemoryType.EPISODIC, MemoryType.FACTUAL, MemoryType.EPISODIC)
+        asked = ListMemories(memory_type=twice, limit=1, cursor=cursor)
+        page = await handled.ask(LIST_MEMORIES, asked)
+        found += [memory.id for memory in page.memories]
+        if (cursor := page.cursor) is None:
+            break
+    assert sorted(found) == sorted(one.id for one in said)
+
+
 # Sources are parsed once, in one process.
 @pytest.mark.xdist_group("sources")
 def test_the_operation_stands_in_three_files() -> None:

@@ -1,0 +1,51 @@
+"""Exports that another program changed are refused where they are wrong, in typed errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram.domain.scope import Scope
+from engram.errors import UnreadableSource
+from engram.operations.trials import trial_turn
+from engram.transfer.export import ExportedFile, ExportHeader, header_line, last_line, memory_line
+from tests.support.clock import NOW
+
+ADA = Scope.of("default", "ada")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"created_at": "2026-05-20T10:00:00"}, "has no time"),
+        ({"timestamp": "yesterday"}, "has no time"),
+        ({"sequence": "first"}, "has no number"),
+        ({"sequence": None}, "has no number"),
+    ],
+    ids=str,
+)
+def test_a_turn_that_has_no_place_among_the_others_is_named(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    """The line is told, so that it can be mended."""
+    header = ExportHeader(
+        engram_export=1,
+        engram="1.0",
+        namespace=ADA.namespace,
+        user_id=ADA.user_id,
+        exported_at=NOW,
+        embedder="none",
+        counts={},
+    )
+    whole, other = (memory_line(trial_turn(ADA, words, NOW)) for words in ("Tea.", "Milk."))
+    told = json.loads(other)
+    told["memory"] |= changed
+    path = tmp_path / "export.jsonl"
+    path.write_text(
+        "\n".join([header_line(header), whole, json.dumps(told), last_line(2)]), "utf-8"
+    )
+    with pytest.raises(UnreadableSource, match=f"line 3 {said}"):
+        ExportedFile(path, ADA)
