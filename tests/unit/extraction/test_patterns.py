@@ -128,7 +128,7 @@ CASES: list[tuple[str, list[str]]] = [
         "I rented a cottage last year, and we've reserved it from August 2",
         ["date:2025", "date:2026-08-02"],
     ),
-    ("If I ran the marathon in November, would my knee survive?", ["date:2026-11"]),
+    ("If I ran the marathon in November, would my knee survive?", []),
     ("I ran the marathon in November", ["date:2025-11"]),
     ("She left in June, it's quiet here", ["date:2025-06"]),
     ("I was born on June 3, 1990", ["date:1990-06-03"]),
