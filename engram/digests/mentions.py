@@ -11,6 +11,7 @@ from typing import Final
 
 from engram.digests.names import (
     FAMILY_TITLES,
+    FORMAL_TITLES,
     GIVEN_NAMES,
     KIND_OF_NOUN,
     KIND_OF_OBJECT,
@@ -26,7 +27,8 @@ from engram.domain.kept import kept
 from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import USER, held_predicate
 from engram.domain.turns import is_first_party
-from engram.language.text import collapsed
+from engram.language.calendar import MONTH_NAMES
+from engram.language.text import BARE_WORDS, collapsed
 
 # --- phrases that tell about names. In them ``<1>``, ``<2>`` stand for names; see ``clues``
 #
@@ -179,6 +181,14 @@ _SAID_TO_BE_SHARED = re.compile(
 _MOST_NAMES_IN_A_TEXT = 60
 # What tells about a name stands near it: so far before and after it is looked.
 _NEAR = 200
+
+
+_NO_NAMES = FORMAL_TITLES.union(
+    "monday tuesday wednesday thursday friday saturday sunday i me my mine we us our you your he "
+    "him his she her hers it its they them their this that these those one".split()
+)
+_OF_THE_USER = f"{USER}'s "
+_DETERMINER = r"\b(?:the|an?|his|her|its|their|my|our|this|that|\w+['’]s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,9 +391,8 @@ def _clues(
     memory_id: str, content: str, entities: tuple[str, ...], slot: Slot | None
 ) -> MentionEvidence:
     told = clues_in(content, memory_id)
-    subject = slot.subject if slot is not None and slot.subject != USER else None
-    # A part of a number is nobody's name.
-    named = [name for name in entities if any(map(str.isalpha, name))]
+    subject = slot.subject if slot is not None and _is_name_of(slot.subject, content) else None
+    named = [name for name in entities if _can_be_a_name(name, content)]
     wanted = {key for name in named for key in _keys(name)}
     wanted |= {name_key(subject)} if subject else set()
     wanted |= {key for e in told.equations for key in (name_key(e.first), name_key(e.second))}
@@ -395,6 +404,25 @@ def _clues(
     if kind is not None and slot is not None:
         mentions = {key: _of_kind(m, kind, slot.object) for key, m in mentions.items()}
     return MentionEvidence(tuple(m for m in mentions.values() if _is_no_user(m)), told.equations)
+
+
+def _can_be_a_name(name: str, content: str) -> bool:
+    """Whether it is more than a number, a day, a date, a pronoun or a title alone."""
+    words = BARE_WORDS.findall(name.casefold())
+    if all(word in _NO_NAMES or word[0].isdigit() for word in words):
+        return False
+    # "June 16" is no June.
+    return words[0] not in MONTH_NAMES or not re.search(rf"\b{words[0]} \d", content, re.IGNORECASE)
+
+
+def _is_name_of(subject: str, content: str) -> bool:
+    """Whether the subject of a slot is a name, and no thing that is only spoken of."""
+    if subject == USER or subject.startswith(_OF_THE_USER) or not _can_be_a_name(subject, content):
+        return False
+    spoken_of = re.search(rf"{_DETERMINER} {re.escape(subject)}\b", content, re.IGNORECASE)
+    return not spoken_of or not _keys(subject).isdisjoint(
+        name_key(found.name) for found in names_in(content)
+    )
 
 
 def episode_clues(episodes: Iterable[Episode]) -> MentionEvidence:

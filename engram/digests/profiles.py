@@ -15,7 +15,6 @@ from engram.digests.names import name_key
 from engram.digests.versions import Draft
 from engram.domain.digests import EntityKind, Line, ProfileDetail
 from engram.domain.memories import (
-    ANSWERING_FORMS,
     Category,
     MemoryForm,
     MemoryStatus,
@@ -44,8 +43,9 @@ CURRENT_PREDICATES: Final = tuple(
     if is_functional(Slot(subject=USER, predicate=predicate, object=""))
 )
 """Predicates of which the user has one value each."""
-DIGESTED: Final = tuple(form for form in ANSWERING_FORMS if form is not MemoryForm.SUMMARY)
-"""The forms that digests are composed from; a summary repeats what its notes say."""
+DIGESTED: Final = (MemoryForm.STATEMENT,)
+"""The forms that digests are composed from; a summary repeats what its notes say, and what is
+quoted is said by somebody else, or of something else."""
 _HABITUAL_WORDS = re.compile(
     r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
     r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",

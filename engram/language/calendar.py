@@ -153,6 +153,11 @@ _HABIT_WORDS = frozenset(
     "usually always every often normally typically generally sometimes each never rarely "
     "most".split()
 )
+_BEGINS = frozenset("starts begins opens ends finishes closes arrives leaves".split())
+_BEFORE_DATES = frozenset("on in from at by for the day a scheduled".split())
+_GETS = frozenset("get gets being be".split())
+_UNREAL = frozenset("if wish imagine suppose".split())
+_UNREAL_REACH = 3
 _TENSE_REACH = 160
 
 
@@ -166,10 +171,21 @@ def tense_at(low: str, start: int, end: int) -> Tense:
         habits = _HABIT_WORDS.intersection(before) | _HABIT_WORDS.intersection(after)
         if habits:
             return Tense.HABIT
-        found = _last(before) or _first(after)
+        found = _dated(before) or _last(before) or _first(after)
         if found is not None:
             return found
     return Tense.UNTOLD
+
+
+def _dated(before: list[str]) -> Tense | None:
+    """What a verb in the present says that the date is the date of, whatever was done earlier.
+
+    "I signed up for it, it's on May 3", "we hired her, she starts in June".
+    """
+    verb = next((word for word in reversed(before) if word not in _BEFORE_DATES), "")
+    if verb in _BEGINS:
+        return Tense.FUTURE
+    return Tense.UNTOLD if verb in _PRESENT_BE and verb not in _GETS else None
 
 
 def _around(
@@ -204,6 +220,10 @@ def _mark(words: list[str], index: int) -> Tense | None:
     going_to = word == "going" and words[index + 1 : index + 2] == ["to"]
     if word in _FUTURE_WORDS or word.endswith("'ll") or going_to:
         return Tense.FUTURE
+    # "If I ran it in October" tells of nothing that was.
+    unreal = not _UNREAL.isdisjoint(words[max(0, index - _UNREAL_REACH) : index])
+    if unreal and (word in _PAST or is_past(word)):
+        return Tense.UNTOLD
     if word in _PAST:
         return Tense.PAST
     if is_past(word) or (word in IRREGULAR_PARTICIPLES and _has_have(before)):

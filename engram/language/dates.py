@@ -263,7 +263,7 @@ def _moment(when: When, said_at: datetime) -> datetime:
 _ARRANGED = re.compile(
     r"\b(?:(?:moved|rescheduled|postponed|pushed|delayed|shifted|put off|brought forward|extended|"
     r"booked|reserved|scheduled|arranged|registered|signed up|planned|invited)\b[^.;!?]{0,60}"
-    r"\b(?:to|until|till|for)|meant(?: to say)?(?: the)?)\s\Z"
+    r"\b(?:to|until|till|for|from|starting)|meant(?: to say)?(?: the)?)\s\Z"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,9 @@ from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
     Episode,
+    Fact,
+    FactCategory,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
     NegationFact,
@@ -24,16 +28,18 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules
 from engram.domain.sanitize import one_line
 from engram.domain.scope import Scope
+from engram.domain.slots import ends_something
 from engram.domain.turns import block_line, context_block
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
 from engram.recall.request import Visibility, visible
 from engram.recall.results import RecallHit
+from engram.recall.score import bare_stems
 
 # --- recalled memories as a block for a prompt: compact, dated, with their sources
 #
 # What holds now comes first, then what is explicitly not so, then turns as they were
-# said; each group best first.
+# said, and words that they quote; each group best first. What another line says is left out.
 
 CHARACTERS_PER_TOKEN = 4
 """How tokens are estimated: English text has a little over 4 characters per token in the
@@ -41,6 +47,8 @@ tokenizers of current models; other scripts have fewer, so leave room for them."
 
 _LONGEST_LINE = 600
 _CUT = "..."
+_DISLIKES = "dislikes"
+_NEGATED = re.compile(r"n['’]t\b|\b(?:not|no|never|without)\b")
 _EMPTY_BLOCK_CHARACTERS = len(context_block(()))
 
 
@@ -52,11 +60,15 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     """
     room = tokens * CHARACTERS_PER_TOKEN - _EMPTY_BLOCK_CHARACTERS
     chosen: list[tuple[int, str]] = []
+    told: list[AnyMemory] = []
     for hit in hits:
+        if any(_says_already(one, hit.memory) for one in told):
+            continue
         line = block_line(_line(hit))
         if len(line) + 1 <= room:
             room -= len(line) + 1
             chosen.append((_group(hit), line))
+            told.append(hit.memory)
     if not chosen:
         return ""
     # Sorting is stable: within a group the order of the hits stays.
@@ -65,11 +77,40 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
 
 def _group(hit: RecallHit) -> int:
     memory = hit.memory
-    if isinstance(memory, Episode):
+    if isinstance(memory, Episode) or is_quoted(memory):
         return 3
     if memory.status is not MemoryStatus.ACTIVE:
         return 2
     return 1 if isinstance(memory, NegationFact) else 0
+
+
+def is_quoted(memory: AnyMemory) -> bool:
+    """Whether it is kept word for word out of a turn, whoever's words they are."""
+    return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.ARTIFACT
+
+
+def _says_already(told: AnyMemory, memory: AnyMemory) -> bool:
+    """Whether a line has the words of another one, or a denial of the same turn as a statement.
+
+    "The user dislikes gin" is "The user does not like gin", and a quotation stands in its turn.
+    """
+    if not isinstance(memory, DerivedMemory):
+        return False
+    if is_quoted(memory):
+        held = isinstance(told, Episode) and len(one_line(told.content)) <= _LONGEST_LINE
+        return held and told.id in memory.source_episode_ids
+    if not isinstance(memory, NegationFact) or not isinstance(told, SemanticMemory):
+        return False
+    if set(told.source_episode_ids).isdisjoint(memory.source_episode_ids) or not _denies(told):
+        return False
+    verb, _, what = memory.negates_pattern.partition(" ")
+    return bare_stems(what or verb) <= bare_stems(told.content)
+
+
+def _denies(memory: SemanticMemory) -> bool:
+    if memory.slot is not None:
+        return ends_something(memory.slot) or memory.slot.predicate == _DISLIKES
+    return _NEGATED.search(memory.content) is not None
 
 
 def _line(hit: RecallHit) -> str:
@@ -93,7 +134,7 @@ def _marks(hit: RecallHit) -> Iterable[str]:
         if hit.disputed:
             yield "disputed later"
         return
-    yield _since(memory)
+    yield f"quoted {memory.known_at:%Y-%m-%d}" if is_quoted(memory) else _since(memory)
     if hit.disputed:
         yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]
@@ -155,7 +196,8 @@ class Briefing:
     ) -> list[Briefed]:
         """Conclusions that hold, by durable score; what says the same comes once.
 
-        What is kept cold comes only where hot memories do not fill the limit.
+        What is over, a kept promise or where somebody no longer works, comes only where what
+        holds does not fill the limit, and what is kept cold after it.
         """
         found: list[AnyMemory] = []
         visibility = Visibility(now=now, include_test=include_test)
@@ -166,13 +208,15 @@ class Briefing:
         ]
         negations = [one for one in found if isinstance(one, NegationFact)]
         # A heap: only what is asked for is compared with negations.
-        heap = [(is_cold(m, self.rules), -score, m.id, m) for score, m in ranked]
+        heap = [(is_cold(m, self.rules), _is_over(m), -score, m.id, m) for score, m in ranked]
         heapq.heapify(heap)
         chosen: dict[str, Briefed] = {}
         while heap and len(chosen) < limit:
-            _, score, _, memory = heapq.heappop(heap)
+            _, _, score, _, memory = heapq.heappop(heap)
             words = normalise(memory.content)
             if words in chosen or self._denied(memory, negations):
+                continue
+            if any(_says_already(one.memory, memory) for one in chosen.values()):
                 continue
             told = quality(memory, now, self.rules).explain()
             chosen[words] = Briefed(
@@ -209,6 +253,19 @@ class Briefing:
         )
 
 
+# Of what patterns find, what says something by itself; a date or a sum needs what was said of it.
+_REACHED_BY = frozenset({FactCategory.EMAIL, FactCategory.PHONE})
+
+
 def _tells(memory: AnyMemory) -> bool:
     """Whether it is a statement."""
-    return not isinstance(memory, SemanticMemory) or memory.form in ANSWERING_FORMS
+    if isinstance(memory, Fact):
+        return memory.category in _REACHED_BY or memory.slot is not None
+    if not isinstance(memory, SemanticMemory):
+        return True
+    return memory.form in ANSWERING_FORMS and not is_quoted(memory)
+
+
+def _is_over(memory: AnyMemory) -> bool:
+    slot = memory.slot if isinstance(memory, SemanticMemory) else None
+    return slot is not None and ends_something(slot)

@@ -38,6 +38,7 @@ from engram.recall.stages import (
     follow,
     instead_first,
     newest_first,
+    quotations_behind,
     reranked,
     sources_of,
     without_repeats,
@@ -205,7 +206,7 @@ class Recaller:
         for start in range(0, len(passing), stride):
             stretch = passing[start : start + stride]
             standing.extend(await self._negations.apply(question, stretch))
-            ordered = folded(without_repeats(below_successors(standing)))
+            ordered = quotations_behind(folded(without_repeats(below_successors(standing))))
             chosen = instead_first(question, below_successors(ordered))
             rest = passing[start + stride : start + stride + 1]
             # Denied episodes have sunk; what was not looked at yet may belong before them.

@@ -700,6 +700,22 @@ def folded(found: Sequence[Ranked]) -> list[Ranked]:
     return kept
 
 
+def quotations_behind(found: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, what is kept word for word behind the turn that quotes it, where both are there.
+
+    Only the turn tells whose words they are, and what they are quoted for.
+    """
+    known = {one.memory.id: one for one in found}
+    for one in found:
+        memory = one.memory
+        if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.ARTIFACT:
+            continue
+        turns = [known[key].score for key in memory.source_episode_ids if key in known]
+        if turns and one.score > max(turns) * JUST_BELOW:
+            known[memory.id] = one.moved_to(max(turns) * JUST_BELOW, "quoted")
+    return by_score(list(known.values()))
+
+
 # Of ASCII, what is neither letter nor digit.
 _SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 

@@ -18,8 +18,9 @@ from engram.digests.entities import (
     project_core,
     resolve,
 )
-from engram.digests.mentions import MentionEvidence, clues_in
+from engram.digests.mentions import MentionEvidence, clues_in, memory_clues
 from engram.domain.digests import EntityKind, Mention
+from tests.support.digest_memories import known
 from tests.support.entity_labels import are_one, score
 from tests.support.sizes import examples
 
@@ -151,3 +152,26 @@ def test_short_forms_are_looked_for_where_a_full_name_has_something_in_common() 
         ]
         assert {b.key for b in could_be} <= {b.key for b in sharing}
     assert held < len(bearers) ** 2
+
+
+@pytest.mark.parametrize(
+    ("content", "entities", "subject", "named"),
+    [
+        ("The user promised Sanjay a draft before Friday.", ("Sanjay", "Friday"), None, {"Sanjay"}),
+        ("Hugo's class trip is June 16 to 20.", ("Hugo", "June"), None, {"Hugo"}),
+        ("Aunt June lives in Oslo.", ("June",), "june", {"June"}),
+        ("The offer runs until the 14th.", ("14th",), None, set()),
+        ("Her birthday is on July 3.", ("Her",), "birthday", set()),
+        ("Mrs is the user's teacher.", ("Mrs",), "mrs", set()),
+        ("The new place is in Berchem.", ("Berchem",), "new place", {"Berchem"}),
+        ("The Hague is on the sea.", (), "hague", {"Hague"}),
+        ("Kranich signed for 80 seats.", ("Kranich",), "kranich", {"Kranich"}),
+    ],
+)
+def test_days_pronouns_and_common_things_are_nobodys_names(
+    content: str, entities: tuple[str, ...], subject: str | None, named: set[str]
+) -> None:
+    """What has a profile is a person, a place or a project, not a word that was taken for one."""
+    slot = None if subject is None else (subject, "is", "x")
+    memory = known(content, slot=slot, entities=entities)
+    assert {mention.name.title() for mention in memory_clues(memory).mentions} == named
