@@ -54,6 +54,7 @@ from engram.domain.slots import PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import let_others_go_on
 from engram.language.dates import start_date_of
+from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.corrections import (
@@ -71,8 +72,6 @@ from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import (
     Ended,
     PromisesByThing,
-    answered,
-    confirmed,
     ends,
     gave_in,
     is_again,
@@ -108,6 +107,7 @@ _NO_NAMES = frozenset(
      "wait", "actually", "correction", "tuesday", "wednesday", "thursday", "friday",
      "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
+_IS_CALLED: Final = "is called"
 _SINCE = re.compile(r"\bsince\b", re.I)
 _log = structlog.get_logger("engram.agents")
 
@@ -161,9 +161,8 @@ def _gives_up_another(stated: RuleStatement) -> bool:
     return expression("exchanges", "altogether", exact_case=True).match(after) is not None
 
 
-def from_confirmation(asked: TurnView, answer: TurnView, stated: RuleStatement) -> StatedKnowledge:
-    """What the turn before claims of the speaker, who says yes to it."""
-    made = from_statement(answer, stated)
+def _agreed(asked: TurnView, answer: TurnView, made: StatedKnowledge) -> StatedKnowledge:
+    """What one turn says and the next one takes over, drawn from both."""
     return made.model_copy(
         update={
             "sources": [asked.alias, answer.alias],
@@ -322,7 +321,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             told = _told(turn, heard[-_HEARD_BEFORE:])
             found += _as_first_promised(own, told, [*found, *ended], request.promised)
             if heard and heard[-1].said.role == "assistant":
-                found += _confirmed(heard[-1].said, own)
+                found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
     fitting = [one for one in found if _fits(one)]
     kept_ones = fitting[:MAX_STATEMENTS]
@@ -377,10 +376,11 @@ class _HeardTurn:
 
 def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     turn = heard.own
-    stated, others = _with_corrections(heard, before)
+    stated, others, respelt = _with_corrections(heard, before)
     yield from (from_statement(turn, one) for one in stated)
     mine = {one.sentence.start for one in stated}
     known = [one for one in people(turn.content) if one.sentence.start not in mine]
+    known += respelt
     for person in known:
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known}
@@ -401,7 +401,8 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
         if note.sentence.start in plainly:
             # Told above, and with what it is about.
             continue
-        if note.category is Category.RELATIONSHIP and note.sentence.start in introduced:
+        in_person = {Category.RELATIONSHIP, Category.CORRECTION}
+        if note.category in in_person and note.sentence.start in introduced:
             continue
         # What was taken back is no fact, and what mends it is told already.
         if mended and note.category in {Category.CORRECTION, Category.FACT}:
@@ -411,7 +412,7 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
 
 def _with_corrections(
     heard: _HeardTurn, before: Sequence[_HeardTurn]
-) -> tuple[list[RuleStatement], list[Declared]]:
+) -> tuple[list[RuleStatement], list[Declared], list[Person]]:
     """What the turn states of its speaker, and what it takes back of the turns before it."""
     turn = heard.own
     told: list[RuleStatement] = []
@@ -432,16 +433,23 @@ def _with_corrections(
     if before and before[-1].said.role == "assistant":
         mending += denied(turn.content, before[-1].claimed)
         last = before[-1].claimed or last
-    # "It's Maxx with two x's" is the dog's name where that was being spoken of.
-    elsewhere = {one.value.casefold() for one in mending if isinstance(one, Declared)}
-    stated = [one for one in stated if one.thing.name.casefold() not in elsewhere]
-    known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
+    declaring = [one for one in mending if isinstance(one, Declared)]
+    respelt = [one for one in mending if isinstance(one, Person)]
     own = [one for one in mending if isinstance(one, RuleStatement)]
+    # "It's Maxx with two x's" is the dog's name where that was being spoken of.
+    elsewhere = {one.value.casefold() for one in declaring} | {o.name.casefold() for o in respelt}
+    elsewhere |= {one.thing.name.casefold() for one in own if one.predicate != _IS_CALLED}
+    stated = [
+        one
+        for one in stated
+        if one.predicate != _IS_CALLED or one.thing.name.casefold() not in elsewhere
+    ]
+    known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
     own += instead_now(turn.content, mine, last)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
-    return [*stated, *fresh], [one for one in mending if isinstance(one, Declared)]
+    return [*stated, *fresh], declaring, respelt
 
 
 def _before_all(one: Declared, stated: Sequence[RuleStatement]) -> bool:
@@ -464,10 +472,18 @@ def _declared(
         yield made
 
 
-def _confirmed(asked: TurnView, answer: TurnView) -> Iterator[StatedKnowledge]:
-    claim = answered(asked.content, answer.content) or confirmed(asked.content, answer.content)
-    for stated in everything(claim) if claim else ():
-        yield from_confirmation(asked, answer, stated)
+def _confirmed(asked: TurnView, heard: _HeardTurn) -> Iterator[StatedKnowledge]:
+    """What the turn before says of the speaker, who says yes to it, or asks and they answer."""
+    answer = heard.own
+    claim = confirmed(asked.content, answer.content)
+    if claim is not None:
+        for stated in everything(claim):
+            yield _agreed(asked, answer, from_statement(answer, stated))
+        return
+    full = None if heard.stated else in_full(asked.content, answer.content)
+    if full is not None:
+        told = _HeardTurn(answer.model_copy(update={"content": full}))
+        yield from (_agreed(asked, answer, one) for one in _told(told, ()))
 
 
 def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[StatedKnowledge]:

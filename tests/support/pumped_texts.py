@@ -42,6 +42,7 @@ from engram.language.query import (
     tells_of_oneself,
 )
 from engram.language.statements import (
+    answers,
     clauses,
     corrections,
     declared,
@@ -49,6 +50,7 @@ from engram.language.statements import (
     patterns,
     promises,
     reading,
+    slips,
 )
 from engram.language.statements.third_person import in_third_person, retold
 from engram.language.text import collapsed, terms_of
@@ -97,8 +99,12 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "what is wrong": lambda text: list(corrections.denied(text, corrections.claims("You use Go."))),
     "promises kept": lambda text: list(promises.kept(text)),
     "promises ended": lambda text: list(promises.ends(text, _PROMISES)),
-    "a claim to confirm": lambda text: promises.confirmed(text, "Yes."),
-    "an answer that confirms": lambda text: promises.confirmed("You live in Oslo?", text),
+    "a claim to confirm": lambda text: answers.confirmed(text, "Yes."),
+    "an answer that confirms": lambda text: answers.confirmed("You live in Oslo?", text),
+    "a question that is answered": lambda text: answers.in_full(f"{text}?", "Oslo."),
+    "a bare answer": lambda text: answers.in_full("Where do you live?", text),
+    "a name that is spelled": slips.spelt_name,
+    "a value said again": lambda text: slips.said_again("Oslo", f"Oslo {text}", 4),
     "third person": lambda text: (in_third_person(text), retold(text, "Ada")),
     "names": names_in,
     "clues about names": lambda text: clues_in(text, "e1", "Ada"),

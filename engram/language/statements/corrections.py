@@ -14,13 +14,15 @@ from typing import Final
 
 from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
+from engram.language.statements.answers import in_first_person
 from engram.language.statements.clauses import Sentence, masked, sentences
 from engram.language.statements.declared import Declared, declared
-from engram.language.statements.notes import people
+from engram.language.statements.notes import Person, people
 from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
 from engram.language.statements.predicates import RuleStatement, find
-from engram.language.statements.promises import ends, in_first_person
+from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
+from engram.language.statements.slips import sounds_like, spelt_name
 from engram.language.text import is_past, split_sentences, verb_lemma
 from engram.language.vocabulary import expression, word_lines
 
@@ -62,7 +64,7 @@ def claims(text: str) -> list[RuleStatement]:
 
 def corrected(
     text: str, told: Sequence[RuleStatement], before: Sequence[str]
-) -> Iterator[RuleStatement | Declared]:
+) -> Iterator[RuleStatement | Declared | Person]:
     """What a turn says holds, and does not hold, instead of what was said before it.
 
     Args:
@@ -78,6 +80,9 @@ def corrected(
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
+        if (spelt := spelt_name(sentence.text)) is not None:
+            yield from _respelt(sentence, spelt, told, before)
+            continue
         swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
             _TABLE, "not_that_but"
         ).search(sentence.text)
@@ -92,6 +97,32 @@ def corrected(
             # "I meant Bosch. I work at Bosch." says itself of what.
             elif told and _bare(new) not in own():
                 yield from _meant(sentence, new, told[-1])
+
+
+def _respelt(
+    sentence: Sentence, spelt: str, told: Sequence[RuleStatement], before: Sequence[str]
+) -> Iterator[RuleStatement | Declared | Person]:
+    """The name that was told last, of whomever, as it is spelled; no other name is meant."""
+    for one in reversed(told):
+        named = kind_of_object(one.predicate) in {"name", "own_name"}
+        if named and one.holds and sounds_like(spelt, one.thing.name):
+            yield replace(
+                one, thing=Thing(spelt, spelt), begins=False, corrects=True, at=sentence.start,
+                sentence=sentence,
+            )  # fmt: skip
+            yield _not_so(one, sentence)
+            return
+    for turn in reversed(before):
+        for person in people(turn):
+            if person.holds and sounds_like(spelt, person.name):
+                yield replace(person, name=spelt, at=sentence.start, sentence=sentence, facts=())
+                yield replace(person, holds=False, at=sentence.start, sentence=sentence, facts=())
+                return
+        for other in declared(turn):
+            if other.holds and sounds_like(spelt, other.value):
+                yield _now(other, spelt, sentence)
+                yield _no_longer(other, sentence)
+                return
 
 
 def _value_meant(sentence: Sentence, *, mistaken: bool) -> re.Match[str] | None:

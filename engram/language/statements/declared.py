@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from engram.domain.slots import ValueKind, kind_of_value, role_slot, wordings
+from engram.domain.slots import role_slot, wordings
 from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
 from engram.language.statements.objects import Thing, is_product
+from engram.language.statements.slips import said_again
 from engram.language.text import FULL_STOP, STREET_WORD
-from engram.language.vocabulary import alternatives, expression, load, vocabulary, words
+from engram.language.vocabulary import alternatives, load, vocabulary, words
 
 _DATA = "declared"
 _LONGEST_SUBJECT = 9
@@ -56,16 +57,6 @@ _WHEN = re.compile(
     re.I,
 )
 
-
-# What stands for itself: another sign ends it, and it is not asked.
-_VALUE_ALONE = re.compile(r"[^,;!?()]{1,60}?(?=\s*(?:\Z|[,;!)]|\.(?:\s|\Z)))")
-_GOES_ON_ABOUT = re.compile(r"\b(?:is|are|was|were|be|has|have|had|i|we|my|not|for)\b", re.I)
-_LEAD = re.compile(r"(?:in|at|on|for|by) ")
-_BARE_NUMBER = re.compile(r"[\d.,]+")
-_UNIT = re.compile(r"[\d.,]+(?P<unit>\s?[a-z%].*)", re.I)
-_BARE_DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
-_DAY_OF = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\b")
-_LONGEST_NAME = 3
 
 SPEAKER = "I"
 """The subject of "My shoe size is 42"."""
@@ -107,33 +98,12 @@ def declared(text: str) -> list[Declared]:
 def _mended(one: Declared, text: str) -> Declared:
     """With the value that takes its value back at once: "is May 3rd, no sorry, May 13th"."""
     start = text.find(one.value, one.sentence.start)
-    if start < 0 or not one.holds:
+    value = (
+        said_again(one.value, text, start + len(one.value)) if one.holds and start >= 0 else None
+    )
+    if value is None:
         return one
-    slip = expression("corrections", "value_again").match(text, start + len(one.value))
-    said = _VALUE_ALONE.match(text, slip.end()) if slip else None
-    if slip is None or said is None or _GOES_ON_ABOUT.search(said.group()):
-        return one
-    lead = _LEAD.match(one.value)
-    value = _in_full(said.group().removeprefix("the "), one.value)
-    if lead is not None and not value.startswith(lead.group()):
-        value = f"{lead.group()}{value}"
-    kind = kind_of_value(value)
-    if kind is not kind_of_value(one.value):
-        return one
-    named = value[:1].isupper() and one.value[:1].isupper() and "." not in slip.group("between")
-    if kind is ValueKind.OTHER and not (named and len(value.split()) <= _LONGEST_NAME):
-        return one
-    content = f"{one.content.rpartition(one.value)[0]}{value}."
-    return replace(one, value=value, content=content)
-
-
-def _in_full(value: str, old: str) -> str:
-    """A new value with what only the old one has: "900 euros, sorry, 950", "May 3rd, no, 13th"."""
-    if _BARE_NUMBER.fullmatch(value) and (unit := _UNIT.fullmatch(old)):
-        return f"{value}{unit.group('unit')}"
-    if _BARE_DAY.fullmatch(value) and re.search(MONTH_NAME, old, re.I):
-        return _DAY_OF.sub(value, old, count=1)
-    return value
+    return replace(one, value=value, content=f"{one.content.rpartition(one.value)[0]}{value}.")
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:

@@ -13,6 +13,7 @@ from engram.domain.memories import Category
 from engram.language.statements.clauses import Clause, Sentence, clauses, masked, opened, sentences
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
+from engram.language.statements.slips import said_again
 from engram.language.text import is_past, verb_lemma
 from engram.language.vocabulary import (
     alternatives,
@@ -26,7 +27,7 @@ from engram.language.vocabulary import (
 # --- who the people around the speaker are, and what is plainly said of them
 
 _NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
-_SPEAKS = re.compile(r"(?:I|We)(?:'\w+)?\b")
+_SPEAKS = re.compile(r"(?:i|we)(?:'\w+)?\b")
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
@@ -69,11 +70,14 @@ def people(text: str) -> Iterator[Person]:
             if found is None:
                 continue
             before = found.groupdict().get("was") or ""
-            if is_past(found.group("name").lower()) or _SPEAKS.match(found.group("name")):
-                # "Rang my mum" introduces nobody, nor does "my husband's name, I'm Ana".
+            first = found.group("name").lower()
+            if is_past(first) or _SPEAKS.match(first) or first in vocabulary().thing_prepositions:
+                # "Rang my mum" and "With my parents" introduce nobody, nor does "my husband's
+                # name, I'm Ana".
                 continue
+            name = found.group("name").removesuffix("'s")
             yield Person(
-                name=found.group("name").removesuffix("'s"),
+                name=said_again(name, plain, at + found.end("name")) or name,
                 relation=" ".join(found.group("relation").lower().split()),
                 holds=not expression("people", "over").search(before),
                 at=at + found.start(),

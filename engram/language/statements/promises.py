@@ -1,4 +1,4 @@
-"""Promises that were kept or called off, and claims that the user's next turn confirms."""
+"""Promises that were kept or called off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from engram.domain.memories import Resolution
 from engram.language.statements.clauses import Sentence, sentences
-from engram.language.text import SPOKEN_WORDS, is_past, plain, stem, verb_lemma
+from engram.language.text import SPOKEN_WORDS, is_past, stem, verb_lemma
 from engram.language.vocabulary import expression, expression_text, word_groups, word_lines
 
 # --- which promises of a conversation were kept or called off later in it
@@ -668,75 +668,3 @@ def _one_name(word: str) -> str:
 def _names_of_things() -> Mapping[str, str]:
     groups = (line.split() for line in word_lines("commitments", "same_things"))
     return {stem(word): stem(words[0]) for words in groups for word in words}
-
-
-# --- what an assistant says of the user, and the user's next turn plainly confirms
-
-_TABLE: Final = "confirmations"
-_ANSWERS: Final = "answers"
-_ONE_OF: Final = {"children": "child", "grandchildren": "grandchild"}
-_FROM_FIRST_PERSON: Final = {
-    "you're": "I'm", "you are": "I'm", "you've": "I've", "you have": "I have", "you": "I",
-    "your": "my", "yours": "mine", "yourself": "myself",
-}  # fmt: skip
-_ASKED: Final = {"are you": "I'm", "do you": "I", "is your": "my", "have you": "I have"}
-_SECOND_PERSON: Final = re.compile(
-    r"\b(?:you're|you are|you've|you have|yourself|yours|your|you)\b", re.I
-)
-
-
-def confirmed(asked: str, answer: str) -> str | None:
-    """What the answer says yes to, in the first person; None if it is no plain yes.
-
-    Args:
-        asked: What was said before: "So you moved to Oslo?"
-        answer: What the user said to it: "Yes, exactly."
-    """
-    if not expression(_TABLE, "yes").match(plain(answer, dashes=False)):
-        return None
-    claims = list(expression(_TABLE, "claim").finditer(plain(asked, dashes=False)))
-    if len(claims) != 1:
-        return None
-    claim = claims[0].group("claim")
-    question = expression(_TABLE, "asked").match(claim)
-    if question:
-        # Letters that only count as these without regard to case ("\u0131s your") are nobody's.
-        head = _ASKED.get(" ".join(question.group("verb").lower().split()))
-        if head is None:
-            return None
-        claim = f"{head}{claim[question.end() :]}"
-    return f"{in_first_person(claim)}."
-
-
-def answered(asked: str, answer: str) -> str | None:
-    """What a bare answer says in full, in the first person; None where it says more, or nothing.
-
-    Args:
-        asked: What was said before: "Are you allergic to anything?"
-        answer: What the user said to it: "Yes, penicillin."
-    """
-    question = expression(_ANSWERS, "question").search(plain(asked, dashes=False))
-    if question is None:
-        return None
-    said = plain(answer, dashes=False)
-    yes = expression(_ANSWERS, "yes").match(said)
-    said = said[yes.end() :] if yes else said
-    if question["allergies"]:
-        thing = expression(_ANSWERS, "thing").match(said)
-        return f"I'm allergic to {thing['it'][:1].lower()}{thing['it'][1:]}." if thing else None
-    number = expression(_ANSWERS, "number").match(said)
-    if number is None:
-        return None
-    count, what = number.group().lower(), question["numbered"].lower()
-    if count in {"one", "1"}:
-        what = _ONE_OF.get(what, what.removesuffix("s"))
-    return f"I have {count} {what}."
-
-
-def in_first_person(claim: str) -> str:
-    """What is said of the listener, as the listener would say it."""
-    return _SECOND_PERSON.sub(_in_first_person, claim)
-
-
-def _in_first_person(said: re.Match[str]) -> str:
-    return _FROM_FIRST_PERSON.get(said.group().lower(), said.group())

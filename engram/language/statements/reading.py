@@ -33,6 +33,7 @@ from engram.language.statements.predicates import (
     find,
     is_subject,
 )
+from engram.language.statements.slips import said_again
 from engram.language.vocabulary import expression, predicates, vocabulary, wordings
 
 # --- what takes back or goes on from something said just before: "sorry, I meant Bosch"
@@ -74,7 +75,6 @@ def continued(
     more: list[RuleStatement] = []
     for said, cue in (
         ("mend", True),
-        ("hesitated", True),
         ("now", False),
         ("since", False),
         ("listed", False),
@@ -83,7 +83,7 @@ def continued(
     ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
-            about = _spoken_of(at, [*found, *more], None if said == "hesitated" else topic)
+            about = _spoken_of(at, [*found, *more], topic)
             if about is None or (said == "but" and about.holds):
                 continue
             if said != "mend" and kind_of_object(about.predicate) == "liked":
@@ -197,7 +197,8 @@ def everything(text: str) -> list[RuleStatement]:
     """The same, with what is less than plain: promises by "I'll"."""
     plain = masked(text)
     found: dict[tuple[str, str, bool], RuleStatement] = {}
-    told = mended(sorted(_all(plain, text), key=lambda one: one.at), plain)
+    said = [_said_again(one, plain) for one in _all(plain, text)]
+    told = mended(sorted(said, key=lambda one: one.at), plain)
     for stated in [*told, *taken_back(told, plain)]:
         found.setdefault((stated.predicate, stated.thing.own.casefold(), stated.holds), stated)
     named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
@@ -209,6 +210,18 @@ def everything(text: str) -> list[RuleStatement]:
         and not _is_taken_up_again(one, found)
         and not _is_called_otherwise(one, found)
     ]
+
+
+def _said_again(one: RuleStatement, plain: str) -> RuleStatement:
+    """With the value to which its value is mended at once: "I live in Bonn, er, Born"."""
+    start = plain.find(one.thing.name, one.sentence.start) if one.holds and one.thing.name else -1
+    value = said_again(one.thing.name, plain, start + len(one.thing.name)) if start >= 0 else None
+    if value is None:
+        return one
+    kind = kind_of_object(one.predicate)
+    words = f"on {value}" if kind == "birth" else value
+    things = find(kind, MatchContext(one.said, words, words))
+    return replace(one, thing=things[0], corrects=True) if things else one
 
 
 def _is_taken_up_again(

@@ -436,11 +436,166 @@ def heard(asked: str, answer: str) -> list[str]:
         ("How many children do you have?", "Just one.", ["has one child"]),
         ("Any kids?", "Two o'clock works.", []),
         ("Any kids coming to the party?", "Two.", []),
+        ("Do you have any pets?", "Two cats.", ["has two cats"]),
+        ("Do you have any pets?", "Yes, two cats.", ["has two cats"]),
+        ("Do you have any pets?", "A dog", ["has a dog"]),
+        ("Do you have any pets?", "Yes.", []),
+        ("Do you have any questions?", "Two.", []),
+        ("Where do you live?", "Lisbon.", ["lives in Lisbon"]),
+        ("Nice! So where do you live?", "In Lisbon, and you?", ["lives in Lisbon"]),
+        ("Where are you based at the moment?", "Porto, since 2019.", ["lives in Porto"]),
+        ("Which city do you live in?", "Italy", ["lives in Italy"]),
+        ("What do you do for work?", "Nurse.", ["works as a nurse"]),
+        ("What's your job?", "An engineer", ["works as an engineer"]),
+        ("Who do you work for?", "Bosch", ["works at Bosch"]),
+        ("What's your name?", "Kate", ["is called Kate"]),
+        ("What's your wife's name?", "Clara.", ["is married to Clara"]),
+        ("What is your wife called?", "It's Clara.", ["is married to Clara"]),
+        ("What's the name of your dog?", "Rex.", ["'s dog's name is Rex"]),
+        ("When is your birthday?", "May 3rd.", ["'s birthday is May 3rd"]),
+        ("When's your birthday?", "On the 3rd of May", ["'s birthday is the 3rd of May"]),
+        ("When were you born?", "1982", ["was born in 1982"]),
+        ("Are you vegetarian?", "Yes, since 2019.", ["is vegetarian"]),
+        ("Which database do you use?", "Postgres.", ["uses Postgres"]),
+        ("Which editor do you use at work?", "Neovim", ["uses Neovim"]),
+        ("Do you speak any other languages?", "Spanish", ["speaks Spanish"]),
+        ("Which languages do you speak?", "German and French.", ["speaks German", "speaks French"]),
+        ("What are you studying?", "Botany", ["studies Botany"]),
+        ("What's your favourite colour?", "Green.", ["'s favourite colour is Green"]),
+        ("What's your budget?", "900 euros", ["'s budget is 900 euros"]),
+        ("Who is your dentist?", "Dr Fox.", ["'s dentist is Dr Fox"]),
+        ("Where does your wife live?", "Rome.", ["'s wife lives in Rome"]),
+        ("What does your wife do?", "Teacher.", ["'s wife works as a teacher"]),
+        *[
+            ("Where do you live?", said, [])
+            for said in (
+                "Why?",
+                "Why do you ask?",
+                "None of your business.",
+                "Not sure yet.",
+                "I'd rather not say.",
+                "With my parents.",
+                "Here and there.",
+                "On a boat.",
+                "Guess!",
+                "lol",
+                "It depends.",
+                "Ask me later",
+                "What time is it?",
+            )
+        ],
+        ("Where do you live? Or work?", "Lisbon.", []),
+        ("Where do you work?", "From home.", []),
+        ("What do you do for fun?", "Chess.", []),
+        ("What do you think?", "Postgres.", []),
+        ("What's your question?", "Postgres.", []),
+        ("When is your birthday?", "Tomorrow!", []),
+        ("Which database do you use?", "All of them", []),
+        ("What's your favourite colour?", "Depends on the day", []),
     ],
 )
 def test_a_bare_answer_says_what_was_asked(asked: str, answer: str, learns: list[str]) -> None:
-    """Of allergies and of how many one has; who says more, or nothing, says no such thing."""
-    assert heard(asked, answer) == [f"The user {one}." for one in learns]
+    """As the user would say it in full; who says more, refuses or asks back, says no such thing."""
+    assert heard(asked, answer) == [
+        f"The user{one}." if one.startswith("'") else f"The user {one}." for one in learns
+    ]
+
+
+def test_a_yes_tells_since_when_as_well() -> None:
+    """The answer's time is that of what was asked."""
+    turns = [
+        TurnView(alias=alias, role=role, speaker=None, said_at=SAID, content=words)
+        for alias, role, words in (
+            ("e1", "assistant", "Are you vegetarian?"),
+            ("e2", "user", "Yes, since 2019."),
+        )
+    ]
+    [one] = extract(ExtractionRequest(turns=(turns[1],), before=(turns[0],))).statements
+    assert one.happened_at is not None
+    assert one.happened_at.year == 2019
+
+
+SLIPS = [
+    "wait,",
+    "hang on,",
+    "no, hold on,",
+    "make that",
+    "scratch that,",
+    "I mean",
+    "er,",
+    "rather",
+]
+
+
+@pytest.mark.parametrize("slip", [*SLIPS, "rather"])
+@pytest.mark.parametrize(
+    ("said", "old", "new"),
+    [
+        ("My birthday is on {}.", "May 3rd", "May 13th"),
+        ("My birthday is on {}.", "the 3rd of May", "the 13th of May"),
+        ("The meeting starts at {}.", "3", "4"),
+        ("My rent is {}.", "900 euros", "950 euros"),
+        ("I was born in {}.", "1982", "1983"),
+        ("I live in {}.", "Oslo", "Bergen"),
+        ("Tom lives in {}.", "Oslo", "Bergen"),
+        ("I work at {}.", "Bosch", "Siemens"),
+        ("My wife's name is {}.", "Clara", "Nora"),
+        ("My sister is {}.", "Clara", "Nora"),
+        ("I have {}.", "two cats", "three cats"),
+    ],
+)
+def test_what_is_mended_at_once_was_never_said(slip: str, said: str, old: str, new: str) -> None:
+    """Dates, times, numbers, places and names, by whichever word they are taken back."""
+    meant = learnt(said.format(new))
+    assert meant
+    assert learnt(said.format(f"{old}, {slip} {new}")) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "learns"),
+    [
+        ("I like tea, no sugar.", ["The user likes tea."]),
+        ("I love Rome, no kidding.", ["The user likes Rome."]),
+        ("I use Slack, no, Teams is better.", ["The user uses Slack."]),
+        ("I work at Bosch. Sorry, Tom!", ["The user works at Bosch."]),
+        ("I live in Oslo. Well, Italy was nice.", ["The user lives in Oslo."]),
+    ],
+)
+def test_what_only_sounds_like_mending_leaves_it(said: str, learns: list[str]) -> None:
+    """Nothing of the same kind follows, or it is said of something else."""
+    assert learnt(said) == learns
+
+
+@pytest.mark.parametrize(
+    ("told", "spelt", "learns"),
+    [
+        ("My wife's name is Clara.", "It's Klara with a K.", "The user is married to Klara."),
+        ("My wife's name is Clara.", "That's Klara with a K", "The user is married to Klara."),
+        ("My wife's name is Clara.", "Spelled K-L-A-R-A.", "The user is married to Klara."),
+        ("My sister is Clara.", "Her name is spelled K-L-A-R-A.", "Klara is the user's sister."),
+        ("My boss is Philip.", "It's Phillip with two l's.", "Phillip is the user's boss."),
+        ("My dog is called Max.", "It's Maxx with two x's.", "The user's dog is called Maxx."),
+        (
+            "My name is Jon and I live in Oslo.",
+            "That's John with an h.",
+            "The user is called John.",
+        ),
+        ("I live in Marburg.", "It's Kate with a K.", "The user is called Kate."),
+        ("My wife's name is Clara.", "My name is Klara with a K.", "The user is called Klara."),
+    ],
+)
+def test_a_name_that_is_spelled_is_of_whom_it_was_told(told: str, spelt: str, learns: str) -> None:
+    """In a turn of its own or in the same one; of the user only where nobody else is called so."""
+    found = learnt(told, spelt)
+    assert found[0] == learns
+    assert not [one for one in found[1:] if " not " not in one and "no longer" not in one]
+
+
+def test_a_name_that_is_spelled_in_the_same_turn_is_told_once() -> None:
+    """No other spelling is learnt, and nobody else is called so."""
+    said = "My wife's name is Clara. It's Klara with a K."
+    assert learnt(said) == ["The user is married to Klara."]
+    assert learnt("My sister is Clara, that's Klara with a K.") == ["Klara is the user's sister."]
 
 
 @pytest.mark.parametrize(
