@@ -552,7 +552,8 @@ def _as_first_promised(
     """
     whose = turn.speaker or "user"
     over = {one.object for one in before if one.ended}
-    made = [one.object for one in promised if one.subject == normalise(whose)]
+    named = normalise(whose)
+    made = [one.object for one in promised if one.subject == named]
     made += [o.object or "" for o in before if o.predicate == PROMISED and o.subject == whose]
     still = [what for what in made if what not in over]
     found = list(told)

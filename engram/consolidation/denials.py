@@ -276,12 +276,14 @@ def _opposed(
     denials: Iterable[NegationFact], said: Sequence[SemanticMemory]
 ) -> list[tuple[NegationFact, SemanticMemory]]:
     """Each denial with what says that it is so, whenever either was said."""
+    claims = [(one, claim_terms(one)) for one in said]
     return [
         (denial, one)
         for denial in denials
-        for one in said
+        for terms in (frozenset(pattern_terms(denial.negates_pattern)[1:]),)
+        for one, claimed in claims
         if denial.is_test == one.is_test
-        and {*pattern_terms(denial.negates_pattern)[1:]} <= claim_terms(one)
+        and terms <= claimed
         and (covers(denial, one) or brings_about(denial, one))
     ]
 

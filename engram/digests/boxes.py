@@ -17,6 +17,7 @@ from engram.digests.store import DigestStore, latest_semantic
 from engram.digests.versions import Composer, Draft
 from engram.domain.digests import BoxDetail, SealReason
 from engram.domain.identity import operation_id
+from engram.domain.kept import kept
 from engram.domain.memories import (
     DERIVED_TYPES,
     DerivedMemory,
@@ -135,8 +136,16 @@ def topic_words(turns: Sequence[Said]) -> tuple[str, ...]:
     ranked = sorted(spread, key=lambda word: (-spread[word], -len(word), word))
     seen: dict[str, str] = {}
     for word in ranked:
-        seen.setdefault(next(iter(terms_of(word)), word), word)
-    return tuple(seen.values())[:_MOST_TOPIC_WORDS]
+        seen.setdefault(_traced(word), word)
+        if len(seen) == _MOST_TOPIC_WORDS:
+            break
+    return tuple(seen.values())
+
+
+@kept(4096)
+def _traced(word: str) -> str:
+    """The stem that a box is looked up by when a word of its topic recurs."""
+    return next(iter(terms_of(word)), word)
 
 
 def recurs(terms: Set[str], earlier: Set[str], policy: DigestPolicy) -> float:
@@ -620,7 +629,7 @@ class _Topic:
 
     @classmethod
     def of(cls, box: Box) -> _Topic:
-        return cls(box.topic, tuple(next(iter(terms_of(word)), word) for word in box.topic))
+        return cls(box.topic, tuple(map(_traced, box.topic)))
 
 
 def _detail(

@@ -37,6 +37,7 @@ from engram.digests.profiles import (
 from engram.digests.store import DigestStore, Put
 from engram.digests.topics import TopicWriter
 from engram.digests.versions import Composer, Draft
+from engram.domain.buffer import portions
 from engram.domain.digests import ConsolidationEffect, ProfileDetail
 from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
@@ -317,6 +318,9 @@ def _successors(replaced: Sequence[SemanticMemory], drafts: Sequence[Draft]) -> 
 
 # --- the digest stage: what is derived from memories follows what a pass touched
 
+# Turns that are sorted by their sessions before these are cut into boxes.
+_SORTED_AT_ONCE = 200
+
 
 class Digests:
     """Rebuilds digests. Every method may run twice, in parts, and beside itself.
@@ -375,17 +379,24 @@ class Digests:
         composer = await self._begun(composer)
         closed = frozenset(ended)
         by_session: dict[str, list[str]] = {session: [] for session in sorted(closed)}
-        for episode in await self._episodes(composer.scope, episode_ids):
-            if episode.session_id is not None:
-                by_session.setdefault(episode.session_id, []).append(episode.id)
+        left = portions(tuple(episode_ids), _SORTED_AT_ONCE)
         boxes = linked = 0
         traces = Traces(self._store, composer.scope)
-        for session, ids in by_session.items():
-            sealed = await self._boxes.seal(
-                composer, session, ids, policy, traces, ended=session in closed
-            )
-            boxes += len(sealed.boxes)
-            linked += sealed.linked
+        while left or by_session:
+            # So many that they are still at hand when their sessions are cut.
+            for episode in await self._episodes(composer.scope, left[0] if left else ()):
+                if episode.session_id is not None:
+                    by_session.setdefault(episode.session_id, []).append(episode.id)
+            left = left[1:]
+            # Turns of a session come one after the other: more of the last one may be left.
+            whole = list(by_session)[:-1] if left else list(by_session)
+            for session in whole:
+                ids = by_session.pop(session)
+                sealed = await self._boxes.seal(
+                    composer, session, ids, policy, traces, ended=session in closed
+                )
+                boxes += len(sealed.boxes)
+                linked += sealed.linked
         return DigestOutput(boxes=boxes, linked=linked)
 
     async def learn(

@@ -11,6 +11,7 @@ from engram.digests.profiles import DIGESTED, answers
 from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer, Draft
 from engram.domain.digests import TopicDetail
+from engram.domain.kept import kept
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
@@ -56,12 +57,18 @@ def topic(
     term: str, memories: Iterable[SemanticMemory], policy: DigestPolicy
 ) -> TermMembers | None:
     """The topic of a term; None if too little is known under it."""
-    under = {m.id: m for m in memories if answers(m) and term in terms_of(m.content)}
+    under = {m.id: m for m in memories if answers(m) and term in _terms(m.content)}
     if len(under) < policy.topic_members:
         return None
     newest = sorted(under.values(), key=lambda m: m.id)
     newest.sort(key=lambda m: m.known_at, reverse=True)
     return TermMembers(term=term, name=_name(term, newest), members=tuple(newest[:MEMBERS_LISTED]))
+
+
+@kept(1024)
+def _terms(content: str) -> frozenset[str]:
+    """The terms of a memory, which each topic asks for."""
+    return frozenset(terms_of(content))
 
 
 def topic_text(found: TermMembers) -> str:
@@ -111,7 +118,7 @@ class TopicWriter:
         if not touched:
             return Put()
         scope = composer.scope
-        terms = sorted({term for m in touched.values() for term in terms_of(m.content)})
+        terms = sorted({term for m in touched.values() for term in _terms(m.content)})
         current = await self.store.current(
             scope, MemoryForm.TOPIC, [f"topic:{term}" for term in terms]
         )
@@ -177,7 +184,7 @@ def _draft(found: TermMembers, touched: Mapping[str, SemanticMemory]) -> Draft:
     ended = [
         m.superseded_known_at
         for m in touched.values()
-        if m.superseded_known_at is not None and found.term in terms_of(m.content)
+        if m.superseded_known_at is not None and found.term in _terms(m.content)
     ]
     return Draft(
         form=MemoryForm.TOPIC,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from engram.domain.identity import normalise
+from engram.domain.kept import kept
 from engram.domain.memories import Slot
 
 USER = "user"
@@ -213,6 +214,7 @@ _CHANGES: Mapping[str, tuple[str, ...]] = {
 _OF_NAMES = frozenset({"lives in", "plays for", "studies at", "works at"})
 
 
+@kept(4096)
 def slot_of(
     subject: str | None, predicate: str | None, what: str | None, *, holds: bool = True
 ) -> Slot | None:

@@ -9,7 +9,9 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nsmallest
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
@@ -391,8 +393,8 @@ def cut(
     if len(scores) > limit and scores[limit - 1] <= scores[limit]:
         # The last place is tied: the id tells who has it.
         before, tied = scores.index(scores[limit - 1]), scores.count(scores[limit - 1])
-        last = sorted(spelled(answer[before : before + tied]))[: limit - before]
-        return dict(zip([*spelled(answer[:before]), *last], scores, strict=False))
+        last = nsmallest(limit - before, answer[before : before + tied], key=attrgetter("id"))
+        return dict(zip(spelled([*answer[:before], *last]), scores, strict=False))
     return dict(zip(spelled(answer[:limit]), scores, strict=False))
 
 

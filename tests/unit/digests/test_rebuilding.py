@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -19,6 +19,7 @@ from engram.digests.versions import Composer
 from engram.domain.digests import ConsolidationEffect, SealReason
 from engram.domain.memories import (
     Category,
+    Episode,
     LinkKind,
     MemoryForm,
     MemoryType,
@@ -314,6 +315,29 @@ async def test_a_box_is_written_once_with_its_links(kept: DigestedMemory) -> Non
     (there,), (back,) = box.links, found[fact.id].links
     assert (back.target_id, found[fact.id].revision) == (box.id, 1)
     assert back.model_copy(update={"target_id": there.target_id}) == there
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7])
+@pytest.mark.parametrize("ended", [(), ("s2",)])
+async def test_sessions_are_cut_alike_however_many_turns_are_sorted_at_once(
+    at_once: int, ended: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boxes are the same; where one session follows the other, so is what is written."""
+    others = [episode(turn.content, number * 30, "s2") for number, turn in enumerate(TURNS)]
+    one_by_one = [turn for pair in zip(TURNS, others, strict=True) for turn in pair]
+
+    async def boxed(turns: Sequence[Episode]) -> tuple[list[tuple[Any, ...]], int]:
+        async with borrowed_store() as repository:
+            kept = DigestedMemory(repository)
+            await kept.keep(*turns)
+            await kept.digest(*turns, ended=ended)
+            return await kept.picture(), kept.store.writes
+
+    following, mixed = await boxed([*TURNS, *others]), await boxed(one_by_one)
+    monkeypatch.setattr(stage, "_SORTED_AT_ONCE", at_once)
+    assert await boxed([*TURNS, *others]) == following
+    assert (await boxed(one_by_one))[0] == mixed[0]
+    assert len(following[0]) > len(ended)
 
 
 @pytest.mark.parametrize("dies", [False, True])
