@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import version
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 from pydantic_ai.models import Model
@@ -95,9 +99,46 @@ _SCHEDULE_ACTIVITY: Final = CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK
 
 def sandbox_runner() -> SandboxedWorkflowRunner:
     """A runner whose workflows can reach no clock, no randomness and no I/O."""
+    _share_code()
     return _GuardedRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
     )
+
+
+class _SharedCode(SourceFileLoader):
+    """Reads the code of a module once. Nobody can change it: only what it makes is a run's own."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """See the base class."""
+        return _code_of(fullname, self.path)
+
+
+@cache
+def _code_of(module: str, path: str) -> CodeType | None:
+    return SourceFileLoader(module, path).get_code(module)
+
+
+class _WorkflowModules(MetaPathFinder):
+    """Finds Engram's modules for runs of workflows, each of which loads its own.
+
+    Of what a run holds for as long as it is cached, its code would be the half.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See the base class; None, so that others look, outside of the sandbox."""
+        if not (workflow.unsafe.in_sandbox() and f"{fullname}.".startswith("engram.")):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _SharedCode(spec.loader.name, spec.loader.path)
+        return spec
+
+
+@cache
+def _share_code() -> None:
+    sys.meta_path.insert(0, _WorkflowModules())
 
 
 class _GuardedRunner(SandboxedWorkflowRunner):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 from datetime import timedelta
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -28,8 +30,9 @@ from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import MemoryType
 from engram.errors import StorageUnavailable
+from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
-from tests.support.running_session import running_session, turn
+from tests.support.running_session import call, running_session, turn
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
@@ -44,6 +47,23 @@ async def test_the_reply_means_stored(temporal_client: Client) -> None:
         (fact,) = [found[key] for key in stored.fact_ids]
         assert getattr(fact, "value", None) == "ada@example.org"
         assert found[stored.episode_id].provenance.workflow_id == session.handle.id
+
+
+async def test_sessions_share_the_code_of_their_modules(temporal_client: Client) -> None:
+    """Of two sessions each has functions of its own, and both the same code."""
+    async with running_session(temporal_client) as session:
+        for name in ("s1", "s2"):
+            await session.gateway.encode(session.scope, name, call(turn("Tea for two.")))
+        made = [
+            each
+            for each in gc.get_objects()
+            # Not by isinstance: what stands in for a module in the sandbox answers for it.
+            if type(each) is FunctionType and each.__qualname__ == "SessionWorkflow.run"
+        ]
+        own = [each for each in made if each is not SessionWorkflow.run]
+        assert len({id(each.__globals__) for each in own}) >= 2
+        assert len({id(each.__code__) for each in own}) == 1
+        await session.gateway.end_session(session.scope, "s2")
 
 
 async def test_a_message_sent_again_gets_its_first_receipt(temporal_client: Client) -> None:
