@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,14 +21,19 @@ import structlog
 from temporalio.client import Client
 
 from engram.domain.scope import Scope
+from engram.settings import Settings
+from engram.storage.edge import EdgeRepository
 from engram.system import new_secret
 from engram.temporal.connection import connect_client
 from engram.temporal.keys import FolderKeyStore
 from tests.support.clock import NOW
 from tests.support.compiled_tests import compile_all_tests
 from tests.support.daily_fifth import fifth_of, in_fifth
+from tests.support.edge_stores import borrowed_store
+from tests.support.folders import quick_folder
 from tests.support.left_behind import nothing_left_behind
 from tests.support.qdrant_servers import Node, cluster_of, one_server
+from tests.support.stores import worker_settings
 from tests.support.temporal_server import development_server, wait_until_it_listens
 from tests.support.temporary_files import keep_temporary_files_in_memory
 
@@ -174,6 +179,26 @@ def scope() -> Scope:
 def now() -> datetime:
     """A fixed present: a Wednesday."""
     return NOW
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder for one store."""
+    with quick_folder() as made:
+        yield made
+
+
+@pytest.fixture
+async def repository() -> AsyncIterator[EdgeRepository]:
+    """An empty store on the real engine."""
+    async with borrowed_store() as opened:
+        yield opened
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Those of workers on queues of the test's own."""
+    return worker_settings()
 
 
 @pytest.hookimpl(optionalhook=True)

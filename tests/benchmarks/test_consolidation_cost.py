@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +19,6 @@ from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
-from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.scripted_model import user_prompt
 
@@ -87,13 +86,6 @@ async def _fill(repository: MemoryRepository, scope: Scope, size: int) -> None:
         vectors = await embedder.embed_documents([m.indexed_text for m in part])
         pairs = zip(part, vectors, strict=True)
         await repository.insert(scope, [NewMemory(m, v) for m, v in pairs])
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 @pytest.mark.slow

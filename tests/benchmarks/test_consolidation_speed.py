@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,8 +12,6 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.benchmarks.people import words
 from tests.support.consolidation_workers import consolidating
-from tests.support.edge_stores import borrowed_store
-from tests.support.stores import worker_settings
 
 TURNS = 1000
 A_SESSION = 50
@@ -23,19 +20,6 @@ LEAST_PER_SECOND = 15
 that."""
 MOST_OF_THE_PROCESSOR = 0.016
 """Seconds a turn that the process takes; they hang less on what else the machine does."""
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 @pytest.mark.slow

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from engram.ports import MaintenanceRepository
 from tests.support.engines import ENGINES, Store, make_store
-from tests.support.folders import quick_folder
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder for one store."""
-    with quick_folder() as made:
-        yield made
 
 
 @pytest.fixture(params=ENGINES)

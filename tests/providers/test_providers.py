@@ -42,7 +42,6 @@ from tests.support.model_server import (
     provider,
 )
 from tests.support.reconciliation import said
-from tests.support.stores import worker_settings
 from tests.support.workers import time_skipping
 
 CHAT, RESPONSES = "openai-chat:gpt-5-mini", "openai:gpt-5-mini"
@@ -87,19 +86,6 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         yield running
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 @pytest.fixture

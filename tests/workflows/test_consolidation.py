@@ -36,20 +36,6 @@ from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.remembering import everything, remembering, said
-from tests.support.stores import worker_settings
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 @pytest.fixture

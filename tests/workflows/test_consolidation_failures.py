@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -30,7 +29,6 @@ from engram.ports import MemoryRepository
 from engram.settings import Settings
 from engram.workflows.support import failure_of
 from tests.support.consolidation_workers import Picky, consolidating, current, day
-from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 
 
@@ -38,13 +36,6 @@ from tests.support.stores import worker_settings
 def settings() -> Settings:
     """Settings with queues of the test's own, and few turns at a time."""
     return worker_settings(pass_episodes=20)
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def test_one_refused_turn_keeps_nothing_else_from_being_known(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -25,8 +25,6 @@ from engram.errors import StorageUnavailable
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
-from tests.support.edge_stores import borrowed_store
-from tests.support.stores import worker_settings
 
 SAID = (
     ("s1", "I live in Paris and I use Trello.", day(1)),
@@ -85,19 +83,6 @@ class _Killed(ActivityInboundInterceptor):
         result = await super().execute_activity(input)
         await self._kill.here(number, "after")
         return result
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def _say(memory: Memory) -> None:

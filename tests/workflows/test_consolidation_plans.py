@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -26,19 +25,6 @@ SAID = (
     ("I live in Paris.", day(5)),
     ("I moved to Rome.", day(6)),
 )
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def everything(memory: Memory) -> list[dict[str, Any]]:

@@ -18,21 +18,6 @@ from engram.operations.registry import Question
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
-from tests.support.edge_stores import borrowed_store
-from tests.support.stores import worker_settings
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Settings with queues of the test's own."""
-    return worker_settings()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 @pytest.fixture

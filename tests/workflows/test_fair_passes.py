@@ -16,16 +16,9 @@ from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
-from tests.support.stores import worker_settings
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
 USERS = 14
-
-
-@pytest.fixture
-def settings() -> Settings:
-    """Queues of the test's own."""
-    return worker_settings()
 
 
 @pytest.fixture

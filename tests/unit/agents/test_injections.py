@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, slot_of
 from engram.ports import MemoryRepository
-from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.reconciliation import said
 from tests.support.scripted_model import user_prompt
@@ -73,13 +71,6 @@ def test_there_are_enough_of_them() -> None:
     """At least thirty phrasings, by users, assistants and tools."""
     assert len({one.text for one in INJECTIONS}) >= 30
     assert {one.role for one in INJECTIONS} == {"user", "assistant", "tool"}
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def _known(repository: MemoryRepository, scope: Scope) -> dict[str, dict[str, Any]]:

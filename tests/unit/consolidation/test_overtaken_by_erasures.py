@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -26,18 +26,10 @@ from engram.storage.edge import EdgeRepository
 from engram.system import new_secret
 from engram.temporal.keys import FolderKeyStore
 from engram.transfer.memories import ImportedMemory, Importer
-from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 
 ADA = Scope.of("default", "ada")
 TOLD = ("I live in Lisbon. My e-mail is ada@example.org.", "I never eat fish.")
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[EdgeRepository]:
-    """An empty store on the real engine."""
-    async with borrowed_store() as store:
-        yield store
 
 
 async def left(repository: EdgeRepository) -> dict[MemoryType, int]:

@@ -31,7 +31,6 @@ from engram.embedded.program import wait_until
 from engram.errors import ModelRejected
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
-from tests.support.edge_stores import borrowed_store
 from tests.support.failing_extractors import Endless, Raising
 from tests.support.stores import turn_store, worker_settings
 
@@ -44,13 +43,6 @@ async def aside() -> AsyncIterator[ProcessAside]:
     made = ProcessAside(0.5, patience=200, load=load)
     yield made
     await made.close()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def test_what_takes_too_long_is_ended_and_the_next_call_is_answered() -> None:

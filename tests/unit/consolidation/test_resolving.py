@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -12,15 +11,7 @@ from engram.embedding.embedder import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.operations.memories import CommitmentHandlers, Resolve
 from engram.ports import MemoryRepository, NewMemory
-from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import NOW, SCOPE, ReconciledKnowledge, said, stated
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def stored(repository: MemoryRepository, category: Category) -> SemanticMemory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
@@ -20,7 +19,6 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.conclusions import EMBEDDER, SCOPE, keep, statement, turn
-from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.interleaving import Interleaving, retried
 
@@ -30,13 +28,6 @@ TURNS = ("I like green tea.", FORGOTTEN, "My sister Maria lives in Porto.")
 WORDS = ("zenobia", "penicillin", "umbrella", "allergic")
 NOW = when(9)
 POLICY = DigestPolicy()
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 class Story:

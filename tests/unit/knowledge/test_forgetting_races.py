@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -22,16 +21,8 @@ from engram.domain.memories import (
 from engram.domain.plan import ConsolidationPlan, StoreNote, Supersession, UpdateNote
 from engram.ports import MemoryRepository
 from tests.support.conclusions import EMBEDDER, SAID, SCOPE, keep, statement, turn
-from tests.support.edge_stores import borrowed_store
 
 _ENDED = {"status": MemoryStatus.SUPERSEDED, "valid_to": SAID, "superseded_known_at": SAID}
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 def new_write_id() -> str:

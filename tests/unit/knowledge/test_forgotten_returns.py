@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -33,17 +33,9 @@ from engram.storage.updates import update_memories
 from engram.transfer.batches import pack
 from engram.transfer.preparing import HerePreparer
 from engram.transfer.store import MemoryRestorer, TurnImporter
-from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, when
 
 TURNS = ("I live in Lisbon.", "Write to zenobia@example.org.", "I don't use Mongo.")
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 def new_write_id() -> str:

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from engram.domain.memories import MemoryType
 from engram.ports import Equals, MemoryRepository
 from engram.storage.updates import episodes_by_id, every_page
 from tests.support.conclusions import SCOPE, keep, statement, turn
-from tests.support.edge_stores import borrowed_store
-
-
-@pytest.fixture
-async def repository() -> AsyncIterator[MemoryRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 async def test_episodes_by_id_and_listings_to_their_end(repository: MemoryRepository) -> None:
