@@ -428,3 +428,10 @@ def _tells(word: str) -> bool:
     if len(word) < _SHORTEST_TERM or word in _STOP or word.isdigit():
         return False
     return stem(word) not in _LIGHT_STEMS
+
+
+@kept(4096)
+def bare_stems(text: str) -> frozenset[str]:
+    """The stems of the words of ``text`` that carry meaning."""
+    words = BARE_WORDS.findall(text.casefold())
+    return frozenset(stem(word) for word in words if word not in SMALL_WORDS)

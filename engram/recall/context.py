@@ -30,11 +30,11 @@ from engram.domain.sanitize import one_line
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something
 from engram.domain.turns import block_line, context_block
+from engram.language.text import bare_stems
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
 from engram.recall.request import Visibility, visible
 from engram.recall.results import RecallHit
-from engram.recall.score import bare_stems
 
 # --- recalled memories as a block for a prompt: compact, dated, with their sources
 #

@@ -30,7 +30,7 @@ from engram.language.query import (
     speaks_of_oneself,
     tells_of_oneself,
 )
-from engram.language.text import BARE_WORDS, SMALL_WORDS, stem
+from engram.language.text import BARE_WORDS, bare_stems
 from engram.lifecycle.policies import (
     DecayPolicy,
     dispute_of,
@@ -277,13 +277,6 @@ def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
     if wanted <= here:
         return one
     return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
-
-
-@kept(4096)
-def bare_stems(text: str) -> frozenset[str]:
-    """The stems of the words of ``text`` that carry meaning."""
-    words = BARE_WORDS.findall(text.casefold())
-    return frozenset(stem(word) for word in words if word not in SMALL_WORDS)
 
 
 def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:

@@ -40,7 +40,7 @@ from engram.language.query import (
     matter_of,
     tells_of_a_change,
 )
-from engram.language.text import terms_of
+from engram.language.text import bare_stems, terms_of
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
@@ -52,7 +52,6 @@ from engram.ports import (
 )
 from engram.recall.at_hand import AtHand
 from engram.recall.results import ExplainedLink, Ranked, by_score
-from engram.recall.score import bare_stems
 from engram.recall.search import PreparedQuery
 
 # --- a question that calls the user by name is one about the user

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import stamina
@@ -192,17 +193,19 @@ async def retry_until_answered(
                         return await _typed(attempt)
         except TimeoutError as error:
             why = await held_up_by() if held_up_by is not None else None
-            if why is not None:
-                raise why from error
-            raise TemporalUnavailable(
-                "No acknowledgement came in time.",
-                hint=(
-                    "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and "
-                    "ENGRAM_STORE_QUEUE, and is Temporal reachable? The same call can be made "
-                    "again: turns with the same message ids are kept once."
-                ),
-            ) from error
+            raise (why or _unacknowledged()) from error
     raise TemporalUnavailable("No attempt was made.")
+
+
+def _unacknowledged() -> TemporalUnavailable:
+    return TemporalUnavailable(
+        "No acknowledgement came in time.",
+        hint=(
+            "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and ENGRAM_STORE_QUEUE, "
+            "and is Temporal reachable? The same call can be made again: turns with the same "
+            "message ids are kept once."
+        ),
+    )
 
 
 _DESCRIBED_SECONDS = 5.0
@@ -265,6 +268,13 @@ class LatelyAnswered:
         self._ids.pop(workflow_id, None)
 
 
+async def _read_failure(operation: WithStartWorkflowOperation[Any, Any]) -> None:
+    # The start's own failure is that of the update; unread, asyncio would report it.
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_STARTED_BY_NOW_SECONDS):
+            await operation.workflow_handle()
+
+
 async def update_with_start(
     client: Client,
     update: str,
@@ -312,10 +322,7 @@ async def update_with_start(
                 update, request, start_workflow_operation=operation, result_type=reply
             )
         except (RPCError, TemporalError):
-            # The start's own failure is the same one; unread, asyncio would report it.
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(_STARTED_BY_NOW_SECONDS):
-                    await operation.workflow_handle()
+            await _read_failure(operation)
             raise
         if lately is not None:
             lately.note(workflow_id)
@@ -326,7 +333,7 @@ async def update_with_start(
         workflow_id,
         patience,
         to_the_end=to_the_end,
-        held_up_by=lambda: _failing_activity(client, workflow_id),
+        held_up_by=partial(_failing_activity, client, workflow_id),
     )
 
 
