@@ -184,9 +184,30 @@ def in_the_users_place(query: str, name: str) -> str | None:
     own = re.compile(
         rf"(?<![\w@.-])(?i:{re.escape(name)}|{re.escape(first)})(?![\w@-]|\.\w| [A-Z])"
     )
-    asked = own.sub(lambda found: "the user" if found[0][0].isupper() else found[0], query)
+    spelt_small = query == query.lower()
+    asked = own.sub(
+        lambda found: (
+            "the user"
+            if found[0][0].isupper() or (spelt_small and _stands_for_somebody(query, found))
+            else found[0]
+        ),
+        query,
+    )
     rest = set(BARE_WORDS.findall(asked.casefold())) - SMALL_WORDS - {USER, "s"}
     return asked if asked != query and rest else None
+
+
+_BEFORE_A_NAME = re.compile(
+    r"(?:\A|\b(?:do|does|did|is|are|was|were|has|had|have|can|could|should|would|where|when|how|why"
+    r"|of|for|with|about|to|by|from|and))\s*\Z"
+)
+
+
+def _stands_for_somebody(query: str, found: re.Match[str]) -> bool:
+    """Whether a word without a capital is a name there: "does kate", and not "the rose"."""
+    owns = query.startswith("'s", found.end())
+    before = _BEFORE_A_NAME.search(query[: found.start()])
+    return before is not None and (owns or bool(before.group()))
 
 
 def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:
@@ -230,6 +251,7 @@ class _Spelt:
         words: What has none.
         names: Those of them that are written as a name.
         stems: Of the words.
+        owners: Of what something is told: "Dune" in "the author of Dune" and "Dune's author".
     """
 
     order: tuple[str, ...]
@@ -237,6 +259,7 @@ class _Spelt:
     words: frozenset[str]
     names: frozenset[str]
     stems: frozenset[str]
+    owners: frozenset[str]
 
 
 @kept(4096)
@@ -249,7 +272,11 @@ def _spelt(text: str) -> _Spelt:
     high = [word.casefold() for word in whole[1:] if word[0].isupper() and word != "I"]
     names = frozenset(piece for word in high for piece in BARE_WORDS.findall(word))
     words = frozenset(pieces - numbers)
-    return _Spelt(order, numbers, words, names - numbers, _stems(words))
+    owners = frozenset(one or two for one, two in _OWNER.findall(text.casefold())) - SMALL_WORDS
+    return _Spelt(order, numbers, words, names - numbers, _stems(words), owners)
+
+
+_OWNER = re.compile(r"\b(?:of|for) (?:(?:the|an?|my|our) )?([\w-]+)|([\w-]+)['\u2019]s\b")
 
 
 def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) -> bool:
@@ -268,7 +295,9 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
             only numbers and names tell.
     """
     asked, here, there = _spelt(query), _spelt(one), _spelt(other)
-    if asked.numbers & here.numbers - there.numbers:
+    # "The author of Dune" is not told by "The author of Emma is Dune".
+    of_another = asked.owners & here.owners - there.owners and there.owners - here.owners
+    if of_another or asked.numbers & here.numbers - there.numbers:
         return True
     spelt = asked.words & here.words - there.words
     apart = asked.stems & here.stems - there.stems

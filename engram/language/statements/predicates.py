@@ -324,6 +324,10 @@ def _debt(spoken: MatchContext) -> list[Thing]:
         return []
     # "Paid Stefan back on Friday": what follows is no debt.
     said = expression("statements", "paid_back").match(rest)
+    both = None if said else expression("statements", "owed_each").match(rest)
+    if both:
+        owed = [f"{both[who]}{both['what'] or ''}" for who in ("one", "other")]
+        return [one for words in owed for one in _listed(objects.activity(words))]
     return _listed(objects.activity(said.group("whom") if said else rest))
 
 

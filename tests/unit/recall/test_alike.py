@@ -10,6 +10,11 @@ from tests.support.recall_memories import NOW, Memories, contents, episode
 # Told in this order, each in a session of its own, and asked for.
 ANOTHER_THING = [
     (
+        "The author of Dune is Frank Herbert.",
+        "The author of Emma is Dune.",
+        "Who is the author of Dune?",
+    ),
+    (
         "I paid 20 euros for the taxi in Rome.",
         "I paid 35 euros for the taxi in Milan.",
         "What did I pay for the taxi in Rome?",

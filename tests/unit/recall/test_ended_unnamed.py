@@ -629,6 +629,41 @@ async def test_the_answer_is_what_holds_now(
     assert (await days.answers(question))[0] == first
 
 
+@pytest.mark.parametrize(
+    ("said", "owes", "over"),
+    [
+        (
+            ["I owe Ana 20 euros.", "I owe Stefan 50 euros.", "I paid Ana back."],
+            ["The user owes Stefan 50 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+        (
+            [("I owe Ana 20 euros.", "I owe Stefan 50 euros."), "Paid Stefan back on Friday."],
+            ["The user owes Ana 20 euros."],
+            ["The user owes Stefan 50 euros."],
+        ),
+        (
+            ["I owe Ana 20 euros.", "I paid Ana back.", "I owe Ana 30 euros."],
+            ["The user owes Ana 30 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+        (
+            ["I owe Ana and Stefan 20 euros each.", "I paid Ana back."],
+            ["The user owes Stefan 20 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+    ],
+)
+async def test_who_is_paid_back_is_owed_no_more(
+    days: Days, said: list[str], owes: list[str], over: list[str]
+) -> None:
+    """And whoever else is, still; what is owed to the same one later stays."""
+    await days.talk(*said)
+    known = await days.known()
+    assert all(known[one] for one in owes)
+    assert not any(known[one] for one in over)
+
+
 async def test_a_denial_stands_behind_what_its_turn_says_instead(days: Days) -> None:
     """Who asks where somebody lives is not told where they do not."""
     await days.talk("I live in Bern.", "I don't live in Zurich, I live in Bern.")

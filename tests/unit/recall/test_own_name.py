@@ -24,10 +24,14 @@ HOME = known("The user lives in Porto.", "user", "lives in", "porto")
         ("What is Kate's address?", "What is the user's address?"),
         ("Where do Kate and Tom live?", "Where do the user and Tom live?"),
         ("Where does Kate Miller live?", "Where does the user live?"),
+        ("where does kate live?", "where does the user live?"),
+        ("kate's address", "the user's address"),
+        ("what is kate miller's address", "what is the user's address"),
+        ("is kate vegetarian", "is the user vegetarian"),
     ],
 )
 def test_the_name_in_a_question_means_the_user(query: str, asked: str) -> None:
-    """By the first name and by the whole one."""
+    """By the first name and by the whole one; in lower case where everything is written so."""
     assert in_the_users_place(query, "kate miller") == asked
 
 
@@ -42,6 +46,8 @@ def test_the_name_in_a_question_means_the_user(query: str, asked: str) -> None:
         "What do I call Kate?",
         "Where does Katherine live?",
         "where is the kate of the ship?",
+        "which kate is best?",
+        "Where does kate live?",
     ],
 )
 def test_no_other_question_is_about_the_user(query: str) -> None:
