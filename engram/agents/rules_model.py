@@ -666,13 +666,13 @@ def _paraphrases(memories: Sequence[MemoryView]) -> list[Decision]:
     return found[: min(most_retired(len(memories)), MAX_DECISIONS)]
 
 
-def _named_things(memory: MemoryView) -> set[str]:
-    """What it names, normalised; the subject counts unless it is the user."""
-    names = {normalise(entity) for entity in memory.entities}
+def _named_things(memory: MemoryView) -> list[str]:
+    """What it names, normalised, each once, in order; the subject counts unless it is the user."""
+    names = dict.fromkeys(normalise(entity) for entity in memory.entities)
     if memory.slot is not None:
-        names.add(memory.slot.object)
-        names.discard(memory.slot.subject)
-    return {name for name in names if len(name) > 1 and name != USER}
+        names[memory.slot.object] = None
+        names.pop(memory.slot.subject, None)
+    return [name for name in names if len(name) > 1 and name != USER]
 
 
 def _tell_the_same(first: MemoryView, second: MemoryView) -> bool:

@@ -283,6 +283,16 @@ def test_what_names_the_same_is_linked_if_one_of_them_is_new() -> None:
     assert answer.pruned == []
 
 
+def test_links_are_proposed_in_the_order_in_which_things_are_named() -> None:
+    """Not in that of a set, which differs from process to process."""
+    named = ("Rise", "Ada", "Oslo", "Vim", "Kiel", "Mei", "Qdrant")
+    others = [seen(f"m{n}", f"thing {n}", fresh=False, entities=(x,)) for n, x in enumerate(named)]
+    answer = link(
+        LinkingRequest(memories=(seen("new", "pen", fresh=True, entities=named), *others))
+    )
+    assert [x.target for x in answer.links] == [other.alias for other in others]
+
+
 def test_the_same_turn_gives_the_same_answer() -> None:
     """The rules are deterministic."""
     text = "I live in Lisbon, I use Vim and I'm allergic to cats, dogs and pollen."
