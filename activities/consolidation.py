@@ -262,7 +262,8 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         if not episodes:
             return ExtractOutput(reasoning="None of these turns exists any more.")
         first = episodes[0]
-        before = await last_before(self._repository, scope, first.session_id, first.sequence)
+        earlier = await last_before(self._repository, scope, first.session_id, first.sequence)
+        before = [turn for turn in earlier if turn.is_test is first.is_test]
         learning = self._learning.get(scope.namespace)
         if first.is_test not in made:
             known = await self._known.open_promises(scope, is_test=first.is_test)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from temporalio import activity
 
@@ -21,15 +22,8 @@ from engram.contracts.reviews import (
 from engram.domain.rules import ReviewRules
 from engram.domain.scope import Scope
 
-
-class OpenReview(Protocol):
-    """Lets a review wait for these memories; again, it changes nothing."""
-
-    async def __call__(
-        self, scope: Scope, memory_ids: tuple[str, ...], rules: ReviewRules | None = None
-    ) -> None:
-        """Open it."""
-        ...
+OpenReview: TypeAlias = Callable[[Scope, tuple[str, ...], ReviewRules], Awaitable[None]]
+"""Lets a review wait for these memories; again, it changes nothing."""
 
 
 class DisputeActivitiesImpl(DisputeActivities):

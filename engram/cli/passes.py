@@ -161,6 +161,8 @@ def decay(
     Example: engram decay -u ada --dry-run --at 2027-01-01T00:00:00Z
     """
     when = moment(at, InvalidQuery)
+    if everybody and when is not None:
+        raise InvalidQuery("--at looks ahead for one user.", allowed="--at without --all")
     if everybody:
         _over_everybody("decay", options, dry_run=dry_run, test_only=test_only)
         return

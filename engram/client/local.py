@@ -20,12 +20,7 @@ from engram.operations.admin import InspectionHandlers
 from engram.operations.audit import AuditHandlers, Auditor
 from engram.operations.digests import DigestHandlers
 from engram.operations.lifecycle import LifecycleHandlers
-from engram.operations.memories import (
-    CommitmentHandlers,
-    KnowledgeHandlers,
-    MemoryHandlers,
-    UsageHandlers,
-)
+from engram.operations.memories import CommitmentHandlers, MemoryHandlers, UsageHandlers
 from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Answer, Asked, Handlers, Operation
@@ -33,7 +28,7 @@ from engram.operations.removal import ForgettingHandlers
 from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
-from engram.operations.turns import ConsolidationHandlers, TurnHandlers
+from engram.operations.turns import TurnHandlers
 from engram.ports import Clock, MemoryRepository, Scrubber
 from engram.recall.context import Briefing
 from engram.recall.pipeline import Recaller
@@ -170,9 +165,7 @@ def direct_engine(
         turns,
         recalls,
         MemoryHandlers(repository),
-        ConsolidationHandlers(gateway),
         ProgressHandlers(gateway, repository, clock),
-        KnowledgeHandlers(repository),
         CommitmentHandlers(repository, clock, new_id),
         DigestHandlers(repository, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),

@@ -11,7 +11,6 @@ import structlog
 from engram.consolidation.amendments import amended, retired
 from engram.consolidation.forgetting import let_go
 from engram.contracts.consolidation import PlanOutput
-from engram.domain.identity import derived_id
 from engram.domain.memories import (
     DERIVED_TYPES,
     AnyMemory,
@@ -51,8 +50,6 @@ _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 # A line of a log that grows without bound is cut by whoever collects it.
 _LOGGED_AT_ONCE = 20
-# Of one summary, the latest of those that were replaced; nothing leads to the ones before.
-_MOST_GENERATIONS = 64
 _log = structlog.get_logger(__name__)
 
 
@@ -144,7 +141,9 @@ class PlanWriter:
         # Of all of them, not only of those that changed now: a crash may have come in between.
         await follow_sources(self.repository, scope, endings, self.new_write_id)
         of_summaries = {update.memory_id for update in plan.retirements() if update.outdates}
-        outdated = await self._outdated(scope, of_summaries & endings.keys())
+        ended = of_summaries & endings.keys()
+        summaries = await self.repository.get(scope, ended, _SEMANTIC, fresh=True)
+        outdated = {k for k, m in summaries.items() if m.status is MemoryStatus.SUPERSEDED}
         await end_links(self.repository, scope, outdated, self.new_write_id)
         return PlanOutput(
             updated=tuple(sorted(updated.changed)), missing=tuple(sorted(updated.missing))
@@ -270,23 +269,6 @@ class PlanWriter:
         await update_memories(
             self.repository, scope, halves, change, new_write_id=self.new_write_id
         )
-
-    async def _outdated(self, scope: Scope, replaced: Collection[str]) -> frozenset[str]:
-        """The summaries that these put an end to: themselves, and those before them.
-
-        Those before them as well, so that what an earlier version left in place goes now.
-        """
-        if not replaced:
-            return frozenset()
-        found = await self.repository.get(scope, replaced, _SEMANTIC, fresh=True)
-        generations = {
-            derived_id(scope, MemoryType.SEMANTIC, memory.identity, generation)
-            for memory in found.values()
-            if isinstance(memory, SemanticMemory)
-            for generation in range(memory.generation + 1)[-_MOST_GENERATIONS:]
-        }
-        made = await self.repository.get(scope, generations, _SEMANTIC, fresh=True)
-        return frozenset(k for k, m in made.items() if m.status is MemoryStatus.SUPERSEDED)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
+from engram.contracts.messages import Population
 from engram.domain.confidence import (
     PATTERN_EXTRACTION,
     SEED_FRESH,
@@ -36,6 +37,7 @@ from engram.domain.scope import Scope
 from engram.domain.slots import stored_as
 from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction, FoundNegation, PatternFact
+from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.storage.updates import every_page, existing, update_memories
 
@@ -91,9 +93,11 @@ class _Finding:
         return self.memory.slot if isinstance(self.memory, Fact) else None
 
     @property
-    def slot_key(self) -> tuple[str, str] | None:
-        """Of whom it is claimed, and as what."""
-        return (self.claim.subject, self.claim.predicate) if self.claim else None
+    def slot_key(self) -> tuple[str, str, bool] | None:
+        """Of whom it is claimed, as what, and whether in a test."""
+        if self.claim is None:
+            return None
+        return self.claim.subject, self.claim.predicate, self.memory.is_test
 
 
 class _Ended(NamedTuple):
@@ -241,10 +245,11 @@ class FindingsStore:
         for finding in findings:
             found.setdefault(finding.memory.id, []).append(finding)
         slots = {finding.slot_key for finding in findings if finding.slot_key is not None}
-        for subject, predicate in sorted(slots):
+        for subject, predicate, is_test in sorted(slots):
             where: Filter = (
                 Equals("slot.subject", subject),
                 AnyOf("slot.predicate", stored_as(predicate)),
+                of_population(Population.TEST if is_test else Population.REAL),
             )
             rivals: list[Fact] = []
             async for page in every_page(
@@ -358,7 +363,7 @@ def _rounds(
     """
     found: list[_Finding] = []
     told = set(known)
-    latest: dict[tuple[str, str], str] = {}
+    latest: dict[tuple[str, str, bool], str] = {}
     over: set[str] = set()
     for turn in sorted(filter(None, turns), key=lambda turn: turn[0].episode.timestamp):
         claims = {one.slot_key: one.memory.identity for one in turn if one.slot_key is not None}
@@ -376,7 +381,7 @@ def _rounds(
 
 def _changing(turns: Iterable[Sequence[_Finding]]) -> list[_Finding]:
     """What is claimed to be something of which the same turns tell several values."""
-    by_slot: dict[tuple[str, str], list[_Finding]] = {}
+    by_slot: dict[tuple[str, str, bool], list[_Finding]] = {}
     for one in (one for turn in turns for one in turn):
         if one.slot_key is not None:
             by_slot.setdefault(one.slot_key, []).append(one)

@@ -41,6 +41,7 @@ from engram.ports import (
     Not,
     SearchRequest,
 )
+from engram.storage.updates import every_page
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _GENERATIONS_AT_ONCE = 4
@@ -216,21 +217,18 @@ class KnownMemories:
     ) -> dict[str, SemanticMemory]:
         """The latest, at most about so many."""
         found: dict[str, SemanticMemory] = {}
-        cursor: str | None = None
-        while True:
-            page = await self.repository.scroll(
-                scope,
-                MemoryType.SEMANTIC,
-                where=where,
-                order_by="known_at",
-                descending=True,
-                limit=min(_PAGE, most),
-                cursor=cursor,
-            )
-            found |= _semantic(page.memories)
-            cursor = page.cursor
-            if cursor is None or len(found) >= most:
-                return found
+        async for page in every_page(
+            self.repository,
+            scope,
+            MemoryType.SEMANTIC,
+            where=where,
+            descending=True,
+            at_once=min(_PAGE, most),
+        ):
+            found |= _semantic(page)
+            if len(found) >= most:
+                break
+        return found
 
 
 def _by_relation(

@@ -110,11 +110,11 @@ class MeasuredMemory:
         return None if spec is None else self._rerankers[spec]
 
     async def bring_up(
-        self, talk: Talk, question: TalkQuestion, settings: Settings, *, limit: int = DEPTH
+        self, talk: Talk, question: TalkQuestion, settings: Settings
     ) -> tuple[datetime, tuple[FoundMemory, ...], frozenset[str]]:
         """When it is asked, the candidates that recall scores, and the ids of those denied."""
         now = question.at or self._clock()
-        request = _request(question, settings, limit)
+        request = _request(question, settings, DEPTH)
         prepared = PreparedQuery(
             scope=_scope(talk),
             request=request,

@@ -110,7 +110,6 @@ def paired_bootstrap(
     draw: Callable[[Sequence[float], int], Sequence[float]],
     *,
     rounds: int = ROUNDS,
-    confidence: float = CONFIDENCE,
 ) -> Difference:
     """How much better ``after`` is, with the percentile interval of the paired bootstrap.
 
@@ -119,7 +118,6 @@ def paired_bootstrap(
         after: The same figure for the same questions, in the same order.
         draw: So many of the given numbers, with replacement: ``Random(seed).choices`` with ``k=``.
         rounds: How often the questions are drawn anew; at least 1.
-        confidence: Share of the draws that lie within the bounds, over 0 and under 1.
 
     Raises:
         ValueError: the two are not of the same questions.
@@ -129,7 +127,7 @@ def paired_bootstrap(
         return Difference(0.0, 0.0, 0.0)
     count = len(differences)
     means = sorted(sum(draw(differences, count)) / count for _ in range(rounds))
-    outside = (1.0 - confidence) / 2
+    outside = (1.0 - CONFIDENCE) / 2
     low = means[math.floor(outside * (rounds - 1))]
     high = means[math.ceil((1.0 - outside) * (rounds - 1))]
     return Difference(fmean(differences), low, high)

@@ -49,7 +49,7 @@ from engram.ports import (
     NewMemory,
     Stamp,
 )
-from engram.storage.updates import NewWriteId, existing, update_memories
+from engram.storage.updates import NewWriteId, every_page, existing, update_memories
 
 # --- habits hold as long as the knowledge they came from does
 
@@ -252,7 +252,7 @@ class Promoter:
     async def promote_session(self, request: WalkInput) -> PromotionReport:
         """Lift what is lively in a session that ended out of the working tier."""
         rules, steps = request.rules, Steps()
-        report = PromotionReport(dry_run=request.dry_run, population=request.population)
+        report = _report(request)
         if rules.policy_name(request.scope.namespace) != "energy" or not request.session_id:
             return report
 
@@ -268,24 +268,14 @@ class Promoter:
             Equals("status", MemoryStatus.ACTIVE.value),
             of_population(request.population),
         )
-        cursor: str | None = None
-        while True:
-            page = await self.repository.scroll(
-                request.scope, MemoryType.EPISODIC, where=where, limit=request.batch, cursor=cursor
-            )
-            changed = await self._update(request, page.memories, change, _EPISODIC)
-            counts, changes = steps.of(m.id for m in page.memories if m.id in changed)
-            part = report.model_copy(
-                update={
-                    "reviewed": len(page.memories),
-                    "transitions": counts,
-                    "changes": changes,
-                }
-            )
+        async for page in every_page(
+            self.repository, request.scope, MemoryType.EPISODIC, where=where, at_once=request.batch
+        ):
+            changed = await self._update(request, page, change, _EPISODIC)
+            counts, changes = steps.of(m.id for m in page if m.id in changed)
+            part = _report(request, reviewed=len(page), transitions=counts, changes=changes)
             report = report.plus(part)
-            cursor = page.cursor
-            if cursor is None:
-                return report
+        return report
 
     async def _batch(
         self, request: WalkInput, position: WalkPosition

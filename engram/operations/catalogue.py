@@ -8,12 +8,7 @@ from engram.operations.admin import InspectionHandlers
 from engram.operations.audit import AuditHandlers
 from engram.operations.digests import DigestHandlers
 from engram.operations.lifecycle import LifecycleHandlers
-from engram.operations.memories import (
-    CommitmentHandlers,
-    KnowledgeHandlers,
-    MemoryHandlers,
-    UsageHandlers,
-)
+from engram.operations.memories import CommitmentHandlers, MemoryHandlers, UsageHandlers
 from engram.operations.progress import ProgressHandlers
 from engram.operations.recall import RecallHandlers
 from engram.operations.registry import Operation, operations_of
@@ -21,16 +16,14 @@ from engram.operations.removal import ForgettingHandlers
 from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
-from engram.operations.turns import ConsolidationHandlers, TurnHandlers
+from engram.operations.turns import TurnHandlers
 
 # In the order of the OpenAPI document.
 GROUPS: Final = (
     TurnHandlers,
     RecallHandlers,
     MemoryHandlers,
-    ConsolidationHandlers,
     ProgressHandlers,
-    KnowledgeHandlers,
     CommitmentHandlers,
     DigestHandlers,
     UsageHandlers,

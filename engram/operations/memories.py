@@ -183,6 +183,13 @@ STATS: Final = Operation(
 COUNT: Final = Operation(
     "count", CountMemories, int, "How many memories there are of a kind.", access=Access.READ
 )
+VERIFY: Final = Operation(
+    "verify",
+    AboutMemory,
+    Verification,
+    "Check a memory against the turns it was drawn from.",
+    access=Access.READ,
+)
 
 
 class MemoryHandlers:
@@ -294,6 +301,17 @@ class MemoryHandlers:
         ]
         return sum(counts)
 
+    @handles(VERIFY)
+    async def verify(self, scope: Scope, asked: AboutMemory) -> Verification:
+        """Check a memory against its sources.
+
+        Raises:
+            MemoryNotFound: no such memory of this user.
+        """
+        memory = await one_memory(self._repository, scope, asked.memory_id)
+        sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
+        return verify(memory, await episodes_by_id(self._repository, scope, sources))
+
 
 def _of_kind(asked: ListMemories | CountMemories) -> Filter:
     where: Filter = () if asked.include_test else (_REAL,)
@@ -321,39 +339,6 @@ def _parse_cursor(cursor: str | None, types: Sequence[MemoryType]) -> tuple[int,
             allowed="a cursor that the same listing returned",
         )
     return [str(item) for item in types].index(kind), inner or None
-
-
-# --- operations on what was concluded, and who carries them out
-
-VERIFY: Final = Operation(
-    "verify",
-    AboutMemory,
-    Verification,
-    "Check a memory against the turns it was drawn from.",
-    access=Access.READ,
-)
-
-
-class KnowledgeHandlers:
-    """Carries out the operations of this module.
-
-    Args:
-        repository: Where memories are kept.
-    """
-
-    def __init__(self, repository: MemoryRepository) -> None:
-        self._repository = repository
-
-    @handles(VERIFY)
-    async def verify(self, scope: Scope, asked: AboutMemory) -> Verification:
-        """Check a memory against its sources.
-
-        Raises:
-            MemoryNotFound: no such memory of this user.
-        """
-        memory = await one_memory(self._repository, scope, asked.memory_id)
-        sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
-        return verify(memory, await episodes_by_id(self._repository, scope, sources))
 
 
 # --- resolving commitments, and who carries it out

@@ -201,7 +201,7 @@ CONSOLIDATE: Final = Operation(
 
 
 class TurnHandlers:
-    """Writes turns through their session's workflow, one update at a time.
+    """Writes turns through their session's workflow, one update at a time, and has them read.
 
     Args:
         gateway: Reaches the workflows.
@@ -274,6 +274,12 @@ class TurnHandlers:
             scope, asked.session_id, include_test=asked.include_test
         )
 
+    @handles(CONSOLIDATE)
+    async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
+        """Run consolidation now and wait for it, or say what it would do."""
+        request = ConsolidationRequest(reason="asked for", population=asked.population)
+        return await self._gateway.consolidate(scope, request, dry_run=asked.dry_run)
+
     async def close(self) -> None:
         """Wait a few seconds for what was submitted."""
         writers = list(self._writers.values())
@@ -311,20 +317,3 @@ def _receipt(answers: Sequence[Acknowledged], run: RunLink) -> Receipt:
         run=run,
         forgotten_ids=tuple(turn.episode_id for turn in turns if turn.forgotten),
     )
-
-
-class ConsolidationHandlers:
-    """Has a user's turns consolidated now.
-
-    Args:
-        gateway: Reaches the workflows.
-    """
-
-    def __init__(self, gateway: WorkflowGateway) -> None:
-        self._gateway = gateway
-
-    @handles(CONSOLIDATE)
-    async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
-        """Run consolidation now and wait for it, or say what it would do."""
-        request = ConsolidationRequest(reason="asked for", population=asked.population)
-        return await self._gateway.consolidate(scope, request, dry_run=asked.dry_run)

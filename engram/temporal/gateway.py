@@ -71,6 +71,7 @@ from engram.temporal.retry import (
     asked_again,
     is_gone,
     retry_until_answered,
+    start_or_meet,
     typed,
     update_with_start,
 )
@@ -170,22 +171,16 @@ class WorkflowGateway:
             TemporalUnavailable: Temporal cannot be reached.
         """
         variant = variant_of(request.population, dry_run=False)
-        described_by = attributes("consolidation", user=scope.tenant)
-        try:
-            await self._client.start_workflow(
-                names.CONSOLIDATION_WORKFLOW,
-                self._consolidation(scope, request),
-                id=self._of_store(names.consolidation_workflow_id(scope, variant)),
-                task_queue=self._settings.store_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
-                start_signal_args=[request],
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=f"consolidation{variant} of {scope.tenant}",
-            )
-        except (RPCError, TemporalError) as error:
-            raise typed(error) from error
+        await start_or_meet(
+            self._client,
+            names.CONSOLIDATION_WORKFLOW,
+            self._consolidation(scope, request),
+            workflow_id=self._of_store(names.consolidation_workflow_id(scope, variant)),
+            task_queue=self._settings.store_queue,
+            described_by=attributes("consolidation", user=scope.tenant),
+            summary=f"consolidation{variant} of {scope.tenant}",
+            signal=(names.REQUEST_CONSOLIDATION_SIGNAL, request),
+        )
         await self._passes.session_ended(scope, request)
 
     async def unlinked(self, scope: Scope, population: Population) -> frozenset[str]:

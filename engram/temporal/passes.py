@@ -12,7 +12,6 @@ from temporalio.common import (
     WorkflowIDConflictPolicy,
 )
 from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
@@ -24,18 +23,20 @@ from engram.contracts.lifecycle import (
     MaintenanceReport,
     MaintenanceState,
     PassKind,
+    PassReport,
     PromotionReport,
     PromotionState,
     variant_of,
 )
-from engram.contracts.messages import Failure, Population
+from engram.contracts.messages import Population
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
-from engram.temporal.retry import retry_until_answered, typed
+from engram.temporal.retry import retry_until_answered, start_or_meet
 
 Report = TypeVar("Report", bound=BaseModel)
+OfOneUser = TypeVar("OfOneUser", bound=PassReport)
 
 
 class PassRunner:
@@ -78,18 +79,11 @@ class PassRunner:
             began_at=at,
             at_asked=at is not None,
         )
-        workflow_id = self._of_store(
-            names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        workflow_id = names.decay_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        described_by = attributes("decay", user=scope.tenant)
+        return _checked(
+            await self._run(names.DECAY_WORKFLOW, state, workflow_id, DecayReport, described_by)
         )
-        report = await self._run(
-            names.DECAY_WORKFLOW,
-            state,
-            workflow_id,
-            DecayReport,
-            attributes("decay", user=scope.tenant),
-        )
-        _check(report.failures)
-        return report
 
     async def promote(
         self,
@@ -110,18 +104,13 @@ class PassRunner:
             population=population,
             dry_run=dry_run,
         )
-        workflow_id = self._of_store(
-            names.promotion_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        workflow_id = names.promotion_workflow_id(scope, variant_of(population, dry_run=dry_run))
+        described_by = attributes("promotion", user=scope.tenant)
+        return _checked(
+            await self._run(
+                names.PROMOTION_WORKFLOW, state, workflow_id, PromotionReport, described_by
+            )
         )
-        report = await self._run(
-            names.PROMOTION_WORKFLOW,
-            state,
-            workflow_id,
-            PromotionReport,
-            attributes("promotion", user=scope.tenant),
-        )
-        _check(report.failures)
-        return report
 
     async def maintain(
         self,
@@ -139,7 +128,7 @@ class PassRunner:
         return await self._run(
             names.MAINTENANCE_WORKFLOW,
             maintenance_state(self._settings, kind, population=population, dry_run=dry_run),
-            self._of_store(names.maintenance_workflow_id(kind.value, variant)),
+            names.maintenance_workflow_id(kind.value, variant),
             MaintenanceReport,
             attributes("maintenance"),
         )
@@ -159,22 +148,16 @@ class PassRunner:
             policy=LifecyclePolicy.fixed_by(self._settings),
             only_sessions=True,
         )
-        described_by = attributes("promotion", user=scope.tenant)
-        try:
-            await self._client.start_workflow(
-                names.PROMOTION_WORKFLOW,
-                state,
-                id=self._of_store(names.promotion_workflow_id(scope)),
-                task_queue=self._settings.store_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                start_signal=names.SESSION_ENDED_SIGNAL,
-                start_signal_args=[request.session_id],
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=f"session end of {scope.tenant}",
-            )
-        except (RPCError, TemporalError) as error:
-            raise typed(error) from error
+        await start_or_meet(
+            self._client,
+            names.PROMOTION_WORKFLOW,
+            state,
+            workflow_id=self._of_store(names.promotion_workflow_id(scope)),
+            task_queue=self._settings.store_queue,
+            described_by=attributes("promotion", user=scope.tenant),
+            summary=f"session end of {scope.tenant}",
+            signal=(names.SESSION_ENDED_SIGNAL, request.session_id),
+        )
 
     def _of_store(self, workflow_id: str) -> str:
         return names.in_store(self._settings.collection_prefix, workflow_id)
@@ -187,6 +170,8 @@ class PassRunner:
         result: type[Report],
         described_by: TypedSearchAttributes,
     ) -> Report:
+        workflow_id = self._of_store(workflow_id)
+
         async def attempt() -> Report:
             while True:
                 try:
@@ -236,7 +221,8 @@ def maintenance_state(
     )
 
 
-def _check(failures: tuple[Failure, ...]) -> None:
-    if failures:
-        last = failures[-1]
+def _checked(report: OfOneUser) -> OfOneUser:
+    if report.failures:
+        last = report.failures[-1]
         raise error_from_dict(last.error or {"code": last.code, "message": last.message})
+    return report

@@ -244,6 +244,41 @@ class _Unreachable:
         return now - self._since >= self._longest
 
 
+async def start_or_meet(
+    client: Client,
+    workflow: str,
+    state: BaseModel,
+    *,
+    workflow_id: str,
+    task_queue: str,
+    described_by: TypedSearchAttributes,
+    summary: str,
+    signal: tuple[str, object] | None = None,
+) -> None:
+    """Start a workflow unless it runs; a signal, with what it brings, reaches it in either case.
+
+    Raises:
+        TemporalUnavailable: Temporal cannot be reached.
+    """
+    name, *brought = (None,) if signal is None else signal
+
+    async def attempt() -> None:
+        await client.start_workflow(
+            workflow,
+            state,
+            id=workflow_id,
+            task_queue=task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            start_signal=name,
+            start_signal_args=brought,
+            search_attributes=described_by,
+            priority=precedence(described_by),
+            static_summary=summary,
+        )
+
+    await _typed(attempt)
+
+
 _MOST_REMEMBERED = 10_000
 
 

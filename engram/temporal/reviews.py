@@ -7,12 +7,11 @@ from collections.abc import Iterable
 import structlog
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
-from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.service import RPCError
 
 from engram.contracts import names
-from engram.contracts.attributes import attributes, precedence
+from engram.contracts.attributes import attributes
 from engram.contracts.reviews import (
     AnswerReview,
     ReviewNote,
@@ -24,7 +23,7 @@ from engram.domain.rules import ReviewRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, ReviewNotFound
 from engram.settings import Settings
-from engram.temporal.retry import is_gone, retry_until_answered, typed
+from engram.temporal.retry import is_gone, retry_until_answered, start_or_meet, typed
 
 _log = structlog.get_logger("engram.client")
 
@@ -54,7 +53,6 @@ class ReviewGateway:
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        described_by = attributes("review", user=scope.tenant)
         state = ReviewState(
             scope=scope,
             memory_ids=tuple(sorted(memory_ids)),
@@ -62,19 +60,15 @@ class ReviewGateway:
             store_timeout=self._settings.store_timeout,
             digests=self._settings.digests,
         )
-        try:
-            await self._client.start_workflow(
-                names.REVIEW_WORKFLOW,
-                state,
-                id=self._id(scope, review_id_of(memory_ids)),
-                task_queue=self._settings.store_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=f"a dispute of {scope.tenant} waits for a person",
-            )
-        except (RPCError, TemporalError) as error:
-            raise typed(error) from error
+        await start_or_meet(
+            self._client,
+            names.REVIEW_WORKFLOW,
+            state,
+            workflow_id=self._id(scope, review_id_of(memory_ids)),
+            task_queue=self._settings.store_queue,
+            described_by=attributes("review", user=scope.tenant),
+            summary=f"a dispute of {scope.tenant} waits for a person",
+        )
 
     async def changed(
         self,

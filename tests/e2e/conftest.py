@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -16,3 +17,9 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     never = {f"ENGRAM_{name}_INTERVAL": "P1000D" for name in passes}
     with running_up(tmp_path_factory.mktemp("up"), **never) as running:
         yield running
+
+
+@pytest.fixture
+def user() -> str:
+    """A user who has said nothing yet."""
+    return f"user-{uuid4().hex[:8]}"

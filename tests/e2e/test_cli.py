@@ -133,6 +133,7 @@ def test_memories_are_checked_and_forgotten(up: Up) -> None:
         (["encode", "x", "--expires-at", "2001-01-01T00:00+00:00"], 1, "lies in the past"),
         (["wait", "x", "--until", "eaten"], 1, "stage is unknown"),
         (["encode", "x", "-u", "a/b"], 1, "user id is not usable"),
+        (["decay", "--all", "--at", "2099-01-01T00:00:00Z"], 1, "for one user"),
         (["recall"], 2, "Missing argument"),
         (["imagine"], 2, "No such command"),
     ],

@@ -107,12 +107,6 @@ async def setup(
             yield Setup(memory, own, caller, plain, folder)
 
 
-@pytest.fixture
-def user() -> str:
-    """A user who has said nothing yet."""
-    return f"user-{uuid4().hex[:8]}"
-
-
 async def contents(memory: MemoryStore) -> list[str]:
     """What was said."""
     return [turn.content for turn in (await memory.list(memory_types=["episodic"])).memories]

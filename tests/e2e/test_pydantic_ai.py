@@ -47,12 +47,6 @@ async def setup(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Setup
         held.clear()
 
 
-@pytest.fixture
-def user() -> str:
-    """A user who has said nothing yet."""
-    return f"user-{uuid4().hex[:8]}"
-
-
 async def turns(memory: MemoryStore) -> list[Episode]:
     """What was said, in order."""
     page = await memory.list(memory_types=["episodic"])

@@ -47,12 +47,6 @@ async def application(up: Up) -> AsyncIterator[Application]:
         yield Application(client, memory, address)
 
 
-@pytest.fixture
-def user() -> str:
-    """A user who has said nothing yet."""
-    return f"user-{uuid4().hex[:8]}"
-
-
 async def test_a_workflow_remembers_and_its_history_replays_without_engram(
     application: Application, user: str
 ) -> None:

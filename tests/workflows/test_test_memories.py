@@ -6,18 +6,24 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_core import to_json
 from temporalio.client import Client
 
 from engram.client.memory import MemoryStore
-from engram.contracts.session import EncodeCall, EncodeRequest
+from engram.contracts.session import EncodeCall, EncodeRequest, StoreTurnsInput
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
+from engram.errors import ModelRejected
 from engram.ports import MemoryRepository
 from engram.temporal.gateway import WorkflowGateway
 from engram.workflows.session import SessionWorkflow
 from tests.support.edge_stores import borrowed_store
+from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.remembering import everything, remembering, said
 from tests.support.stores import worker_settings
 from tests.support.workers import Requests, session_worker
@@ -174,3 +180,38 @@ def _turn(words: str) -> Turn:
 
 def _asked(turns: list[Turn], *, is_test: bool) -> EncodeRequest:
     return EncodeRequest(calls=(EncodeCall(turns=tuple(turns), is_test=is_test),))
+
+
+async def test_a_model_that_reads_a_real_turn_is_shown_no_test_turn_before_it() -> None:
+    """They stand side by side in one session: "yes" answers what was asked in earnest."""
+    shown: list[str] = []
+
+    def listening(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        shown.append(str(messages))
+        raise ModelHTTPError(400, "listening")
+
+    asked = ("Do I like Zanzibar?", "Do I like Lisbon?", "Yes, I do.")
+    calls = tuple(
+        EncodeCall(
+            turns=(Turn(message_id=f"m{n}", content=words, timestamp=when(0)),), is_test=not n
+        )
+        for n, words in enumerate(asked)
+    )
+    async with borrowed_store() as repository:
+        memory = InProcessMemory(repository, FunctionModel(listening))
+        scope = memory.somebody()
+        *_, last = await memory.turns.store(
+            StoreTurnsInput(
+                scope=scope,
+                now=when(0),
+                session_id="s1",
+                calls=calls,
+                first_sequence=0,
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+        with pytest.raises(ModelRejected):
+            await memory.conclude(scope, (last.turns[0].episode_id,), when(1))
+    assert "Lisbon" in shown[0]
+    assert "Zanzibar" not in shown[0]

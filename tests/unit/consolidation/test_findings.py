@@ -167,3 +167,14 @@ async def test_what_is_told_again_in_one_batch_has_a_history_of_its_own() -> Non
     times = [turn.timestamp for turn, _ in told]
     found = {(value, since, until) for _, value, _, since, until, _ in await facts_of(told, ())}
     assert found == {(old, times[0], times[1]), (new, times[1], times[2]), (old, times[2], None)}
+
+
+@pytest.mark.parametrize("cuts", [(), (1,)], ids=["together", "one after another"])
+async def test_what_a_test_tells_takes_the_place_of_nothing_real(cuts: Collection[int]) -> None:
+    """Nor does what is real end what a test told, in one batch or in several."""
+    real, (turn, found) = read(0, ADDRESSES[0]), read(1, ADDRESSES[1])
+    told = [real, (turn.model_copy(update={"is_test": True}), found)]
+    for order in (told, told[::-1]):
+        facts = await facts_of(order, cuts)
+        assert len(facts) == 2
+        assert not any(MemoryStatus.SUPERSEDED in fact for fact in facts)

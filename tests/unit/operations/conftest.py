@@ -14,7 +14,7 @@ from engram.language.negation_scope import covers
 from engram.lifecycle.due import review_stamp
 from engram.operations.admin import InspectionHandlers
 from engram.operations.lifecycle import LifecycleHandlers
-from engram.operations.memories import KnowledgeHandlers, MemoryHandlers
+from engram.operations.memories import MemoryHandlers
 from engram.operations.registry import Handlers
 from engram.operations.trials import TrialHandlers
 from engram.recall.context import Briefing
@@ -46,7 +46,6 @@ async def handled() -> AsyncIterator[HandledStore]:
 
         handlers = Handlers(
             MemoryHandlers(store),
-            KnowledgeHandlers(store),
             LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id, told),
             InspectionHandlers(store, rules, settings.health, clock, write_id),
             TrialHandlers(store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes),
