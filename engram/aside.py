@@ -49,6 +49,7 @@ class _Child:
     process: asyncio.subprocess.Process
     waiting: deque[asyncio.Future[Any]] = field(default_factory=deque)
     reading: asyncio.Task[None] | None = None
+    loading: asyncio.Task[Any] | None = None
 
 
 class ProcessAside:
@@ -121,25 +122,32 @@ class ProcessAside:
         async with self._starting:
             if self._closed.is_set():
                 raise EOFError
-            if self._child is not None:
-                return self._child
-            child = self._child = _Child(
-                await asyncio.create_subprocess_exec(
-                    # Without the current folder on its path: what lies there is not ours.
-                    *(sys.executable, "-P", "-m", __name__),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                )
-            )
-            child.reading = asyncio.create_task(self._read(child))
-            if self._closed.is_set():
-                # While it was being started: nobody else knows of it.
-                self._kill(child)
-                await child.reading
-                raise EOFError
-            # A loaded machine may take its time over starting: that counts for no call.
-            await self._asked(child, self._load or _nothing, (), loading=True)
+            child = self._child or await self._begun()
+            if child.loading is not None and not child.loading.done():
+                # Who gives up meanwhile leaves it to the next one, who would begin anew else.
+                await asyncio.shield(child.loading)
             return child
+
+    async def _begun(self) -> _Child:
+        child = self._child = _Child(
+            await asyncio.create_subprocess_exec(
+                # Without the current folder on its path: what lies there is not ours.
+                *(sys.executable, "-P", "-m", __name__),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+        )
+        child.reading = asyncio.create_task(self._read(child))
+        if self._closed.is_set():
+            # While it was being started: nobody else knows of it.
+            self._kill(child)
+            await child.reading
+            raise EOFError
+        # A loaded machine may take its time over starting: that counts for no call.
+        loading = self._asked(child, self._load or _nothing, (), loading=True)
+        child.loading = asyncio.create_task(loading)
+        child.loading.add_done_callback(_looked_at)
+        return child
 
     async def _asked(
         self,
@@ -242,6 +250,12 @@ async def _gone(process: asyncio.subprocess.Process) -> None:
     finally:
         # Its transport takes note of that in the loop's next step.
         await asyncio.sleep(0)
+
+
+def _looked_at(loading: asyncio.Task[Any]) -> None:
+    """Whoever waits hears of a failure; without anybody asyncio would report it."""
+    if not loading.cancelled():
+        loading.exception()
 
 
 def _answer(waiting: asyncio.Future[Any], found: Any, raised: str | None) -> None:

@@ -177,10 +177,13 @@ def private_draft(target: Path, *, durable: bool = False) -> Iterator[TextIO]:
 
     Raises:
         FileExistsError: another process writes the same file.
-        OSError: it cannot be written.
+        OSError: it cannot be written, or what lies there is no file and would be gone: whoever
+            reads a pipe would wait for ever.
     """
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder lies there", str(target))
+    if _is_no_file(target):
+        raise OSError(errno.EINVAL, "a device or a pipe lies there", str(target))
     draft = draft_of(target)
     draft.unlink(missing_ok=True)
     with open(draft, "x", encoding="utf-8", newline="\n", opener=private) as file:
@@ -197,6 +200,12 @@ def private_draft(target: Path, *, durable: bool = False) -> Iterator[TextIO]:
             raise
     if durable:
         sync_folder(target.parent)
+
+
+def _is_no_file(target: Path) -> bool:
+    # /dev/stdout is a link to what a process has open, which may be a file.
+    of_a_process = target.is_symlink() and target.readlink().is_relative_to("/proc")
+    return of_a_process or (target.exists() and not target.is_file())
 
 
 def _put_in_place(draft: Path, own: os.stat_result, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -19,6 +20,7 @@ def main() -> None:
     # What is loaded stays: looking through it again and again for garbage is a twentieth of a
     # command that asks another process.
     gc.set_threshold(_YOUNG, 10, 10)
+    _open_closed_streams()
     from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
@@ -33,15 +35,34 @@ def main() -> None:
         raise SystemExit(code) from None
 
 
+def _open_closed_streams() -> None:
+    """Give a process that was started without them (`>&-`) standard streams that lead nowhere.
+
+    The next files that are opened would take their numbers, and what some library prints would
+    be written into the store.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def _flushed(code: object) -> object:
     """Hand over what was printed; the code to end with, another one if nobody takes it."""
-    from engram.cli.exits import UNREAD  # noqa: PLC0415 - keeps `import engram.cli` light
+    from engram.cli import exits, output  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # The interpreter flushes again when it ends, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNREAD
+        if isinstance(error, BrokenPipeError):
+            return exits.UNREAD
+        if error.errno == errno.ENOSPC and code == exits.DONE:
+            sys.stderr.write(f"{output.NO_ROOM}\n")
+        return code or exits.FAILED
     return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
@@ -66,6 +67,11 @@ class EngramGroup(TyperGroup):
             raise typer.Exit(exits.code_of(error)) from error
         except BrokenPipeError as error:
             raise typer.Exit(exits.UNREAD) from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            output.errors.print(output.NO_ROOM)
+            raise typer.Exit(exits.FAILED) from error
 
 
 # --- all commands together, or as many as are needed

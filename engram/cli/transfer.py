@@ -297,7 +297,9 @@ def _read(file: Path) -> list[ImportedMemory]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"The file {file} cannot be read.", allowed="UTF-8 text") from error
     items: list[ImportedMemory] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Windows' editors begin a file with a signature. Nothing but a line feed ends a line: JSON may
+    # hold Unicode's other line ends as they are.
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if not line.strip():
             continue
         try:

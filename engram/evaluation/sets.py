@@ -71,7 +71,7 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines = [json.loads(line) for line in text.split("\n") if line.strip()]
     if not lines or "engram_export" in lines[0]:
         return lines[0] if lines else {}
     return {

@@ -175,8 +175,9 @@ def test_test_memories(up: Told) -> None:
 def test_mending_and_importing(up: Told, tmp_path: Path) -> None:
     """A file of another program is imported once; a bad line is named; repair finds nothing."""
     file = tmp_path / "old.jsonl"
-    line = {"content": "I play the oboe.", "timestamp": "2020-05-01T10:00:00Z"}
-    file.write_text(json.dumps(line) + "\n")
+    line = {"content": "I play the oboe.\u2028Daily.", "timestamp": "2020-05-01T10:00:00Z"}
+    # As Windows' editors and other programs write it: a signature, and Unicode as it is.
+    file.write_text("\ufeff" + json.dumps(line, ensure_ascii=False) + "\n", "utf-8")
     assert "1 memories can be read" in engram(up, "migrate", str(file), "--dry-run").stdout
     assert ask(up, "migrate", str(file))["episodes"] == 1
     assert ask(up, "migrate", str(file))["known"] == 1

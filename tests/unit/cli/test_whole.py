@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from engram.cli import exits
+from engram.cli import exits, output
 from engram.cli.admin import SCENARIOS
 from engram.cli.app import for_words, panels
 from engram.cli.passes import KINDS
@@ -302,6 +302,31 @@ def test_whoever_stops_reading_gets_no_complaint() -> None:
     assert first == "setting\tvalue\tfrom"
     assert code == str(exits.UNREAD)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("asked", ["config buffer_turns", "config --json", "config"])
+def test_where_nothing_can_be_written_is_told(asked: str) -> None:
+    """Standard output on a full disk: a line on standard error and code 1, no traceback."""
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(ENGRAM)} {asked} > /dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == exits.FAILED
+    assert done.stderr == f"{output.NO_ROOM}\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lead_nowhere(closed: str, tmp_path: Path) -> None:
+    """A command without standard streams works, and what it opens does not take their place."""
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(ENGRAM)} config buffer_turns {closed}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (exits.DONE, "")
 
 
 # --- colours

@@ -11,6 +11,8 @@ import re
 import signal
 import time
 from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -83,6 +85,29 @@ async def test_a_process_that_nobody_waits_for_any_more_is_let_go(
         async with asyncio.timeout(0.5):
             await aside.call(time.sleep, 1)
     assert await wait_until(lambda: aside.pid is None, 30)
+    await aside.close()
+
+
+def wait_for(file: Path) -> None:
+    """What a busy machine makes of loading the rules."""
+    while not file.exists():
+        time.sleep(0.01)
+
+
+async def test_who_gives_up_while_it_loads_leaves_it_to_the_next_one(tmp_path: Path) -> None:
+    """Attempts that end before it is ready begin nothing anew: the process stays the same one."""
+    aside = ProcessAside(0.5, patience=200, load=partial(wait_for, tmp_path / "ready"))
+    pids = []
+    for _ in range(3):
+        asked = asyncio.create_task(aside.call(math.sqrt, 9.0))
+        while aside.pid is None:  # noqa: ASYNC110 - nothing else tells that it was started
+            await asyncio.sleep(0.01)
+        pids.append(aside.pid)
+        await asyncio.sleep(0.01)
+        asked.cancel()
+        await asyncio.wait([asked])
+    (tmp_path / "ready").touch()
+    assert [await aside.call(os.getpid)] * 3 == pids
     await aside.close()
 
 

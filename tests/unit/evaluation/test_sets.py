@@ -154,3 +154,14 @@ def test_what_cannot_be_measured_is_refused_by_name(tmp_path: Path, text: str) -
         load(file)
     assert "LongMemEval" in str(refused.value)
     assert not text or text not in str(refused.value)
+
+
+def test_only_a_line_feed_ends_a_line_of_json(tmp_path: Path) -> None:
+    """Unicode's other line ends may stand within a text as they are."""
+    turn = {"id": "1", "at": "2026-03-01T09:00:00Z", "text": "I keep bees.\u2028Two hives."}
+    question = {"question": "Which animals?", "evidence": ["1"]}
+    file = tmp_path / "chats.jsonl"
+    lines = [json.dumps(line, ensure_ascii=False) for line in (turn, question)]
+    file.write_text("\n".join(lines), "utf-8")
+    (talk,) = load(file)
+    assert talk.sessions[0].turns[0].content == turn["text"]

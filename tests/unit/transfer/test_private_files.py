@@ -95,6 +95,18 @@ async def test_where_no_file_can_be_nothing_is_left(tmp_path: Path, place: str) 
     assert files_in(tmp_path) == ["folder"]
 
 
+@pytest.mark.parametrize("place", ["pipe", "link"])
+async def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path, place: str) -> None:
+    """A pipe that somebody reads, and a link such as /dev/stdout, are there afterwards."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/proc/self/fd/1")
+    with pytest.raises(InvalidInput, match="a device or a pipe lies there"):
+        await Exporting("head", "memory", "end").export_file(tmp_path / place)
+    assert files_in(tmp_path) == ["link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
 async def test_a_target_that_becomes_a_folder_meanwhile_leaves_nothing(tmp_path: Path) -> None:
     """Also where it fails only as the draft takes its place."""
     target = tmp_path / "ada.jsonl"
