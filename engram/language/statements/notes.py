@@ -25,8 +25,12 @@ from engram.language.vocabulary import (
 
 # --- who the people around the speaker are, and what is plainly said of them
 
-_NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
-_SPEAKS = re.compile(r"(?:I|We)(?:'\w+)?\b")
+_NAME = r"(?P<name>(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
+# Who speaks, what somebody is addressed by, and what comes before "my dad".
+_NO_NAME = re.compile(
+    r"(?:I|We)(?:'\w+)?\b|(?:Mr|Mrs|Ms|Miss|Dr|Prof|Even|Only|Also|Both|Just|Maybe|Like|Unlike|"
+    r"Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z"
+)
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
@@ -69,7 +73,7 @@ def people(text: str) -> Iterator[Person]:
             if found is None:
                 continue
             before = found.groupdict().get("was") or ""
-            if is_past(found.group("name").lower()) or _SPEAKS.match(found.group("name")):
+            if is_past(found.group("name").lower()) or _NO_NAME.match(found.group("name")):
                 # "Rang my mum" introduces nobody, nor does "my husband's name, I'm Ana".
                 continue
             yield Person(
