@@ -236,6 +236,8 @@ def _note(
     kind: _Kind, clause: str, at: int, sentence: Sentence, said: re.Match[str] | None
 ) -> Note:
     groups = said.groupdict() if said else {}
+    while (bare := expression("notes", "aside").sub("", clause)) != clause:
+        clause = bare
     return Note(
         category=kind.data.category,
         importance=kind.data.importance,

@@ -412,6 +412,12 @@ def test_whoever_waits_for_python_has_it_from_turn_to_turn() -> None:
         ("I never read the second chapter.", []),
         ("I never lend tools.", ["The user never lends tools."]),
         ("My course is evenings.", []),
+        # What is said beside it is no part of it.
+        (
+            "I broke my wrist on Monday, can you believe it!",
+            ["The user broke their wrist on Monday."],
+        ),
+        ("I'm more of a cat person to be fair, lol.", ["The user is more of a cat person."]),
         # Until when is not what is promised.
         ("I promised to send two more by tomorrow.", ["The user promised to send two more."]),
         ("I promised to drop by tomorrow.", ["The user promised to drop by."]),
