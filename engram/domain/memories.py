@@ -532,6 +532,19 @@ class SemanticMemory(DerivedMemory):
     consolidation_passes: int = Field(default=1, ge=0)
 
 
+def is_excerpt(memory: Memory) -> bool:
+    """Whether only the turn that it is from tells what it is about.
+
+    Words that are kept as they were quoted or pasted, and bare dates, sums and links.
+    """
+    if isinstance(memory, Fact):
+        return memory.category in _BARE and memory.slot is None
+    return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.ARTIFACT
+
+
+_BARE = (FactCategory.DATE, FactCategory.MONEY, FactCategory.URL)
+
+
 def is_summary(memory: Memory) -> bool:
     """Whether it is several notes in one sentence."""
     return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY

@@ -19,11 +19,11 @@ from engram.domain.memories import (
     Episode,
     Fact,
     FactCategory,
-    MemoryForm,
     MemoryStatus,
     MemoryType,
     NegationFact,
     SemanticMemory,
+    is_excerpt,
 )
 from engram.domain.rules import LifecycleRules
 from engram.domain.sanitize import one_line
@@ -77,16 +77,11 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
 
 def _group(hit: RecallHit) -> int:
     memory = hit.memory
-    if isinstance(memory, Episode) or is_quoted(memory):
+    if isinstance(memory, Episode) or is_excerpt(memory):
         return 3
     if memory.status is not MemoryStatus.ACTIVE:
         return 2
     return 1 if isinstance(memory, NegationFact) else 0
-
-
-def is_quoted(memory: AnyMemory) -> bool:
-    """Whether it is kept word for word out of a turn, whoever's words they are."""
-    return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.ARTIFACT
 
 
 def _says_already(told: AnyMemory, memory: AnyMemory) -> bool:
@@ -96,7 +91,7 @@ def _says_already(told: AnyMemory, memory: AnyMemory) -> bool:
     """
     if not isinstance(memory, DerivedMemory):
         return False
-    if is_quoted(memory):
+    if is_excerpt(memory):
         held = isinstance(told, Episode) and len(one_line(told.content)) <= _LONGEST_LINE
         return held and told.id in memory.source_episode_ids
     if not isinstance(memory, NegationFact) or not isinstance(told, SemanticMemory):
@@ -134,7 +129,7 @@ def _marks(hit: RecallHit) -> Iterable[str]:
         if hit.disputed:
             yield "disputed later"
         return
-    yield f"quoted {memory.known_at:%Y-%m-%d}" if is_quoted(memory) else _since(memory)
+    yield _since(memory)
     if hit.disputed:
         yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]
@@ -145,6 +140,8 @@ def _marks(hit: RecallHit) -> Iterable[str]:
 
 
 def _since(memory: DerivedMemory) -> str:
+    if isinstance(memory, SemanticMemory) and is_excerpt(memory):
+        return f"quoted {memory.known_at:%Y-%m-%d}"
     if isinstance(memory, NegationFact):
         return f"denied {memory.known_at:%Y-%m-%d}"
     if memory.valid_to is not None and memory.status is not MemoryStatus.ACTIVE:
@@ -253,17 +250,14 @@ class Briefing:
         )
 
 
-# Of what patterns find, what says something by itself; a date or a sum needs what was said of it.
-_REACHED_BY = frozenset({FactCategory.EMAIL, FactCategory.PHONE})
-
-
 def _tells(memory: AnyMemory) -> bool:
-    """Whether it is a statement."""
-    if isinstance(memory, Fact):
-        return memory.category in _REACHED_BY or memory.slot is not None
-    if not isinstance(memory, SemanticMemory):
-        return True
-    return memory.form in ANSWERING_FORMS and not is_quoted(memory)
+    """Whether it is a statement that says something by itself."""
+    if isinstance(memory, Fact) and memory.category is FactCategory.NAME:
+        # Whose it is, nobody said.
+        return memory.slot is not None
+    if isinstance(memory, SemanticMemory) and memory.form not in ANSWERING_FORMS:
+        return False
+    return not is_excerpt(memory)
 
 
 def _is_over(memory: AnyMemory) -> bool:

@@ -34,11 +34,11 @@ from engram.recall.stages import (
     as_sure_as_then,
     asked_of_the_user,
     below_successors,
+    excerpts_behind,
     folded,
     follow,
     instead_first,
     newest_first,
-    quotations_behind,
     reranked,
     sources_of,
     without_repeats,
@@ -206,7 +206,7 @@ class Recaller:
         for start in range(0, len(passing), stride):
             stretch = passing[start : start + stride]
             standing.extend(await self._negations.apply(question, stretch))
-            ordered = quotations_behind(folded(without_repeats(below_successors(standing))))
+            ordered = excerpts_behind(folded(without_repeats(below_successors(standing))))
             chosen = instead_first(question, below_successors(ordered))
             rest = passing[start + stride : start + stride + 1]
             # Denied episodes have sunk; what was not looked at yet may belong before them.

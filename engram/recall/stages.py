@@ -27,6 +27,7 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
     Slot,
+    is_excerpt,
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
@@ -67,7 +68,7 @@ def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
     the name, or where somebody else who is spoken of, or speaks, is called so as well.
     """
     memories = list(found)
-    slots = [slot for one in memories if (slot := _slot_of(one)) is not None]
+    slots = [slot for one in memories if (slot := _told_of(one)) is not None]
     own = {slot.object for slot in slots if (slot.subject, slot.predicate) == (USER, _IS_CALLED)}
     others = {slot.subject for slot in slots if slot.subject != USER}
     others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
@@ -77,6 +78,12 @@ def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
         if asked is not None and name.partition(" ")[0] not in called:
             return asked
     return None
+
+
+def _told_of(memory: AnyMemory) -> Slot | None:
+    if isinstance(memory, Fact):
+        return memory.slot if memory.status is MemoryStatus.ACTIVE else None
+    return _slot_of(memory)
 
 
 # --- following links: what the answers are connected with
@@ -699,19 +706,19 @@ def folded(found: Sequence[Ranked]) -> list[Ranked]:
     return kept
 
 
-def quotations_behind(found: Sequence[Ranked]) -> list[Ranked]:
-    """Best first, what is kept word for word behind the turn that quotes it, where both are there.
+def excerpts_behind(found: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, quotations, bare dates and sums behind their turn, where both are there.
 
-    Only the turn tells whose words they are, and what they are quoted for.
+    Only the turn tells whose words they are, what they are quoted for, and of what day or sum.
     """
     known = {one.memory.id: one for one in found}
     for one in found:
         memory = one.memory
-        if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.ARTIFACT:
+        if not isinstance(memory, DerivedMemory) or not is_excerpt(memory):
             continue
         turns = [known[key].score for key in memory.source_episode_ids if key in known]
         if turns and one.score > max(turns) * JUST_BELOW:
-            known[memory.id] = one.moved_to(max(turns) * JUST_BELOW, "quoted")
+            known[memory.id] = one.moved_to(max(turns) * JUST_BELOW, "excerpt")
     return by_score(list(known.values()))
 
 

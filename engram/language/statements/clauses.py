@@ -26,6 +26,13 @@ from engram.language.vocabulary import alternatives, expression, vocabulary
 # Each turn is read for statements, people, notes and promises, one after the other.
 _TURNS_KEPT = 8
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`]*`", re.DOTALL)
+# Lines of a log, a stack or a shell.
+_PASTED = re.compile(
+    r"^[ \t]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:\d\d:\d\d:\d\d\S*\s+)?"
+    r"(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL|CRITICAL)\b|\$\s|Traceback \(most|File \"|"
+    r"at [\w.$]+\()[^\n]*",
+    re.M,
+)
 # Tried once per word: 32 KB without a space, such as an encoded file, cost no time.
 _LINK = re.compile(r"(?<!\S)\S+(?:://|@)\S+")
 # From here on a turn passes for something else than what its speaker says.
@@ -117,7 +124,9 @@ def _masked(text: str) -> Collapsed:
     frame = _FRAME.search(own)
     if frame:
         own = own[: frame.start()]
-    return collapsed(without_quotations(_LINK.sub(_blank, _CODE.sub(_blank, own))))
+    return collapsed(
+        without_quotations(_LINK.sub(_blank, _PASTED.sub(_blank, _CODE.sub(_blank, own))))
+    )
 
 
 def states(sentence: str) -> bool:

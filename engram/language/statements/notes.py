@@ -26,8 +26,13 @@ from engram.language.vocabulary import (
 
 # --- who the people around the speaker are, and what is plainly said of them
 
-_NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
-_SPEAKS = re.compile(r"(?:i|we)(?:'\w+)?\b")
+_NAME = r"(?P<name>(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
+# Who speaks, what somebody is addressed by, and what comes before "my dad".
+_NO_NAME = re.compile(
+    r"(?:I|We)(?:'\w+)?\b|(?:Mr|Mrs|Ms|Miss|Dr|Prof|Even|Only|Also|Both|Just|Maybe|Like|Unlike|"
+    r"Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
+    re.I,
+)
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
@@ -71,7 +76,7 @@ def people(text: str) -> Iterator[Person]:
                 continue
             before = found.groupdict().get("was") or ""
             first = found.group("name").lower()
-            if is_past(first) or _SPEAKS.match(first) or first in vocabulary().thing_prepositions:
+            if is_past(first) or _NO_NAME.match(first) or first in vocabulary().thing_prepositions:
                 # "Rang my mum" and "With my parents" introduce nobody, nor does "my husband's
                 # name, I'm Ana".
                 continue
@@ -236,6 +241,8 @@ def _note(
     kind: _Kind, clause: str, at: int, sentence: Sentence, said: re.Match[str] | None
 ) -> Note:
     groups = said.groupdict() if said else {}
+    while (bare := expression("notes", "aside").sub("", clause)) != clause:
+        clause = bare
     return Note(
         category=kind.data.category,
         importance=kind.data.importance,

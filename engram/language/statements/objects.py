@@ -29,6 +29,8 @@ _YEAR_OR_DATE = re.compile(
     r"|\s+(?:an?\s+(?:few|couple\s+of|good)|[\w-]+)\s+(?:days?|weeks?|months?|years?|decades?)\s+ago\b.*",
     re.I,
 )
+# "From March it's 0.16" names no place.
+_DAY_OR_MONTH = re.compile(rf"(?:{WEEKDAY}|{MONTH_NAME})\b(?!\s+(?-i:[A-Z]))", re.I)
 _CALLED = re.compile(r"\b(?:called|named)\s+", re.I)
 _CALLED_NAME = re.compile(r"\s+(?:called|named)\s+((?:[A-Z][\w'-]*)(?:\s+[A-Z][\w'-]*)*)")
 _DOING_SOMETHING = re.compile(
@@ -45,6 +47,9 @@ _TO_DO = re.compile(
 _AS_WHAT = re.compile(r"\bas\s+(?=an?\s)", re.I)
 # "Gone off gin completely": not part of what is named.
 _WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally|there|here)\Z", re.I)
+_LED = re.compile(
+    r"(?<!\bdrop)(?<!\bcome)(?<!\bstop)(?<!\bpop)(?<!\bswing)\s+(?:by|until|till)\Z", re.I
+)
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
 _LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
@@ -145,6 +150,8 @@ def place(rest: str, *, lower: bool = False) -> Thing | None:
         lower: Whether the speaker writes everything in lower case, names too.
     """
     text = _PRAISED.sub("", _until_cut(rest, dates=True).strip(), count=1)
+    if _DAY_OR_MONTH.match(text):
+        return None
     if _starts_with_name(text):
         return _made(_name(text))
     named = _called(text)
@@ -224,6 +231,13 @@ def _until_cut(rest: str, *, dates: bool = False) -> str:
 
 def _without_circumstances(text: str) -> str:
     bare = _YEAR_OR_DATE.sub("", f" {text}").strip()
+    if _cut_at(bare, _cut_word()) != text.strip():
+        # "By next week" is cut out of what is promised, with what led there.
+        return _LED.sub("", _without_cut_words(bare))
+    return _without_cut_words(bare)
+
+
+def _without_cut_words(bare: str) -> str:
     # "Retrain as a midwife": as what one does it is a part of it.
     as_what = _AS_WHAT.search(bare)
     if as_what is None:
@@ -370,6 +384,7 @@ _INFINITIVE = re.compile(r"\bto\Z", re.I)
 _COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
 # What is at hand is praised, not liked in general: "I love this series", "Love the colours".
 _AT_HAND = re.compile(
+    r"(?:my|our) (?:life|lives|luck)\W*\Z|"
     r"(?:all\s+|both\s+)?(?:this|that|these|those|his|her|their|your|its|everywhere|everything)\b"
     r"|[^,;:.!?(–—-]{0,60}\b(?:you|your)\b",
     re.I,

@@ -173,9 +173,10 @@ def _denials(one: Predicate, templates: Templates) -> Iterator[Wording]:
         yield from (Wording(says=t.replace("WAY", way), kind=kind) for t in templates.being_denied)
 
 
-def _being(one: Predicate) -> list[str]:
-    """What can follow "I am": "married to", "fluent in"."""
-    said = [way.says if isinstance(way, Wording) else way for way in one.says]
+def _being(one: Predicate, *, always: bool = False) -> list[str]:
+    """What can follow "I am": "married to", "fluent in"; only what counts ``always``."""
+    ways = [way if isinstance(way, Wording) else Wording(says=way) for way in one.says]
+    said = [way.says for way in ways if not (always and way.when)]
     being = [way.removeprefix("{AM} ") for way in said if way.startswith("{AM} ")]
     return [way for way in being if not way.startswith(("not ", "no ", "(?:going"))]
 
@@ -188,9 +189,12 @@ def _endings(one: Predicate, templates: Templates) -> Iterator[Wording]:
     yield from (Wording(says=w, when="then") for w in _forms(one, templates.were))
     yield from (Wording(says=way) for way in _forms(one, templates.ended))
     yield from (Wording(says=w, when="any_more") for w in _forms(one, templates.ended_any_more))
+    # "I was in Rome" tells of a visit as well: what counts now and then tells of no past.
+    always = _being(one, always=True)
     for way in (way for way in _being(one) if not way.startswith("(?=an")):
         yield from (Wording(says=t.replace("WAY", way)) for t in templates.being_ended)
-        yield from (Wording(says=t.replace("WAY", way), when="then") for t in templates.was)
+        if way in always:
+            yield from (Wording(says=t.replace("WAY", way), when="then") for t in templates.was)
         yield from (
             Wording(says=t.replace("WAY", way), when="any_more")
             for t in templates.being_ended_any_more

@@ -64,7 +64,9 @@ class RuleStatement:
 # --- which words can be the object of which predicate
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living|retrained|requalified)\b", re.I)
+# Where and when one studies.
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
+_SCHOOLS |= frozenset("mornings afternoons evenings weekends nights".split())
 _LEAVING_WORK = re.compile(
     r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
     r"boss|company|startup|start-up|as\s+an?|salary|colleagues|redundan\w+)\b",
@@ -476,14 +478,22 @@ def exchanged(clause: str) -> list[RuleStatement]:
     if known:
         return known
     if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
-        old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
-        if any(thing is not None and _is_company(thing) for thing in (old, new)):
-            return _exchange("works at", old, new)
-        tools = any(thing is not None and is_product(thing) for thing in (old, new))
-        return _exchange("uses" if tools else "lives in", old, new)
+        return _moved(moved)
     if swapped is None:
         return []
     return _jobs(swapped.group("old"), swapped.group("new")) or _of_names(swapped)
+
+
+def _moved(moved: re.Match[str]) -> list[RuleStatement]:
+    """By where from and where to: employers, tools, or homes where no office or team moved."""
+    old, new = objects.place(moved.group("old")), objects.place(moved.group("new"))
+    if any(thing is not None and _is_company(thing) for thing in (old, new)):
+        return _exchange("works at", old, new)
+    if any(thing is not None and is_product(thing) for thing in (old, new)):
+        return _exchange("uses", old, new)
+    what = moved.group("what")
+    at_home = not what or expression(_EXCHANGES, "whole_life").fullmatch(what)
+    return _exchange("lives in", old, new) if at_home else []
 
 
 def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:

@@ -22,6 +22,9 @@ from tests.support.statement_labels import labelled
 SAID = datetime(2025, 6, 20, 18, tzinfo=UTC)
 
 
+LEEDS_TO_HULL = ["The user lives in Hull.", "The user no longer lives in Leeds."]
+
+
 def contents(text: str, *, role: str = "user", speaker: str | None = None) -> list[str]:
     """The sentences that a turn becomes."""
     turn = TurnView(alias="e1", role=role, speaker=speaker, said_at=SAID, content=text)
@@ -395,3 +398,58 @@ def test_whoever_waits_for_python_has_it_from_turn_to_turn() -> None:
     finally:
         sys.setswitchinterval(before)
     assert went_on > len(turns) / 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Another does it, or something else does.
+        ("The team grew, and we're 9 now.", []),
+        ("We moved the archive from Leeds to Hull.", ["The archive moved to Hull."]),
+        ("I moved my whole family from Leeds to Hull.", LEEDS_TO_HULL),
+        ("I got an offer from a bakery in Hull.", []),
+        ("I accepted an offer from Siemens.", ["The user works at Siemens."]),
+        # A visit is no home, and a month is no place.
+        ("I was in Prague three years ago.", []),
+        ("I lived in Prague until 2019.", ["The user no longer lives in Prague."]),
+        ("From April I'm from home on Fridays.", []),
+        # Who stands behind a word that is no name, and whose name has a title.
+        ("Even my sister laughed.", []),
+        ("My tutor, Mr. Falk, is ill.", ["Mr. Falk is the user's tutor."]),
+        ("My boss is Dr. Amara Osei.", ["Dr. Amara Osei is the user's boss."]),
+        # Nobody means it, and once is no principle.
+        ("I hate my life.", []),
+        ("I never read the second chapter.", []),
+        ("I never lend tools.", ["The user never lends tools."]),
+        ("My course is evenings.", []),
+        # What is said beside it is no part of it.
+        (
+            "I broke my wrist on Monday, can you believe it!",
+            ["The user broke their wrist on Monday."],
+        ),
+        ("I'm more of a cat person to be fair, lol.", ["The user is more of a cat person."]),
+        # Until when is not what is promised.
+        ("I promised to send two more by tomorrow.", ["The user promised to send two more."]),
+        ("I promised to drop by tomorrow.", ["The user promised to drop by."]),
+    ],
+)
+def test_what_only_looks_like_a_statement_of_the_user(text: str, expected: list[str]) -> None:
+    """Visits, months, offices, sighs and parts of names are taken for nothing else."""
+    assert contents(text) == expected
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "2025-03-17 02:00:09 ERROR I like big payloads (413)",
+        "WARN: I live in Oslo",
+        "10:02:11 INFO I work at Siemens now",
+        "$ echo I live in Oslo",
+        "Traceback (most recent call last): I live in Oslo",
+    ],
+)
+def test_lines_of_a_log_or_a_shell_state_nothing(pasted: str) -> None:
+    """They are somebody else's words, or nobody's; the lines around them are the user's."""
+    assert contents(pasted) == []
+    around = f"Look at this:\n{pasted}\nI live in Ghent."
+    assert contents(around) == ["The user lives in Ghent."]

@@ -99,3 +99,25 @@ async def test_no_profile_is_composed_of_quotations(repository: EdgeRepository) 
     known = [one for one in page.memories if isinstance(one, SemanticMemory)]
     assert [one.form for one in known] == [MemoryForm.ARTIFACT]
     assert not any(map(answers_in_digests, known))
+
+
+async def test_a_bare_date_or_sum_stands_behind_its_turn(repository: EdgeRepository) -> None:
+    """What was due or paid, only the turn tells; in a context the turn is enough."""
+    turn = "Bo still owes me 300 euros for the amp since June 3, 2023."
+    memory, scope = await told(repository, turn)
+    found = await memory.recall(scope, "amount of money that Bo owes, and the date", NOW)
+    answers = [hit.memory.content for hit in found]
+    assert "amount of money: EUR 300.00" in answers
+    assert answers.index(turn) < answers.index("amount of money: EUR 300.00")
+    assert "amount of money" not in block_of(found, tokens=600)
+
+
+async def test_whoever_is_asked_for_by_his_name_is_the_user(repository: EdgeRepository) -> None:
+    """Also where only a pattern found the name, and said whose it is."""
+    memory, scope = await told(
+        repository, "Hello, order 88-1204. My name is Gareth Pugh.", "I live in Swansea now."
+    )
+    found = await memory.recall(scope, "Where does Gareth live?", NOW)
+    answers = [hit.memory.content for hit in found]
+    assert set(answers[:2]) == {"I live in Swansea now.", "The user lives in Swansea."}
+    assert "name: Gareth Pugh" not in answers[:2]
