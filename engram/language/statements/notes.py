@@ -27,7 +27,7 @@ from engram.language.vocabulary import (
 # --- who the people around the speaker are, and what is plainly said of them
 
 _NAME = r"(?P<name>[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
-_SPEAKS = re.compile(r"(?:i|we)(?:'\w+)?\b")
+_SPEAKS = re.compile(r"(?:not\Z|(?:i|we)(?:'\w+)?\b)")
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
