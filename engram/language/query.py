@@ -276,7 +276,9 @@ def _spelt(text: str) -> _Spelt:
     return _Spelt(order, numbers, words, names - numbers, _stems(words), owners)
 
 
-_OWNER = re.compile(r"\b(?:of|for) (?:(?:the|an?|my|our) )?([\w-]+)|([\w-]+)['\u2019]s\b")
+_OWNER = re.compile(
+    r"\b(?:of|for) (?:(?:the|an?|my|our) )?([\w-]{1,40})|(?<![\w-])([\w-]{1,40})['\u2019]s\b"
+)
 
 
 def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) -> bool:

@@ -17,7 +17,7 @@ import pytest_asyncio
 import engram
 from engram import MemoryStore, Settings, Turn
 from engram.contracts import names
-from engram.domain.memories import DerivedMemory, MemoryType, SemanticMemory
+from engram.domain.memories import DerivedMemory, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput, UnreadableSource
 from tests.support.clock import NOW
@@ -302,6 +302,33 @@ async def test_an_imported_archive_stays_in_an_energy_namespace(
     for days, expired in ((0.2, 0), (180, 0), (200, 1)):
         at = said.created_at + timedelta(days=days)
         assert (await games.decay(dry_run=True, at=at)).count("energy") == expired
+
+
+async def test_a_denial_that_was_taken_back_stays_so_elsewhere(
+    memory: MemoryStore, tmp_path: Path
+) -> None:
+    """As history that denies for its own time, and again where what ended it is forgotten."""
+    said = (("I don't eat meat.", -30), ("I'm eating meat again.", -10))
+    for session, (text, days) in enumerate(said):
+        at = NOW + timedelta(days=days)
+        await memory.encode([Turn(content=text, timestamp=at)], session_id=f"s{session}")
+        await memory.consolidate()
+    file = tmp_path / "taken-back.jsonl"
+    await memory.export_file(file)
+    other = memory.for_user(f"u-{uuid4().hex[:8]}")
+    await other.import_file(file)
+    await other.consolidate()
+    for one in (memory, other):
+        [denial] = [m for m in await everything(one) if m.type is MemoryType.NEGATION]
+        assert denial.status is MemoryStatus.SUPERSEDED
+        before = await one.recall("Do I eat meat?", as_of=NOW - timedelta(days=20))
+        assert denial.content in [hit.memory.content for hit in before]
+        now = await one.recall("Do I eat meat?")
+        assert denial.content not in [hit.memory.content for hit in now]
+    [turn] = [m for m in await everything(other) if m.content == said[1][0]]
+    await other.forget(turn.id)
+    [denial] = [m for m in await everything(other) if m.type is MemoryType.NEGATION]
+    assert denial.status is MemoryStatus.ACTIVE
 
 
 async def test_an_export_that_was_cut_off_is_refused(memory: MemoryStore, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ _CLAUSE_BREAK = re.compile(
     re.I,
 )
 _FIRST_PERSON = re.compile(
-    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|name's|(?:everyone|everybody|(?:most\s+)?people|friends|folks)"
+    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|name's|(?:they|everyone|everybody|(?:most\s+)?people|friends|folks)"
     r"\s+(?:just\s+|all\s+)?(?:calls?|knows?)\s+me|home(?:\s+for\s+(?:me|us|now))?(?:\s+(?:is|has|isn't)|'s))\b",
     re.I,
 )
@@ -282,6 +282,10 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
     if before.rstrip().endswith("?"):
         answer = _WHERE.sub("", said)
         yield from (Clause(f"{words} {answer}", at) for words in _asked(before, said))
+        topic = expression("statements", "topic_asked").search(before)
+        of_it = expression("statements", "of_the_topic").match(said) if topic else None
+        if topic and of_it:
+            yield Clause(f"I {of_it['does']} {topic['it']}{of_it['more']}", at)
 
 
 def _asked(before: str, answer: str) -> Iterator[str]:
@@ -364,7 +368,7 @@ def _opening() -> re.Pattern[str]:
     # "Greetings from Graz" says where one is, not from where.
     # Bounded: nobody opens a sentence with more, and a page of "and and and" costs no time.
     return re.compile(
-        rf"(?:(?!no\s+longer\b|[a-z]+\s+from\b)(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)",
+        rf"(?:(?!no\s+longer\b|[a-z]+\s+from\s+(?!now\b|today\b|then\b|here\b|next\b))(?:{words})(?:\s+there)?\b[\s,:!]*|[-*•]\s+){{1,8}}(?=\S)",
         re.I,
     )
 

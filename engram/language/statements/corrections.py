@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
@@ -83,12 +83,9 @@ def corrected(
         if (spelt := spelt_name(sentence.text)) is not None:
             yield from _respelt(sentence, spelt, told, before)
             continue
-        swap = expression(_TABLE, "not_that").search(sentence.text) or expression(
-            _TABLE, "not_that_but"
-        ).search(sentence.text)
-        if swap and not _names(swap.group("new"), swap.group("old")):
-            old, new = swap.group("old").strip(), swap.group("new").strip()
-            yield from _swapped(sentence, old, new, of_user.get(_bare(old)), elsewhere)
+        swap = _swap(sentence)
+        if swap is not None:
+            yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
         elif meant := _value_meant(sentence, mistaken=mistaken):
             new = meant.group("new").strip()
             last = last_declared()
@@ -440,24 +437,48 @@ def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[R
             yield _not_so(one, sentence)
 
 
+class _Swap(NamedTuple):
+    """What is said to be so in place of something else; whether that was so until now."""
+
+    sentence: Sentence
+    old: str
+    new: str
+    changed: bool
+
+
+_SWAPS: Final = (
+    "not_that", "not_that_but", "greeted", "out_and_in", "gave_way", "in_its_place",
+)  # fmt: skip
+_WRONG_SWAPS: Final = frozenset({"not_that", "not_that_but"})
+
+
+def _swap(sentence: Sentence) -> _Swap | None:
+    for way in _SWAPS:
+        found = expression(_TABLE, way).search(sentence.text)
+        if found is not None:
+            old, new = found.group("old").strip(), found.group("new").strip()
+            over = way not in _WRONG_SWAPS or bool(found.groupdict().get("over"))
+            return None if _names(new, old) else _Swap(sentence, old, new, over)
+    return None
+
+
 def _swapped(
-    sentence: Sentence,
-    old: str,
-    new: str,
-    meant: RuleStatement | None,
-    elsewhere: Callable[[], dict[str, Declared]],
+    swap: _Swap, meant: RuleStatement | None, elsewhere: Callable[[], dict[str, Declared]]
 ) -> Iterator[RuleStatement | Declared]:
+    sentence, new = swap.sentence, swap.new
     if meant is not None:
+        # "I'm a teacher, not a nurse" says itself what is so.
+        told = expression("corrections", "clausal").match(new) is not None
         kind = kind_of_object(meant.predicate)
-        things = find(kind, MatchContext("", new, sentence.text))
+        things = [] if told else find(kind, MatchContext("", new, sentence.text))
         if things:
             yield replace(
-                meant, thing=things[0], holds=True, begins=False, corrects=True,
+                meant, thing=things[0], holds=True, begins=swap.changed, corrects=not swap.changed,
                 denied=False, at=sentence.start, sentence=sentence,
             )  # fmt: skip
-        yield _not_so(meant, sentence)
+        yield _over(meant, sentence) if swap.changed else _not_so(meant, sentence)
         return
-    other = elsewhere().get(_bare(old))
+    other = elsewhere().get(_bare(swap.old))
     if other is not None:
         value = _value_alone(new, other)
         if not value:
@@ -465,12 +486,12 @@ def _swapped(
         yield _now(other, value, sentence)
         yield _no_longer(other, sentence)
         return
-    tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, old)]
+    tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, swap.old)]
     if all(tools) and all(is_product(one[0]) for one in tools):
-        right, wrong = tools[0][0], tools[1][0]
+        right, wrong = tools[0][0], RuleStatement(_USES, tools[1][0])
         at = sentence.start
-        yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=True)
-        yield _not_so(RuleStatement(_USES, wrong), sentence)
+        yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
+        yield _over(wrong, sentence) if swap.changed else _not_so(wrong, sentence)
 
 
 def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:

@@ -108,7 +108,7 @@ def _mended(one: Declared, text: str) -> Declared:
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
-    said = without_openings(said).strip(" .,")
+    said = _HAS.sub(" is ", _REPORTED.sub("", without_openings(said))).strip(" .,")
     denied = _NOT_THAT.search(said)
     if denied:
         said = said[: denied.start()]
@@ -125,6 +125,15 @@ def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
         return
 
 
+# "Mum says Tom lives in Oslo", "Tom's working at Shell".
+_REPORTED = re.compile(
+    r"\A(?:(?:(?i:my|our) [a-z]+|(?!I\b)[A-Z][a-z]+) "
+    r"(?:says|said|(?:tells|told) (?:me|us)|mentioned)|"
+    r"I (?:hear|heard|(?:just )?learned|found out)) (?:that )?(?=(?i:my|our|the)\b|[A-Z])"
+)
+_HAS = re.compile(r"(?<=\w)'s (?=(?:(?:now|currently) )?(?:living|working|studying|playing) )")
+
+
 class _Said(NamedTuple):
     """The words of a predicate, which word follows them, and whether they say that it holds."""
 
@@ -134,13 +143,15 @@ class _Said(NamedTuple):
 
 
 _SINGULAR = {"are": "is", "were": "was"}
+# "The shops close at 8"; without "the" it may be an order.
+_OF_SEVERAL = {one: f"{one}s" for one in ("open", "close", "leave", "start", "arrive")}
+_ANY_MORE = re.compile(r"\b(?:any ?more|any longer)\b", re.I)
 
 
 def _predicate_at(spoken: Sequence[str], at: int) -> _Said | None:
     """The longest predicate that begins at a word."""
     found: _Said | None = None
-    kept: list[str] = []
-    holds, place = True, at
+    holds, place, kept = _begun_with(spoken, at)
     while place < min(len(spoken), at + _LONGEST_PREDICATE):
         word = spoken[place].lower()
         if word == "no" and spoken[place + 1 : place + 2] == ["longer"]:
@@ -158,6 +169,18 @@ def _predicate_at(spoken: Sequence[str], at: int) -> _Said | None:
     return found
 
 
+def _begun_with(spoken: Sequence[str], at: int) -> tuple[bool, int, list[str]]:
+    """Whether it holds, where its words go on, and the first of them as it is said of one."""
+    word, then = spoken[at].lower(), spoken[at + 1].lower() if at + 1 < len(spoken) else ""
+    several = word in _OF_SEVERAL and spoken[0].lower() in words(_DATA, "determiners")
+    if several:
+        return True, at + 1, [_OF_SEVERAL[word]]
+    if word in {"isn't", "aren't", "doesn't", "don't"} and _ANY_MORE.search(" ".join(spoken[at:])):
+        be = word in {"isn't", "aren't"}
+        return False, at + 1 if be else at + 2, ["is" if be else f"{then}s"]
+    return True, at, []
+
+
 def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> Iterator[Declared]:
     if said.words == "is":
         yield from _role(sentence, before, rest, holds=said.holds)
@@ -168,19 +191,23 @@ def _read(sentence: Sentence, before: Sequence[str], said: _Said, rest: str) -> 
     if said.words in _BEGINNINGS:
         yield from _begun(sentence, before, _BEGINNINGS[said.words], rest)
         return
-    subject, value = subject_of(before, said.words), value_of(rest)
-    if subject is None or value is None or not fits_predicate(said.words, value):
+    called = _going_on().get(said.words, said.words)
+    subject, value = subject_of(before, called), value_of(rest)
+    if subject is None or value is None or not fits_predicate(called, value):
+        return
+    if called != said.words and not value[:1].isupper():
+        # "Tom is working at the library" says where he is today.
         return
     if said.words == "runs in" and before[0].lower() not in words(_DATA, "determiners"):
         # Who runs in the park may run elsewhere tomorrow.
         return
-    if said.words == "works as":
+    if called == "works as":
         # "A nurse in Ghent" and "a nurse in Lyon" do the same work.
         value = _ELSEWHERE_TOO.split(value, maxsplit=1)[0]
-    if said.words in _EMPLOYED:
+    if called in _EMPLOYED:
         value = _AS_WHAT.split(value, maxsplit=1)[0]
     one = made(sentence, subject, said.words, value, holds=said.holds)
-    yield replace(one, predicate=_placed().get(said.words, said.words))
+    yield replace(one, predicate=_placed().get(called, called))
 
 
 _EMPLOYED = frozenset({"works at", "works for", "is employed at", "is employed by"})
@@ -533,7 +560,9 @@ def _worded(verb: str, *, holds: bool) -> str:
 def _predicates() -> frozenset[str]:
     """Everything that can stand between subject and value, "is" included."""
     third = {one for one in wordings() if one not in {"live in", "married to"}}
-    return frozenset(third | _placed().keys() | _MOVES | _BEGINNINGS.keys() | {"is"})
+    return frozenset(
+        third | _placed().keys() | _going_on().keys() | _MOVES | _BEGINNINGS.keys() | {"is"}
+    )
 
 
 _ELSEWHERE = ("on", "at", "under", "inside", "behind", "with")
@@ -545,6 +574,16 @@ def _placed() -> Mapping[str, str]:
     inside = [one for one in wordings() if one.startswith("is ") and one.endswith(" in")]
     made = {f"{one[:-3]} {where}": one for one in inside for where in _ELSEWHERE}
     return {said: meant for said, meant in made.items() if said not in wordings()}
+
+
+@cache
+def _going_on() -> Mapping[str, str]:
+    """What somebody is doing, as what they do: "has been living in" is "lives in"."""
+    doing = {
+        "lives in": "living in", "works at": "working at", "works for": "working for",
+        "studies at": "studying at", "plays for": "playing for",
+    }  # fmt: skip
+    return {f"{be} {doing[does]}": does for be in ("is", "has been") for does in doing}
 
 
 @cache

@@ -29,8 +29,8 @@ from engram.language.vocabulary import (
 _NAME = r"(?P<name>(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
 # Who speaks, what somebody is addressed by, and what comes before "my dad".
 _NO_NAME = re.compile(
-    r"(?:I|We)(?:'\w+)?\b|(?:Mr|Mrs|Ms|Miss|Dr|Prof|Even|Only|Also|Both|Just|Maybe|Like|Unlike|"
-    r"Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
+    r"(?:I|We)(?:'\w+)?\b|(?:Mr|Mrs|Ms|Miss|Dr|Prof|Not|Even|Only|Also|Both|Just|Maybe|Like|"
+    r"Unlike|Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
     re.I,
 )
 _AUXILIARIES = {

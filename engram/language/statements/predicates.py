@@ -333,6 +333,13 @@ def _debt(spoken: MatchContext) -> list[Thing]:
     return _listed(objects.activity(said.group("whom") if said else rest))
 
 
+def _origin(spoken: MatchContext) -> list[Thing]:
+    # "From Monday standup is at 10" says where nobody comes from.
+    return [
+        one for one in _place(spoken) if not (_WEEKDAY.match(one.name) or _date().match(one.name))
+    ]
+
+
 def _moved_to(spoken: MatchContext) -> list[Thing]:
     # "Moved to Bosch" says where somebody works.
     return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
@@ -403,7 +410,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "known_place": _known_place,
     "nothing": _nothing,
     "titled": _titled,
-    "origin": _place,
+    "origin": _origin,
     "moved_to": _moved_to,
     "organisation": _organisation,
     "former_employer": _former_employer,

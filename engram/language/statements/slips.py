@@ -16,7 +16,7 @@ _VALUE_ALONE = re.compile(r"[^,;!?()]{1,60}?(?=\s*(?:\Z|[,;!)]|\.(?:\s|\Z)))")
 _GOES_ON_ABOUT = re.compile(r"\b(?:is|are|was|were|be|has|have|had|i|we|my|not|for)\b", re.I)
 _LEAD = re.compile(r"(?:in|at|on|for|by) ")
 _BARE_NUMBER = re.compile(
-    r"[\d.,]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve", re.I
+    r"[\d.,]{1,20}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve", re.I
 )
 _COUNTED = re.compile(rf"(?:{_BARE_NUMBER.pattern})(?P<what>\s?[a-z%].*)", re.I)
 _BARE_DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")

@@ -627,3 +627,94 @@ def test_what_was_just_said_of_the_user_is_so_no_more(
 ) -> None:
     """And something else is, where the turn names it; what was said of them alone is meant."""
     assert heard(asked, answer) == [f"The user {one}." for one in learns]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "learns"),
+    [
+        (
+            "I live in Oslo.",
+            "It's not Oslo any more, it's Bergen.",
+            ["The user lives in Bergen.", "The user no longer lives in Oslo."],
+        ),
+        (
+            "I live in Oslo.",
+            "Goodbye Oslo, hello Bergen!",
+            ["The user lives in Bergen.", "The user no longer lives in Oslo."],
+        ),
+        ("I live in Oslo.", "We've upped sticks, it's Bergen now.", ["The user lives in Bergen."]),
+        (
+            "I use Notion.",
+            "Notion's out, Obsidian's in.",
+            ["The user uses Obsidian.", "The user no longer uses Notion."],
+        ),
+        (
+            "I use Notion.",
+            "Obsidian replaced Notion for me.",
+            ["The user uses Obsidian.", "The user no longer uses Notion."],
+        ),
+        (
+            "I use Notion.",
+            "Notion got replaced by Obsidian.",
+            ["The user uses Obsidian.", "The user no longer uses Notion."],
+        ),
+        (
+            "The staging server runs on Debian.",
+            "Debian gave way to Alpine.",
+            [
+                "The staging server runs on Alpine.",
+                "It is not so that the staging server runs on Debian.",
+            ],
+        ),
+        (
+            "The deadline is on the 5th.",
+            "It's not the 5th any more, it's the 9th.",
+            ["The deadline is on the 9th.", "It is not so that the deadline is on the 5th."],
+        ),
+        (
+            "I'm a nurse.",
+            "I'm a teacher these days, not a nurse.",
+            ["The user works as a teacher.", "The user no longer works as a nurse."],
+        ),
+        ("Tom lives in Bergen.", "Mum says Tom lives in Oslo now.", ["Tom lives in Oslo."]),
+        ("Tom lives in Bergen.", "I heard that Tom lives in Oslo.", ["Tom lives in Oslo."]),
+        ("Tom works at Nokia.", "Tom's working at Shell now.", ["Tom is working at Shell."]),
+        (
+            "Tom works at Nokia.",
+            "Tom doesn't work at Nokia any more.",
+            ["Tom no longer works at Nokia."],
+        ),
+        ("The gym opens at 7.", "The gym now open at 6.", ["The gym opens at 6."]),
+        ("Hi.", "Coriander? Can't stand it.", ["The user dislikes Coriander."]),
+        ("Hi.", "They call me Lu at work.", ["The user is called Lu."]),
+        ("Hi.", "So from now on I work at Vestas.", ["The user works at Vestas."]),
+    ],
+)
+def test_what_has_changed_is_read_however_it_is_said(
+    before: str, said: str, learns: list[str]
+) -> None:
+    """By what was replaced, as others tell it, or as what goes on."""
+    assert learnt(before, said) == learns
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "From Monday standup is at 10:15.",
+        "Tom is working at the library today.",
+        "The shop is open at 9.",
+        "Please leave at 8.",
+        "Tea? No thanks.",
+        "Replaced the battery, not the screen.",
+        "It's hot, not cold.",
+    ],
+)
+def test_what_only_looks_like_it_says_nothing_of_the_kind(said: str) -> None:
+    """Nobody comes from Monday, and who works somewhere today may not tomorrow."""
+    assert learnt(said) == []
+
+
+def test_no_word_is_taken_for_a_person() -> None:
+    """Whom a preposition or "not" stands before is introduced by no name."""
+    assert learnt("With my parents.") == []
+    assert not [one for one in learnt("Not my cousin, my nephew.") if "is the user's" in one]
