@@ -172,11 +172,7 @@ def take_batch(sizes: Iterable[tuple[int, int]], limits: BatchLimits) -> int:
 
 def call_size(call: EncodeCall) -> tuple[int, int]:
     """Bytes and turns of a call."""
-    return _total(call.turns), len(call.turns)
-
-
-def _total(turns: Sequence[Turn]) -> int:
-    return sum(wire_size(turn) for turn in turns)
+    return sum(map(wire_size, call.turns)), len(call.turns)
 
 
 # --- sending turns to one session, batched, in order, one update at a time

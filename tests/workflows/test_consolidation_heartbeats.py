@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,6 @@ from engram.domain.scope import Scope
 from engram.embedding.embedder import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
-from tests.support.edge_stores import borrowed_store
 from tests.support.stores import worker_settings
 
 BEATS = 3
@@ -61,13 +60,6 @@ class SlowStore:
             return await method(*args, **more)
 
         return slowly
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
 
 
 def _inputs() -> dict[str, Any]:
@@ -97,7 +89,7 @@ def _inputs() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_activity_that_waits_for_the_store_keeps_beating(
-    name: str, store: EdgeRepository
+    name: str, repository: EdgeRepository
 ) -> None:
     """The store answers only after several heartbeats: each activity gives them meanwhile."""
     go, beats = asyncio.Event(), 0
@@ -108,7 +100,7 @@ async def test_an_activity_that_waits_for_the_store_keeps_beating(
         if beats >= BEATS:
             go.set()
 
-    slow: Any = SlowStore(store, go)
+    slow: Any = SlowStore(repository, go)
     embedder, model = make_embedder("wordllama"), RulesModel()
     storing = ConsolidationStoreActivitiesImpl(slow, embedder, lambda: "w")
     thinking = ConsolidationModelActivitiesImpl(

@@ -14,7 +14,6 @@ from engram.domain.scope import Scope
 from engram.lifecycle.due import due_users
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
-from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
@@ -22,16 +21,9 @@ USERS = 14
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store."""
-    async with borrowed_store() as opened:
-        yield opened
-
-
-@pytest.fixture
 async def lives(
     temporal_client: Client,
-    store: EdgeRepository,
+    repository: EdgeRepository,
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[LifecycleUser]:
@@ -39,7 +31,7 @@ async def lives(
     monkeypatch.setattr("engram.workflows.lifecycle.AT_ONCE", 2)
     monkeypatch.setattr("engram.workflows.lifecycle.MOST_SKIPPED", 5)
     monkeypatch.setattr("engram.workflows.lifecycle.MOST_AT_ONE_MOMENT", 9)
-    async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as opened:
+    async with lifecycle_workers(temporal_client, repository, settings, in_sandbox=False) as opened:
         yield opened
 
 
@@ -110,7 +102,7 @@ async def test_a_pass_ends_where_too_many_are_due_since_one_moment(lives: Lifecy
 
 
 async def test_a_search_goes_on_over_all_listings(
-    store: EdgeRepository, lives: LifecycleUser
+    repository: EdgeRepository, lives: LifecycleUser
 ) -> None:
     """Step by step with nothing named to skip but the last, every due user is found once."""
     users = [lives.other(f"user-{number}") for number in range(9)]
@@ -123,7 +115,7 @@ async def test_a_search_goes_on_over_all_listings(
     position, skip = DuePosition(), tuple[Scope, ...]()
     while True:
         part = await due_users(
-            store,
+            repository,
             FindDueUsersInput(
                 kind=PassKind.DECAY,
                 now=datetime.now(UTC),

@@ -40,8 +40,9 @@ from engram.lifecycle.audit import Finding, Problem
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.links import MAX_LINKS
 from engram.lifecycle.repairs import Repairer, validate
-from engram.ports import MemoryRepository, NewMemory
+from engram.ports import MemoryRepository
 from engram.storage.updates import update_memories
+from tests.support.conclusions import keep
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import START, InProcessMemory
 from tests.support.lifecycle_memories import RULES, day
@@ -160,13 +161,6 @@ async def test_a_link_to_a_summary_that_is_no_more_is_mended() -> None:
 # --- a memory that has no room for a further link
 
 
-async def kept(repository: MemoryRepository, *memories: SemanticMemory | Episode) -> None:
-    """Store memories."""
-    vectors = await make_embedder("wordllama").embed_documents([m.content for m in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await repository.insert(ADA, [NewMemory(memory, vector) for memory, vector in pairs])
-
-
 def full(memory: SemanticMemory, others: int = MAX_LINKS) -> SemanticMemory:
     """With links to as many others."""
     links = tuple(
@@ -191,7 +185,7 @@ async def test_a_link_that_one_end_has_no_room_for_is_at_neither() -> None:
     """It is counted, and logged without words; also where an earlier version left a half of it."""
     one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))
     async with borrowed_store() as repository:
-        await kept(repository, full(one), other)
+        await keep(repository, [full(one), other])
         writer = PlanWriter(repository, make_embedder("wordllama"), write_id)
         with structlog.testing.capture_logs() as lines:
             written = await writer.write(ADA, link(one, other))
@@ -215,7 +209,7 @@ async def test_a_link_names_the_instructions_by_which_a_model_found_it() -> None
         return {edge.instructions_version for m in await known(repository, ADA) for edge in m.links}
 
     async with borrowed_store() as repository:
-        await kept(repository, one, other)
+        await keep(repository, [one, other])
         writer = PlanWriter(repository, make_embedder("wordllama"), write_id)
         assert await named("linking-3") == {"linking-3"}
         assert await named(None) == {"linking-3"}
@@ -226,7 +220,7 @@ async def test_room_that_somebody_else_took_meanwhile_leaves_no_half() -> None:
     """The last place is taken between reading and writing: the link is at neither end."""
     one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))
     async with borrowed_store() as repository:
-        await kept(repository, full(one, MAX_LINKS - 1), other)
+        await keep(repository, [full(one, MAX_LINKS - 1), other])
         taken: Any = _Meanwhile(repository, full(one))
         writer = PlanWriter(taken, make_embedder("wordllama"), write_id)
         written = await writer.write(ADA, link(one, other))
@@ -238,7 +232,7 @@ async def test_repairing_ends_a_link_that_the_other_end_has_no_room_for() -> Non
     """It is found, it goes where it is, and the full memory stays as it is."""
     one, other = (knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet"))
     async with borrowed_store() as repository:
-        await kept(repository, full(one), other)
+        await keep(repository, [full(one), other])
         await _lead(repository, other, one)
         repairer = Repairer(repository, rulebook(RULES, ADA.namespace), write_id)
         mended = await repairer.repair(ADA, other.id, day(1))
@@ -317,7 +311,7 @@ async def _linked_by_rules(
     told.insert(4, knowledge(ADA, "The user liked bread with Mira 1", day(1), entities=("Mira",)))
     embedder = make_embedder("wordllama")
     async with borrowed_store() as repository:
-        await kept(repository, *told, *(_turn(memory) for memory in told))
+        await keep(repository, [*told, *(_turn(memory) for memory in told)])
         activities = ConsolidationModelActivitiesImpl(
             repository,
             embedder,

@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
 from engram.errors import StorageUnavailable, UnforeseenFailure
 from engram.lifecycle.accesses import (
     MOST_TOGETHER,
@@ -27,8 +26,9 @@ from engram.lifecycle.accesses import (
 )
 from engram.lifecycle.decisions import fingerprint, review_at
 from engram.lifecycle.due import review_stamp
-from engram.ports import MemoryRepository, NewMemory, Replacement, Stamp
+from engram.ports import MemoryRepository, Replacement, Stamp
 from engram.storage.updates import update_memories
+from tests.support.conclusions import keep
 from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_memories import (
     ENERGY,
@@ -68,13 +68,6 @@ async def repository(edge: MemoryRepository) -> MemoryRepository:
     return edge
 
 
-async def store(repository: MemoryRepository, *memories: AnyMemory) -> None:
-    """Insert memories with vectors of their own."""
-    vectors = await make_embedder("wordllama").embed_documents([m.content for m in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await repository.insert(ADA, [NewMemory(memory, vector) for memory, vector in pairs])
-
-
 async def stored(repository: MemoryRepository, memory: AnyMemory) -> AnyMemory:
     """What is stored of a memory now."""
     return (await repository.get(ADA, [memory.id]))[memory.id]
@@ -111,7 +104,7 @@ class Failing:
 async def test_recalls_are_counted_and_stamped(repository: MemoryRepository) -> None:
     """Count, last access, energy and process are on the memory after a flush, and its review."""
     turn, known = episode(), fact()
-    await store(repository, turn, known)
+    await keep(repository, [turn, known])
     log = log_of(repository)
     for minute in range(3):
         log.note(ADA, [turn, known], T0 + timedelta(minutes=minute))
@@ -133,7 +126,7 @@ async def test_recalls_are_counted_and_stamped(repository: MemoryRepository) -> 
 async def test_a_batch_that_is_written_twice_counts_once(repository: MemoryRepository) -> None:
     """The answer to a write was lost: the batch is written again, and what came since as well."""
     turn = episode()
-    await store(repository, turn)
+    await keep(repository, [turn])
     log = log_of(Failing(repository, 1))
     log.note(ADA, [turn], T0)
     with pytest.raises(StorageUnavailable):
@@ -149,7 +142,7 @@ async def test_a_recall_that_can_never_be_noted_holds_up_no_other(
 ) -> None:
     """The others of its batch are noted at once, once; it is dropped after a few tries."""
     good, poison = episode(), fact()
-    await store(repository, good, poison)
+    await keep(repository, [good, poison])
     replace = type(repository).replace
 
     async def refusing(
@@ -177,7 +170,7 @@ async def test_a_recall_that_can_never_be_noted_holds_up_no_other(
 async def test_two_processes_and_another_writer_lose_nothing(repository: MemoryRepository) -> None:
     """Many flushes of two processes at once, while somebody else writes: every count is there."""
     known = [fact(id=_id(f"fact {n}"), content=f"email: {n}@b.org") for n in range(20)]
-    await store(repository, *known)
+    await keep(repository, [*known])
     logs = [log_of(repository, "one"), log_of(repository, "two")]
 
     async def recall(log: AccessLog) -> None:
@@ -205,7 +198,7 @@ async def test_two_processes_and_another_writer_lose_nothing(repository: MemoryR
 async def test_a_clean_stop_loses_nothing(repository: MemoryRepository) -> None:
     """Closing notes what waits, of every user."""
     turn = episode()
-    await store(repository, turn)
+    await keep(repository, [turn])
     log = log_of(repository)
     log.note(ADA, [turn], T0)
     await log.close()
@@ -216,7 +209,7 @@ async def test_a_clean_stop_loses_nothing(repository: MemoryRepository) -> None:
 async def test_a_store_that_is_gone_does_not_break_closing(repository: MemoryRepository) -> None:
     """Closing reports what could not be noted, and goes on."""
     turn = episode()
-    await store(repository, turn)
+    await keep(repository, [turn])
     log = log_of(Failing(repository, 5))
     log.note(ADA, [turn], T0)
     with capture_logs() as told:
@@ -230,7 +223,7 @@ async def test_batches_go_by_time_and_by_count(
 ) -> None:
     """Without being asked: after the interval, or when so many wait; past a failure too."""
     first, second = episode(), fact()
-    await store(repository, first, second)
+    await keep(repository, [first, second])
     failing = Failing(repository, 1)
     log = log_of(failing, **{"interval": timedelta(milliseconds=5), **more})
     log.note(ADA, [first], T0)
@@ -248,7 +241,7 @@ async def test_batches_go_by_time_and_by_count(
 async def test_many_are_noted_in_portions(repository: MemoryRepository) -> None:
     """Between two of them others have the loop: whoever recalls waits for one, not for all."""
     turns = [episode(f"turn {number}") for number in range(2 * NOTED_AT_ONCE + 1)]
-    await store(repository, *turns)
+    await keep(repository, [*turns])
     sizes: list[int] = []
 
     class Watched(Failing):
@@ -269,7 +262,7 @@ async def test_many_are_noted_in_portions(repository: MemoryRepository) -> None:
 async def test_what_is_forgotten_stays_forgotten(repository: MemoryRepository) -> None:
     """A recall of something deleted meanwhile brings nothing back."""
     turn = episode()
-    await store(repository, turn)
+    await keep(repository, [turn])
     log = log_of(repository)
     log.note(ADA, [turn], T0)
     await repository.delete(ADA, turn.type, [turn.id])
@@ -284,7 +277,7 @@ async def test_what_is_recalled_together_three_times_is_linked(
     one, other = semantic("tea"), habit()
     test = semantic("test tea", is_test=True)
     turn = episode()
-    await store(repository, one, other, test, turn)
+    await keep(repository, [one, other, test, turn])
     log = log_of(repository)
     for n in range(3):
         before = await stored(repository, one)
@@ -352,7 +345,7 @@ def test_the_order_of_batches_does_not_matter(order: list[int], counts: list[int
 async def test_every_write_is_stamped(repository: MemoryRepository) -> None:
     """Insert and replace both say when to look next and by which rules; changes pass through."""
     known = fact()
-    await store(repository, known)
+    await keep(repository, [known])
     first = await stored(repository, known)
     assert first.review_at == review_at(known, RULES)
     assert first.policy_fingerprint == fingerprint(RULES, "default")
