@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import stamina
@@ -192,17 +193,19 @@ async def retry_until_answered(
                         return await _typed(attempt)
         except TimeoutError as error:
             why = await held_up_by() if held_up_by is not None else None
-            if why is not None:
-                raise why from error
-            raise TemporalUnavailable(
-                "No acknowledgement came in time.",
-                hint=(
-                    "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and "
-                    "ENGRAM_STORE_QUEUE, and is Temporal reachable? The same call can be made "
-                    "again: turns with the same message ids are kept once."
-                ),
-            ) from error
+            raise (why or _not_acknowledged()) from error
     raise TemporalUnavailable("No attempt was made.")
+
+
+def _not_acknowledged() -> TemporalUnavailable:
+    return TemporalUnavailable(
+        "No acknowledgement came in time.",
+        hint=(
+            "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and "
+            "ENGRAM_STORE_QUEUE, and is Temporal reachable? The same call can be made "
+            "again: turns with the same message ids are kept once."
+        ),
+    )
 
 
 _DESCRIBED_SECONDS = 5.0
@@ -283,13 +286,9 @@ async def update_with_start(
 ) -> Answer:
     """Send an update to a workflow, starting it if it does not run, until it is answered.
 
-    ``patience`` and ``to_the_end`` are those of :func:`retry_until_answered`. One of ``lately``
-    is sent the update alone first. That leaves out a second operation with what the workflow
-    would be started with, which takes client and server about as long.
-
-    Raises:
-        TemporalUnavailable: when ``patience`` is over.
-        EngramError: what the workflow answered, when trying again cannot help.
+    ``patience`` and ``to_the_end`` are those of :func:`retry_until_answered`, which raises what
+    goes wrong. One of ``lately`` is sent the update alone first: the second operation, with what
+    the workflow would be started with, takes client and server about as long.
     """
 
     async def attempt() -> Answer:
@@ -321,12 +320,9 @@ async def update_with_start(
             lately.note(workflow_id)
         return answer
 
+    why = partial(_failing_activity, client, workflow_id)
     return await retry_until_answered(
-        attempt,
-        workflow_id,
-        patience,
-        to_the_end=to_the_end,
-        held_up_by=lambda: _failing_activity(client, workflow_id),
+        attempt, workflow_id, patience, to_the_end=to_the_end, held_up_by=why
     )
 
 
