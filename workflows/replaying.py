@@ -333,7 +333,7 @@ def histories_in(paths: Iterable[Path]) -> Iterator[tuple[Path, WorkflowHistory]
         try:
             history = WorkflowHistory.from_json(file.stem, file.read_text("utf-8"))
             started = history.events[0].workflow_execution_started_event_attributes
-        except (OSError, ValueError, LookupError) as error:
+        except (OSError, ValueError, LookupError, RecursionError) as error:
             raise InvalidQuery(
                 f"{file} is no history of a workflow.",
                 allowed="JSON as `engram save-histories` or `temporal workflow show --output json` "

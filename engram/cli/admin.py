@@ -450,7 +450,7 @@ def learning_trial(
 def _json_of(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{path} cannot be read as JSON ({type(error).__name__}).",
             allowed='one JSON object, such as {"instructions": "...", "entity_types": ["drug"]}',

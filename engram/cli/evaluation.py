@@ -287,7 +287,7 @@ def _with(settings: Settings, changes: Mapping[str, str]) -> Settings:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -276,7 +276,7 @@ def pairs(given: list[str] | None) -> dict[str, Any]:
             raise InvalidInput("Metadata cannot be read.", allowed="KEY=VALUE")
         try:
             found[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             found[key] = value
     return found
 

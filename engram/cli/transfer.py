@@ -310,6 +310,6 @@ def _read(file: Path) -> list[ImportedMemory]:
                 for one in error.errors(include_input=False, include_url=False)
             )
             raise InvalidInput(f"Line {number} is no memory: {wrong}.") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"Line {number} is no JSON.", allowed="one object a line") from error
     return items

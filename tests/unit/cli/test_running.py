@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engram.cli.running import MemoryOptions, given_url, moment, over_http, settings_from
+from engram.cli.running import MemoryOptions, given_url, moment, over_http, pairs, settings_from
 from engram.contracts.consolidation import ConsolidationReport
 from engram.errors import InvalidQuery, InvalidSettings, StorageUnavailable
 
@@ -62,6 +62,12 @@ def test_a_moment_is_read_or_refused() -> None:
     assert moment(None, InvalidQuery) is None
     with pytest.raises(InvalidQuery, match="ISO 8601"):
         moment("yesterday", InvalidQuery)
+
+
+def test_metadata_that_nobody_can_read_as_json_is_text() -> None:
+    """Brackets without end are kept as they were typed, like any other text."""
+    brackets = "[" * 100_000
+    assert pairs(["n=1", "t=tea", f"b={brackets}"]) == {"n": 1, "t": "tea", "b": brackets}
 
 
 class SlowMemory:

@@ -287,6 +287,23 @@ def test_what_is_no_text_is_refused() -> None:
     assert "allowed: UTF-8" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("migrate", "DEEP", "-u", "ada", "--dry-run"),
+        ("replay", "--file", "DEEP"),
+        ("test", "learning", "DEEP", "--learning", "DEEP"),
+    ],
+)
+def test_json_nested_without_end_is_refused(asked: tuple[str, ...], tmp_path: Path) -> None:
+    """A file of a hundred thousand brackets ends with a typed error, wherever JSON is read."""
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    done = engram(*(word.replace("DEEP", str(deep)) for word in asked))
+    assert done.code == exits.FAILED
+    assert done.stderr.startswith("error: ")
+
+
 def test_whoever_stops_reading_gets_no_complaint() -> None:
     """`engram config | head -1`: one line, no traceback, the code of a program that was cut off."""
     pipeline = f"{shlex.join([*ENGRAM, 'config'])} | head -1; echo ${{PIPESTATUS[0]}}"
