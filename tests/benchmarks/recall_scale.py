@@ -3,8 +3,8 @@
 For one user's memories, by default 1,000, 10,000 and 100,000: how long a recall
 takes, how long the engine's own two queries take, and how long a hybrid query takes in
 the local mode of qdrant-client, which other libraries use by default; and how much
-memory each process needs beyond what it needed with an empty store. Each is measured
-in a process of its own.
+memory each process needs beyond what it needed with an empty store: all of it, and what
+is private and no file's. Each is measured in a process of its own.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from engram.recall.request import RecallRequest
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from tests.benchmarks.people import NOW, embedded, everything, questions
+from tests.support.process_memory import held_by
 
 SIZES: Final = (1_000, 10_000, 100_000)
 WAYS: Final = ("recall", "engine", "local mode")
@@ -55,11 +56,12 @@ def main() -> None:
     if chosen.one:
         print(json.dumps(asyncio.run(measure(chosen.one, chosen.sizes[0]))))  # noqa: T201 - a command
         return
-    print(f"{'memories':>9}  {'way':<11}{'p50 ms':>8}{'p99 ms':>8}{'MB':>7}")  # noqa: T201 - a command
+    print(f"{'memories':>9}  {'way':<11}{'p50 ms':>8}{'p99 ms':>8}{'MB':>7}{'own':>7}")  # noqa: T201 - a command
     for size in chosen.sizes:
         for way in WAYS:
             found = json.loads(in_a_process(way, size))
-            row = f"{found['p50']:>8.1f}{found['p99']:>8.1f}{found['megabytes']:>7.0f}"
+            row = f"{found['p50']:>8.1f}{found['p99']:>8.1f}"
+            row += f"{found['megabytes']:>7.0f}{found['own']:>7.0f}"
             print(f"{size:>9}  {way:<11}{row}", flush=True)  # noqa: T201 - a command
 
 
@@ -172,7 +174,7 @@ def _point(new: NewMemory) -> models.PointStruct:
     )
 
 
-async def _timed(ask: Ask, rounds: int, before: float) -> dict[str, float]:
+async def _timed(ask: Ask, rounds: int, before: tuple[float, float]) -> dict[str, float]:
     asked = questions(rounds + 3)
     took: list[float] = []
     for query in asked:
@@ -180,19 +182,23 @@ async def _timed(ask: Ask, rounds: int, before: float) -> dict[str, float]:
         await ask(query)
         took.append((time.perf_counter() - started) * 1000)
     warm = sorted(took[3:])
+    held, own = _megabytes()
     return {
         "p50": statistics.median(warm),
         "p99": warm[min(int(len(warm) * 0.99), len(warm) - 1)],
-        "megabytes": _megabytes() - before,
+        "megabytes": held - before[0],
+        "own": own - before[1],
     }
 
 
-def _megabytes() -> float:
-    """What this process holds in memory; 0 where the system does not say."""
+def _megabytes() -> tuple[float, float]:
+    """What this process holds in memory, and what of it is private and no file's."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
-        return 0.0
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+        # The system does not say.
+        return 0.0, 0.0
+    resident = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return resident, held_by(os.getpid()).private
 
 
 if __name__ == "__main__":

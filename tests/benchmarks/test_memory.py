@@ -24,7 +24,7 @@ from tests.support.running_up import running_up
 USUAL = 3000
 TURNS = int(os.environ.get("ENGRAM_MEMORY_TURNS", str(USUAL)))
 USERS, A_CALL = 12, 50
-IDLE, WORKED = 200, 430
+IDLE, WORKED = 190, 380
 """Megabytes at most."""
 SETTLED = float(os.environ.get("ENGRAM_MEMORY_SETTLED", "30"))
 """Seconds after which whatever only starting or working needed can be given back."""
@@ -59,7 +59,7 @@ async def told(folder: Path, user: str, turns: int) -> None:
 
 
 async def test_idle_and_after_conversations(tmp_path: Path) -> None:
-    """Idle 200 MB; 430 after 3,000 turns of twelve users and their consolidation, also at most."""
+    """Idle 190 MB; 380 after 3,000 turns of twelve users and their consolidation, also at most."""
     with running_up(tmp_path) as up:
         await asyncio.sleep(SETTLED)
         idle = held_by(up.process.pid)
