@@ -80,7 +80,8 @@ def _told(one: Any) -> str:
         return raised.message.rstrip(".")
     if kind in _REPEATING:
         return kind.replace("_", " ")
-    message = str(one["msg"])
+    # What is a tuple in Python is a list to whoever sent it.
+    message = str(one["msg"]).replace("Tuple", "List")
     return _IN_OTHER_WORDS.get(kind) or message[:1].lower() + message[1:]
 
 

@@ -348,19 +348,20 @@ async def _missing(engine: Engine, patience: float) -> EngramError | None:
 
 def add_health(app: FastAPI, readiness: ReadinessCheck) -> None:
     """Offer health and readiness; they need no key."""
-    app.add_api_route(
-        "/v1/health",
-        health,
-        operation_id="service_health",
-        summary="Health",
-        tags=["service"],
-        openapi_extra=takes(None),
+    asked = (
+        ("/v1/health", health, "service_health", "Health"),
+        ("/v1/ready", readiness.ready, "service_ready", "Ready"),
     )
-    app.add_api_route(
-        "/v1/ready",
-        readiness.ready,
-        operation_id="service_ready",
-        summary="Ready",
-        tags=["service"],
-        openapi_extra=takes(None),
-    )
+    for path, answer, operation_id, summary in asked:
+        app.add_api_route(
+            path,
+            answer,
+            operation_id=operation_id,
+            summary=summary,
+            tags=["service"],
+            openapi_extra=takes(None),
+        )
+        # Some monitors want the status alone.
+        app.add_api_route(
+            path, answer, methods=["HEAD"], include_in_schema=False, openapi_extra=takes(None)
+        )

@@ -177,6 +177,12 @@ async def test_only_three_addresses_are_open(web: httpx.AsyncClient, app: FastAP
     assert (await web.get("/v1/health", headers=bearer("engram_wrong"))).status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/v1/health", "/v1/ready"])
+async def test_monitors_may_ask_for_the_status_alone(web: httpx.AsyncClient, path: str) -> None:
+    """HEAD is answered as GET is, as some monitors ask; it is the same address in the document."""
+    assert (await web.head(path)).status_code == (await web.get(path)).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

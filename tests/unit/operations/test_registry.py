@@ -50,5 +50,8 @@ def test_what_validators_raise_comes_out_as_it_is() -> None:
     ):
         AboutMemory(memory_id=["secret"])  # type: ignore[arg-type]  # wrong on purpose
     assert "secret" not in str(caught.value)
+    few = "turns: list should have at least 1 item"
+    with pytest.raises(InvalidInput, match=few), typed_refusals():
+        ENCODE.asked(session_id="s", turns=())
     with typed_refusals():
         Question()
