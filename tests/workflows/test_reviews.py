@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -113,7 +112,7 @@ class Waiting:
 @pytest.fixture(autouse=True)
 def _nothing_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server that skips time hands tasks to a worker that ended, where that cached runs."""
-    monkeypatch.setattr("engram.workflows.worker.Worker", partial(Worker, max_cached_workflows=0))
+    monkeypatch.setattr("engram.workflows.worker._CACHED", 0)
 
 
 @asynccontextmanager
@@ -267,7 +266,7 @@ async def test_an_answer_after_an_outage_is_looked_at_at_once(
     faults = Faults(fatal={names.LOOK_AT_DISPUTE_ACTIVITY})
 
     def faulty(*args: Any, interceptors: Sequence[Interceptor] = (), **more: Any) -> Worker:
-        return Worker(*args, interceptors=[*interceptors, faults], max_cached_workflows=0, **more)
+        return Worker(*args, interceptors=[*interceptors, faults], **more)
 
     monkeypatch.setattr("engram.workflows.worker.Worker", faulty)
     async with waiting() as here, here.workers():
