@@ -100,14 +100,16 @@ async def give_way() -> None:
         await asyncio.sleep(_NAP)
 
 
-def let_others_go_on() -> None:
-    """Hand Python over, in a thread that computes for long.
+def handing_over(items: Iterable[T]) -> Iterator[T]:
+    """The items, handing Python over before each, in a thread that computes for long.
 
     Whoever waits for it, the event loop above all, gets it after 5 ms else, each time it wakes up.
     """
-    time.sleep(_A_MOMENT)
-    while _IN_BACKGROUND.get() and _RESTS.is_due():
-        time.sleep(_NAP)
+    for item in items:
+        time.sleep(_A_MOMENT)
+        while _IN_BACKGROUND.get() and _RESTS.is_due():
+            time.sleep(_NAP)
+        yield item
 
 
 async def yielding_to_event_loop(items: Iterable[T]) -> AsyncIterator[T]:

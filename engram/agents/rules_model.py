@@ -52,7 +52,7 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import PROMISED, USER, role_slot
 from engram.errors import ModelRejected
-from engram.giving_way import let_others_go_on
+from engram.giving_way import handing_over
 from engram.language.dates import start_date_of
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
@@ -308,8 +308,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     found: list[StatedKnowledge] = []
     heard = [_HeardTurn(one) for one in request.before]
     by_thing = PromisesByThing([one.object for one in request.promised])
-    for turn in map(_HeardTurn, request.turns):
-        let_others_go_on()
+    for turn in map(_HeardTurn, handing_over(request.turns)):
         # What a program says of itself is no memory, whatever it is called.
         if turn.said.role == "user":
             own = turn.own

@@ -43,7 +43,7 @@ from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMe
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, stored_as
-from engram.giving_way import give_way
+from engram.giving_way import give_way, handing_over
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
 from engram.storage.updates import NewWriteId, episodes_by_id
 
@@ -108,7 +108,8 @@ def _clues(touched: Touched) -> tuple[MentionEvidence, MentionEvidence]:
     named = MentionEvidence()
     for memory in touched.memories.values():
         named = named.plus(memory_clues(memory))
-    return named, episode_clues(e for e in touched.episodes.values() if not e.is_test)
+    turns = handing_over(touched.episodes.values())
+    return named, episode_clues(e for e in turns if not e.is_test)
 
 
 @dataclass(frozen=True, slots=True)

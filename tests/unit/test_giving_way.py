@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from engram.giving_way import Rests, awaited, give_way, in_background, let_others_go_on
+from engram.giving_way import Rests, awaited, give_way, handing_over, in_background
 
 MILLISECOND = 0.001
 
@@ -117,8 +117,8 @@ async def test_threads_that_work_in_the_background_hands_work_to_rest_too() -> N
 
     def compute() -> None:
         looked.set()
-        let_others_go_on()
-        went_on.set()
+        for _ in handing_over("a"):
+            went_on.set()
 
     with in_background(), awaited():
         thread = asyncio.create_task(asyncio.to_thread(compute))
