@@ -35,7 +35,7 @@ _NOT: Final = re.compile(r"n't\b|\b(?:not|never|no|nobody|hardly)\b", re.I)
 _THERE_AGAIN: Final = re.compile(r"\b(?:again|there)\b", re.I)
 _FOR_SOMEBODY: Final = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 # "Send him 20 euros" is not "send her 50".
-_TELLS_WHICH: Final = re.compile(r"\w*\d\w*|\b(?:him|her|them|you|his|their)\b", re.I)
+_TELLS_WHICH: Final = re.compile(r"\b\w*\d\w*|\b(?:him|her|them|you|his|their)\b", re.I)
 _ONLY_IT: Final = re.compile(r"(?:it|them|that|those|this)\b", re.I)
 _WHOM: Final = re.compile(
     r"\b(?:promised|told|swore to|assured|warned) (?:my|our|the) (?P<who>[\w-]+)", re.I
