@@ -50,7 +50,7 @@ from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
-from engram.domain.slots import PROMISED, USER, role_slot
+from engram.domain.slots import IS_CALLED, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import handing_over
 from engram.language.dates import start_date_of
@@ -107,7 +107,6 @@ _NO_NAMES = frozenset(
      "wait", "actually", "correction", "tuesday", "wednesday", "thursday", "friday",
      "saturday", "sunday", "when", "if", "nothing"}
 )  # fmt: skip
-_IS_CALLED: Final = "is called"
 _SINCE = re.compile(r"\bsince\b", re.I)
 _log = structlog.get_logger("engram.agents")
 
@@ -437,11 +436,11 @@ def _with_corrections(
     own = [one for one in mending if isinstance(one, RuleStatement)]
     # "It's Maxx with two x's" is the dog's name where that was being spoken of.
     elsewhere = {one.value.casefold() for one in declaring} | {o.name.casefold() for o in respelt}
-    elsewhere |= {one.thing.name.casefold() for one in own if one.predicate != _IS_CALLED}
+    elsewhere |= {one.thing.name.casefold() for one in own if one.predicate != IS_CALLED}
     stated = [
         one
         for one in stated
-        if one.predicate != _IS_CALLED or one.thing.name.casefold() not in elsewhere
+        if one.predicate != IS_CALLED or one.thing.name.casefold() not in elsewhere
     ]
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own += left_behind(turn.content, mine, last)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from engram.cli import output
-from engram.cli.running import Commands, Json, run, settings_from
+from engram.cli.running import Commands, Json, json_or_text, run, settings_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -280,15 +279,8 @@ def _with(settings: Settings, changes: Mapping[str, str]) -> Settings:
         place = nested
         for part in outer:
             place = place.setdefault(part, {})
-        place[last] = _value(value)
+        place[last] = json_or_text(value)
     return Settings.load(**{**nested, "data_dir": settings.data_dir})
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 # --- what is printed

@@ -274,11 +274,16 @@ def pairs(given: list[str] | None) -> dict[str, Any]:
         key, equals, value = one.partition("=")
         if not key or not equals:
             raise InvalidInput("Metadata cannot be read.", allowed="KEY=VALUE")
-        try:
-            found[key] = json.loads(value)
-        except (ValueError, RecursionError):
-            found[key] = value
+        found[key] = json_or_text(value)
     return found
+
+
+def json_or_text(typed: str) -> Any:
+    """What somebody typed as a value: JSON where it is some, or else their words."""
+    try:
+        return json.loads(typed)
+    except (ValueError, RecursionError):
+        return typed
 
 
 # --- options that are taken together, and what is done with them

@@ -23,7 +23,15 @@ from engram.domain.memories import (
     Slot,
 )
 from engram.domain.plan import Statement
-from engram.domain.slots import POSSESSING, PROMISED, USER, ends_something, held_predicate, slot_of
+from engram.domain.slots import (
+    IS_CALLED,
+    POSSESSING,
+    PROMISED,
+    USER,
+    ends_something,
+    held_predicate,
+    slot_of,
+)
 from engram.language.calendar import SMALL
 from engram.language.text import verb_lemma
 from engram.language.vocabulary import expression, fields_of_work, of_one_kind, words
@@ -43,7 +51,6 @@ _HAS_LEFT = "has left"
 _RETIRED = " has retired."
 _BROKEN_UP = " have broken up."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
-_IS_CALLED = "is called"
 _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
@@ -538,7 +545,7 @@ def _misnamed(
 _RULES = (
     _ImpliedEnd(_mends_name, lambda: frozenset({_IS_THE_USERS}), _misnamed),
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
-    _ImpliedEnd(_is_death, lambda: POSSESSING | {_IS_CALLED, _MARRIED, _ENGAGED}, _died),
+    _ImpliedEnd(_is_death, lambda: POSSESSING | {IS_CALLED, _MARRIED, _ENGAGED}, _died),
     _ImpliedEnd(
         lambda told: told.is_about(_EATS, holds=True), lambda: frozenset({_DIET}), _eats_again
     ),
@@ -619,7 +626,7 @@ def _with_whose(
     named = (
         held.slot.subject.removeprefix(mine)
         for held in standing
-        if held.slot.predicate == _IS_CALLED and held.slot.subject.startswith(mine)
+        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(mine)
         if _words(held.slot.object) == _words(one.subject)
     )
     what = _CALLED.split(old.slot.object)[0] if old is not None else next(named, None)

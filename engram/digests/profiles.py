@@ -23,7 +23,7 @@ from engram.domain.memories import (
     Slot,
 )
 from engram.domain.rules import DigestPolicy
-from engram.domain.slots import USER, ends_something, is_functional
+from engram.domain.slots import IS_CALLED, USER, ends_something, is_functional
 
 # --- profiles: what is known about one person, place or project, in few lines
 #
@@ -217,7 +217,6 @@ def _subject(memory: Told, slot: Slot) -> str:
 
 USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
-_CALLED_PREDICATE = "is called"
 # Beside those that its lines' memories name.
 _SOURCES_NAMED = 100
 _NOBODY = "The user"
@@ -344,7 +343,7 @@ def name_keys(detail: ProfileDetail) -> frozenset[str]:
 
 
 def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
-    called = [m for m in memories if m.slot is not None and m.slot.predicate == _CALLED_PREDICATE]
+    called = [m for m in memories if m.slot is not None and m.slot.predicate == IS_CALLED]
     called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
     return tuple(dict.fromkeys(_spelled(memory) for memory in called))
 

@@ -318,10 +318,9 @@ class ConsolidationPlan(StoredValue):
     def amendments(self) -> Iterator[UpdateNote]:
         """Updates that retire nothing, to be applied with what is new."""
         for action in self._updates():
-            if action.amends and action.supersession is None:
-                yield action
-            elif action.amends:
-                yield action.model_copy(update={"supersession": None})
+            if action.amends:
+                retires = action.supersession is not None
+                yield action.model_copy(update={"supersession": None}) if retires else action
 
     def retirements(self) -> tuple[UpdateNote, ...]:
         """What stops holding, to be applied last."""

@@ -18,6 +18,8 @@ from engram.domain.memories import Slot
 USER = "user"
 POSSESSING = frozenset({"has", "owns", "drives"})
 """Predicates that say that somebody has something."""
+IS_CALLED = "is called"
+"""The predicate of somebody's name."""
 PROMISED = "promised to"
 """The predicate of a promise; its object is what was promised."""
 _NO_LONGER = "no longer "

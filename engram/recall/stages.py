@@ -32,7 +32,7 @@ from engram.domain.memories import (
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
-from engram.domain.slots import USER, ends_something, held_predicate, is_functional
+from engram.domain.slots import IS_CALLED, USER, ends_something, held_predicate, is_functional
 from engram.errors import EngramError
 from engram.language.query import (
     Analysis,
@@ -57,8 +57,6 @@ from engram.recall.search import PreparedQuery
 
 # --- a question that calls the user by name is one about the user
 
-_IS_CALLED = "is called"
-
 
 def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
     """``query`` put as one about the user, where it calls him by a name that was ``found``.
@@ -69,7 +67,7 @@ def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
     """
     memories = list(found)
     slots = [slot for one in memories if (slot := _told_of(one)) is not None]
-    own = {slot.object for slot in slots if (slot.subject, slot.predicate) == (USER, _IS_CALLED)}
+    own = {slot.object for slot in slots if (slot.subject, slot.predicate) == (USER, IS_CALLED)}
     others = {slot.subject for slot in slots if slot.subject != USER}
     others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
     called = {name.casefold().partition(" ")[0] for name in others}

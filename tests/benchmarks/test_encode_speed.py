@@ -23,7 +23,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from engram import MemoryStore, Settings, Turn
 from engram.domain.scope import Scope
-from engram.embedded.open import Running, run
+from engram.embedded.open import run
 from engram.logging import configure_default_logging
 from engram.system import new_id, system_clock
 
@@ -193,11 +193,6 @@ async def beside_a_backlog(
     return statistics.median(beside) / usual, await working / undisturbed
 
 
-def store_of(running: Running, settings: Settings, user: str) -> MemoryStore:
-    """A user's memory in the embedded Engram that runs."""
-    return MemoryStore(running.engine, Scope.of("default", user), settings, system_clock, new_id)
-
-
 async def test_encode_stays_close_to_a_bare_update(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,7 +202,8 @@ async def test_encode_stays_close_to_a_bare_update(
     settings = Settings.load(data_dir=tmp_path / "data", buffer_turns=500)
     async with run(settings) as running:
         assert running.address is not None
-        ada = store_of(running, settings, "ada")
+        scope = Scope.of("default", "ada")
+        ada = MemoryStore(running.engine, scope, settings, system_clock, new_id)
         async with bare_sessions(running.address) as bare:
 
             def floor(session: int, number: int) -> Awaitable[object]:

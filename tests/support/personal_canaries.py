@@ -11,9 +11,9 @@ from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import AnyMemory, Episode, Fact, FactCategory, MemoryType
 from engram.domain.scope import Scope
-from engram.transfer.export import ExportHeader, header_line, last_line, memory_line
 from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
+from tests.support.exports import export_lines
 
 CANARIES = {
     "zanzibarian@example.org": "[e-mail]",
@@ -119,17 +119,7 @@ def exported(scope: Scope) -> list[AnyMemory]:
 def write_export(file: Path) -> None:
     """An export of :func:`exported`."""
     source = Scope.of("open", "ada")
-    memories = exported(source)
-    header = ExportHeader(
-        engram_export=1,
-        engram="0.1.0",
-        namespace=source.namespace,
-        user_id=source.user_id,
-        exported_at=NOW,
-        embedder="wordllama",
-        counts={},
-    )
-    lines = [header_line(header), *map(memory_line, memories), last_line(len(memories))]
+    lines = export_lines(source, exported(source))
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

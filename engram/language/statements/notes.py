@@ -26,10 +26,11 @@ from engram.language.vocabulary import (
 
 # --- who the people around the speaker are, and what is plainly said of them
 
-_NAME = r"(?P<name>(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof)\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
+_TITLE = "(?:Mr|Mrs|Ms|Miss|Dr|Prof)"
+_NAME = rf"(?P<name>(?:{_TITLE}\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
 # Who speaks, what somebody is addressed by, and what comes before "my dad".
 _NO_NAME = re.compile(
-    r"(?:I|We)(?:'\w+)?\b|(?:Mr|Mrs|Ms|Miss|Dr|Prof|Not|Even|Only|Also|Both|Just|Maybe|Like|"
+    rf"(?:I|We)(?:'\w+)?\b|(?:{_TITLE}|Not|Even|Only|Also|Both|Just|Maybe|Like|"
     r"Unlike|Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
     re.I,
 )

@@ -124,10 +124,13 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
         and (is_place(found) or not spoken.said.endswith("back to"))
     )
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
-    dated = _WEEKDAY.match(found.name) or _date().match(found.name)
     # "Gone back to Firefox", "moved to Bosch": neither is a place to live.
     elsewhere = (is_product(found) or _is_employer(found)) and not is_place(found)
-    return [found] if named and not (blocked or dated or elsewhere) else []
+    return [found] if named and not (blocked or _names_a_day(found) or elsewhere) else []
+
+
+def _names_a_day(thing: Thing) -> bool:
+    return bool(_WEEKDAY.match(thing.name) or _date().match(thing.name))
 
 
 def _known_place(spoken: MatchContext) -> list[Thing]:
@@ -335,9 +338,7 @@ def _debt(spoken: MatchContext) -> list[Thing]:
 
 def _origin(spoken: MatchContext) -> list[Thing]:
     # "From Monday standup is at 10" says where nobody comes from.
-    return [
-        one for one in _place(spoken) if not (_WEEKDAY.match(one.name) or _date().match(one.name))
-    ]
+    return [one for one in _place(spoken) if not _names_a_day(one)]
 
 
 def _moved_to(spoken: MatchContext) -> list[Thing]:

@@ -13,6 +13,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.domain.memories import AnyMemory, Slot
 from engram.domain.rules import RankingWeights
+from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
 from engram.evaluation import measuring
@@ -33,7 +34,7 @@ from engram.evaluation.sets import MISLEADING, load
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.settings import Settings
 from engram.system import new_id, seeded_draw
-from engram.transfer.export import ExportHeader, header_line, last_line, memory_line
+from tests.support.exports import export_lines
 from tests.support.recall_memories import day, episode, semantic
 
 TALK = Path(__file__).parents[2] / "data" / "conversations.json"
@@ -165,16 +166,7 @@ def exported(path: Path) -> Path:
         status="superseded",
     )
     memories: list[AnyMemory] = [*turns, old, home, mia]
-    header = ExportHeader(
-        engram_export=1,
-        engram="1",
-        namespace=home.namespace,
-        user_id=home.user_id,
-        exported_at=day(9),
-        embedder="wordllama",
-        counts={},
-    )
-    lines = [header_line(header), *(memory_line(one) for one in memories), last_line(len(memories))]
+    lines = export_lines(Scope.of(home.namespace, home.user_id), memories)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

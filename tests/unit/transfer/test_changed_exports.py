@@ -11,8 +11,9 @@ import pytest
 from engram.domain.scope import Scope
 from engram.errors import UnreadableSource
 from engram.operations.trials import trial_turn
-from engram.transfer.export import ExportedFile, ExportHeader, header_line, last_line, memory_line
+from engram.transfer.export import ExportedFile
 from tests.support.clock import NOW
+from tests.support.exports import export_lines
 
 ADA = Scope.of("default", "ada")
 
@@ -31,21 +32,11 @@ def test_a_turn_that_has_no_place_among_the_others_is_named(
     tmp_path: Path, changed: dict[str, Any], said: str
 ) -> None:
     """The line is told, so that it can be mended."""
-    header = ExportHeader(
-        engram_export=1,
-        engram="1.0",
-        namespace=ADA.namespace,
-        user_id=ADA.user_id,
-        exported_at=NOW,
-        embedder="none",
-        counts={},
-    )
-    whole, other = (memory_line(trial_turn(ADA, words, NOW)) for words in ("Tea.", "Milk."))
-    told = json.loads(other)
+    lines = export_lines(ADA, [trial_turn(ADA, words, NOW) for words in ("Tea.", "Milk.")])
+    told = json.loads(lines[2])
     told["memory"] |= changed
+    lines[2] = json.dumps(told)
     path = tmp_path / "export.jsonl"
-    path.write_text(
-        "\n".join([header_line(header), whole, json.dumps(told), last_line(2)]), "utf-8"
-    )
+    path.write_text("\n".join(lines), "utf-8")
     with pytest.raises(UnreadableSource, match=f"line 3 {said}"):
         ExportedFile(path, ADA)
