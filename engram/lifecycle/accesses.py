@@ -146,8 +146,14 @@ MOST_TRIES: Final = 5
 """How often what was refused for good is tried; whoever cannot be reached is tried on and on."""
 NOTED_AT_ONCE: Final = 16
 """Memories that are noted in one go, in some milliseconds; whoever recalls waits so long."""
+# With so many others a memory is counted between two batches; of all of them it keeps the best 32.
+_MOST_COUNTED_TOGETHER = 8 * MOST_TOGETHER
 # Seconds between two such goes, which belong to whoever recalls.
 _PAUSE: Final = 0.01
+MOST_HELD: Final = 50_000
+"""Memories whose recalls wait or are being noted; what comes on top of them is counted and dropped.
+
+Some 50 MB: so many gather where a store that can be read takes no writes for hours."""
 MOST_PAIRED: Final = 6
 """Only the best so many answers count as recalled together: 15 pairs at most."""
 
@@ -201,6 +207,10 @@ class AccessLog:
         self._most = most
         self._waiting: dict[Scope, dict[str, _WaitingAccesses]] = {}
         self._count = 0
+        # Of the batches that are not known to be written.
+        self._tried = 0
+        self._dropped = 0
+        self._refused = False
         # A batch keeps its number until it is known to be written.
         self._unwritten: dict[Scope, _Batch] = {}
         self._batches = 0
@@ -222,12 +232,19 @@ class AccessLog:
         for memory in memories:
             entry = waiting.get(memory.id)
             if entry is None:
+                if self._count + self._tried >= MOST_HELD:
+                    self._dropped += 1
+                    continue
                 entry = waiting[memory.id] = _WaitingAccesses(memory.type, now)
                 self._count += 1
             entry.count += 1
             entry.at = max(entry.at, now)
+        if not waiting:
+            del self._waiting[scope]
+            return
         _pair(waiting, memories[:MOST_PAIRED])
-        if self._count >= self._most:
+        # A store that takes none is asked by the clock, not with each recall.
+        if self._count >= self._most and not self._refused:
             self._begin()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
@@ -261,7 +278,11 @@ class AccessLog:
         try:
             await self.flush()
         except EngramError as error:
-            _log.error("recalls could not be noted before closing", code=error.code)
+            _log.error(
+                "recalls could not be noted before closing",
+                code=error.code,
+                memories=self._count + self._tried,
+            )
 
     async def _flush_scope(self, scope: Scope) -> None:
         if scope in self._unwritten:
@@ -269,6 +290,7 @@ class AccessLog:
         waiting = self._waiting.pop(scope, None)
         if waiting:
             self._count -= len(waiting)
+            self._tried += len(waiting)
             self._batches += 1
             batch = self._unwritten[scope] = _Batch(self._batches, waiting)
             await self._write(scope, batch)
@@ -280,7 +302,7 @@ class AccessLog:
             if isinstance(error, EngramError) and error.retryable:
                 raise
             await self._write_each(scope, batch)
-        del self._unwritten[scope]
+        self._tried -= len(self._unwritten.pop(scope).memories)
 
     async def _write_each(self, scope: Scope, batch: _Batch) -> None:
         """Note all that can be noted: what cannot must not hold up the others for ever.
@@ -301,6 +323,7 @@ class AccessLog:
         if why is None:
             return
         if batch.tries + 1 < MOST_TRIES:
+            self._tried -= len(batch.memories) - len(left)
             self._unwritten[scope] = _Batch(batch.number, left, batch.tries + 1)
             raise why
         _log.error("recalls cannot be noted and are dropped", memories=len(left), code=why.code)
@@ -347,8 +370,13 @@ class AccessLog:
             await self.flush()
             while self._count >= self._most and not self._closed:
                 await self.flush()
+            self._refused = False
         except EngramError as error:
+            self._refused = True
             _log.warning("recalls could not be noted; trying again", code=error.code)
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            _log.error("too many recalls wait to be noted; some were dropped", recalls=dropped)
         if self.pending and self._timer is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._interval, self._begin)
@@ -366,7 +394,10 @@ def _pair(waiting: Mapping[str, _WaitingAccesses], memories: Sequence[AnyMemory]
     """
     paired = [m for m in memories if isinstance(m, DerivedMemory) and not is_summary(m)]
     for one in paired:
+        if one.id not in waiting:
+            continue
         together = waiting[one.id].together
         for other in paired:
-            if other.id != one.id and other.is_test == one.is_test:
+            known = other.id in together or len(together) < _MOST_COUNTED_TOGETHER
+            if known and other.id != one.id and other.is_test == one.is_test:
                 together[other.id] = together.get(other.id, 0) + 1

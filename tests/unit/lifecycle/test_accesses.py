@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable, UnforeseenFailure
+from engram.lifecycle import accesses
 from engram.lifecycle.accesses import (
     MOST_TOGETHER,
     MOST_TRIES,
@@ -236,6 +237,44 @@ async def test_batches_go_by_time_and_by_count(
     await log.close()
     for memory in (first, second):
         assert (await stored(repository, memory)).access_count == 1
+
+
+async def test_what_waits_for_a_store_that_takes_no_writes_is_bounded(
+    repository: MemoryRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more memories than are held, the others are dropped and counted; those held are noted."""
+    monkeypatch.setattr(accesses, "MOST_HELD", 5)
+    turns = [episode(f"turn {number}") for number in range(9)]
+    await keep(repository, [*turns])
+    asked = 0
+
+    class Refusing(Failing):
+        async def replace(
+            self, scope: Scope, replacements: Iterable[Replacement], *, stamp: Stamp | None = None
+        ) -> frozenset[str]:
+            nonlocal asked
+            asked += 1
+            if self.failures:
+                raise StorageUnavailable("The store takes no writes.")
+            return await super().replace(scope, replacements, stamp=stamp)
+
+    store = Refusing(repository, 1)
+    log = log_of(store, most=1, interval=timedelta(milliseconds=20))
+    with capture_logs() as told:
+        for number in range(60):
+            log.note(ADA, [turns[number % 9]], day(number))
+            await asyncio.sleep(0)
+        # What is refused is tried again by the clock, not with each recall.
+        assert asked < 10
+        store.failures = 0
+        async with asyncio.timeout(10):
+            while log.pending:  # noqa: ASYNC110 - nothing tells that all is noted
+                await asyncio.sleep(0.002)
+    dropped = sum(one["recalls"] for one in told if "recalls" in one)
+    counts = [(await stored(repository, turn)).access_count for turn in turns]
+    assert [bool(count) for count in counts] == [True] * 5 + [False] * 4
+    assert sum(counts) + dropped == 60
+    await log.close()
 
 
 async def test_many_are_noted_in_portions(repository: MemoryRepository) -> None:
