@@ -112,7 +112,7 @@ class ImportOutOfStep(EngramError):
 
 
 class ConflictingMessage(EngramError):
-    """A message id was used before in this session, with other content."""
+    """A message id was used before in this session, with other content, tags or metadata."""
 
     code = "conflicting_message"
 

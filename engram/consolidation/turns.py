@@ -342,8 +342,9 @@ class TurnStore:
             # its own call is refused.
             claimed = dict(firsts)
             for episode in (episode for of, episode in proposed if of == call):
-                if not same_words(claimed.setdefault(episode.id, episode), episode):
-                    errors[call] = _conflict(episode)
+                first = claimed.setdefault(episode.id, episode)
+                if differing := _unlike(first, episode):
+                    errors[call] = _conflict(episode, differing)
             if call not in errors:
                 firsts = claimed
         return stored, errors
@@ -493,12 +494,28 @@ def _is_of(episode: Episode, request: StoreTurnsInput) -> bool:
     return (origin.workflow_id, origin.run_id, episode.created_at) == here
 
 
-def _conflict(episode: Episode) -> ConflictingMessage:
+def _conflict(episode: Episode, differing: str) -> ConflictingMessage:
     return ConflictingMessage(
-        "This message id was used before in this session, with other content.",
-        allowed="the same content again, or a new message id",
+        f"This message id was used before in this session, with other {differing}.",
+        allowed=f"the same {differing} again, or a new message id",
         details={"message_id": episode.message_id},
     )
+
+
+def _unlike(first: Episode, other: Episode) -> str | None:
+    """What a turn brings that the one under its id has otherwise; None: it is the same turn.
+
+    What is left out asks for nothing. Times are worked out anew whenever a turn is sent, and
+    importance changes in a memory's life: neither tells two turns apart.
+    """
+    if not same_words(first, other):
+        return "content"
+    if not set(other.tags) <= set(first.tags):
+        return "tags"
+    absent = object()
+    if any(first.metadata.get(key, absent) != value for key, value in other.metadata.items()):
+        return "metadata"
+    return "summary" if other.summary not in (None, first.summary) else None
 
 
 def same_words(first: Episode, other: Episode) -> bool:

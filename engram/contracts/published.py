@@ -111,7 +111,8 @@ PUBLISHED: Final = (
                 names.ENCODE_UPDATE,
                 "Stores turns. The answer is the acknowledgement: stored, searchable, kept through "
                 "crashes. A message id that is known with the same words stores nothing and gives "
-                "the first receipt; with other words its call is refused, in the reply. All turns "
+                "the first receipt; with other words, or with tags, metadata or a summary that the "
+                "stored turn has not, its call is refused, in the reply. All turns "
                 "of a call are stored, or none.",
                 EncodeRequest,
                 EncodeReply,

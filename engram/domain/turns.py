@@ -47,8 +47,9 @@ class Turn(BaseModel):
         content: The words, kept verbatim.
         speaker: The speaker's name, where there is more than one person.
         timestamp: When it was said, with a timezone; the client's clock when absent.
-        message_id: The application's own id for this message. Sending the same
-            id again is acknowledged and stores nothing new.
+        message_id: The application's own id for this message. Sending the same turn
+            again is acknowledged and stores nothing new. With other words, further tags,
+            other metadata or another summary it is refused.
         metadata: Free plain data that is kept with the turn.
         tags: Labels that recall can filter by.
         importance: 0 to 1; biases fading and ranking. 0.5 is what a turn has without one. What

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -34,6 +34,7 @@ from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
 from tests.support.running_session import call, running_session, turn
 
+FAR = datetime(2090, 1, 1, tzinfo=UTC)
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
@@ -100,6 +101,33 @@ async def test_a_reused_id_with_other_words_is_refused_and_nothing_of_its_call_i
         assert refused.error["code"] == "conflicting_message"
         assert beside.error is None
         assert [e.content for e in await session.episodes()] == ["one", "beside"]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "differing"),
+    [
+        ({"tags": ("a", "b")}, {"tags": ("b", "a")}, None),
+        ({"tags": ("a",)}, {}, None),
+        ({"importance": 0.9, "expires_at": FAR}, {"expires_at": FAR + timedelta(hours=1)}, None),
+        ({"tags": ("a",)}, {"tags": ("a", "b")}, "tags"),
+        ({"metadata": {"n": [1]}}, {"metadata": {"n": [1], "m": None}}, "metadata"),
+        ({"metadata": {"n": [1]}}, {"metadata": {"n": [2]}}, "metadata"),
+        ({}, {"summary": "Tea."}, "summary"),
+    ],
+)
+async def test_what_an_id_is_sent_again_with_is_refused_where_it_would_be_dropped(
+    temporal_client: Client, first: dict[str, Any], again: dict[str, Any], differing: str | None
+) -> None:
+    """Further tags are not acknowledged and lost; less than what is stored asks for nothing."""
+    async with running_session(temporal_client) as session:
+        said = turn("I like tea.", "m1")
+        await session.encode(said.model_copy(update=first))
+        (outcome,) = (await session.encode(said.model_copy(update=again))).outcomes
+        refused = outcome.error["message"] if outcome.error else None
+        wanted = f"This message id was used before in this session, with other {differing}."
+        assert refused == (wanted if differing else None)
+        (kept,) = await session.episodes()
+        assert kept.tags == first.get("tags", ())
 
 
 async def test_two_uses_of_an_id_in_one_call_conflict(temporal_client: Client) -> None:
