@@ -309,6 +309,34 @@ async def test_an_outage_delays_the_acknowledgement_only(temporal_client: Client
         assert [e.content for e in await session.episodes()] == ["patience"]
 
 
+async def test_a_full_run_that_waits_for_the_store_takes_no_further_updates(
+    temporal_client: Client,
+) -> None:
+    """It holds as many as it may; the others are sent again, and stored by the next run."""
+    stores: list[FailingStore] = []
+
+    def wrap(inner: TurnStore) -> FailingStore:
+        stores.append(FailingStore(inner, failures=10_000))
+        return stores[-1]
+
+    async with running_session(temporal_client, wrap=wrap, updates_per_run=3) as session:
+        encodes = [asyncio.create_task(session.encode(turn(f"text {n}"))) for n in range(8)]
+        async with asyncio.timeout(30):
+            while stores[0].attempts < 12:  # noqa: ASYNC110 - nothing tells of a failed attempt
+                await asyncio.sleep(0.1)
+        first = (await session.handle.describe()).run_id
+        stores[0].failures = 0
+        await asyncio.gather(*encodes)
+        assert len(await session.episodes()) == 8
+        run = temporal_client.get_workflow_handle(session.handle.id, run_id=first)
+        accepted = [
+            event
+            async for event in run.fetch_history_events()
+            if event.HasField("workflow_execution_update_accepted_event_attributes")
+        ]
+        assert len(accepted) == 3
+
+
 async def test_many_processes_in_one_session_store_each_turn_once(temporal_client: Client) -> None:
     """Three gateways send the same messages at once: stored once, acknowledged each time."""
     async with running_session(temporal_client) as session:
