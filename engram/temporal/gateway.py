@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -69,6 +70,7 @@ from engram.temporal.passes import PassRunner
 from engram.temporal.retry import (
     LatelyAnswered,
     asked_again,
+    failing_activity,
     is_gone,
     retry_until_answered,
     start_or_meet,
@@ -287,7 +289,11 @@ class WorkflowGateway:
             return receipt
 
         return await retry_until_answered(
-            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
+            attempt,
+            workflow_id,
+            self._settings.encode_timeout,
+            to_the_end=True,
+            held_up_by=partial(failing_activity, self._client, workflow_id),
         )
 
     def session_id(self, scope: Scope, session_id: str) -> str:

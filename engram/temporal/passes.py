@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -33,7 +34,7 @@ from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
-from engram.temporal.retry import retry_until_answered, start_or_meet
+from engram.temporal.retry import failing_activity, retry_until_answered, start_or_meet
 
 Report = TypeVar("Report", bound=BaseModel)
 OfOneUser = TypeVar("OfOneUser", bound=PassReport)
@@ -194,7 +195,11 @@ class PassRunner:
                 return answer
 
         return await retry_until_answered(
-            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
+            attempt,
+            workflow_id,
+            self._settings.encode_timeout,
+            to_the_end=True,
+            held_up_by=partial(failing_activity, self._client, workflow_id),
         )
 
     async def _ended(self, workflow_id: str) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -38,6 +39,7 @@ from engram.contracts.attributes import precedence
 from engram.errors import (
     EngramError,
     RunEnded,
+    StorageUnavailable,
     TemporalNotSetUp,
     TemporalUnavailable,
     UnknownFailure,
@@ -148,7 +150,7 @@ async def retry_until_answered(
     patience: timedelta,
     *,
     to_the_end: bool = False,
-    held_up_by: Callable[[], Awaitable[EngramError | None]] | None = None,
+    held_up_by: Callable[[], Awaitable[HeldUp | None]] | None = None,
 ) -> Answer:
     """Repeat an update until it is answered; ids make that safe.
 
@@ -157,7 +159,8 @@ async def retry_until_answered(
         workflow_id: Who is asked.
         patience: How long an answer may take.
         to_the_end: What is waited for is work, such as consolidating a backlog, and may take any
-            time: ``patience`` is for a Temporal that cannot be reached meanwhile.
+            time: ``patience`` is for a Temporal that cannot be reached meanwhile, and for a store
+            that takes no writes.
         held_up_by: Finds out what the answer waits for, when ``patience`` is over.
 
     Raises:
@@ -166,6 +169,9 @@ async def retry_until_answered(
             still tries again when ``patience`` is over, such as writing to a full disk.
     """
     longest = patience.total_seconds()
+    if to_the_end and held_up_by is not None:
+        asking = retry_until_answered(attempt, workflow_id, patience, to_the_end=True)
+        return await _unless_held_up(asking, held_up_by, longest / 2)
     unreachable = _Unreachable(longest) if to_the_end else None
 
     def again(error: Exception) -> bool:
@@ -192,8 +198,8 @@ async def retry_until_answered(
                     with retrying:
                         return await _typed(attempt)
         except TimeoutError as error:
-            why = await held_up_by() if held_up_by is not None else None
-            raise (why or _unacknowledged()) from error
+            held_up = await held_up_by() if held_up_by is not None else None
+            raise (held_up.why if held_up else _unacknowledged()) from error
     raise TemporalUnavailable("No attempt was made.")
 
 
@@ -211,8 +217,16 @@ def _unacknowledged() -> TemporalUnavailable:
 _DESCRIBED_SECONDS = 5.0
 
 
-async def _failing_activity(client: Client, workflow_id: str) -> EngramError | None:
-    """Why an activity that the workflow tries again failed last; None where that is not known."""
+@dataclass(frozen=True)
+class HeldUp:
+    """An activity that is tried again and again, and why it failed last."""
+
+    activity_id: str
+    why: EngramError
+
+
+async def failing_activity(client: Client, workflow_id: str) -> HeldUp | None:
+    """What a workflow tries again; None where there is nothing, or where that is not known."""
     handle = client.get_workflow_handle(workflow_id)
     context = WorkflowSerializationContext(client.namespace, workflow_id)
     converter = client.data_converter.with_context(context)
@@ -223,10 +237,44 @@ async def _failing_activity(client: Client, workflow_id: str) -> EngramError | N
                 if pending.HasField("last_failure"):
                     why = _from_failure(await converter.decode_failure(pending.last_failure))
                     if not isinstance(why, UnknownFailure):
-                        return why
+                        return HeldUp(pending.activity_id, why)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
+
+
+async def _unless_held_up(
+    asking: Coroutine[Any, Any, Answer],
+    held_up_by: Callable[[], Awaitable[HeldUp | None]],
+    seconds: float,
+) -> Answer:
+    """Wait for work to its end, but not for a store that fails it at two looks in a row.
+
+    Models are waited for: a pass that they fail ends by itself, and says so in its report.
+    """
+    answer = asyncio.ensure_future(asking)
+    before: HeldUp | None = None
+    try:
+        while not answer.done():
+            await asyncio.wait([answer], timeout=seconds)
+            if answer.done():
+                break
+            now = await held_up_by()
+            if now is not None and not isinstance(now.why, StorageUnavailable):
+                now = None
+            if now and before and now.activity_id == before.activity_id:
+                raise _goes_on(now.why)
+            before = now
+        return answer.result()
+    finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
+
+
+def _goes_on(why: EngramError) -> EngramError:
+    further = "What was asked for goes on by itself then; the same call waits for it again."
+    hint = f"{why.hint} {further}" if why.hint else further
+    return error_from_dict({**why.as_dict(), "hint": hint})
 
 
 class _Unreachable:
@@ -368,7 +416,7 @@ async def update_with_start(
         workflow_id,
         patience,
         to_the_end=to_the_end,
-        held_up_by=partial(_failing_activity, client, workflow_id),
+        held_up_by=partial(failing_activity, client, workflow_id),
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from temporalio.client import Client
 
@@ -12,7 +15,8 @@ from engram.domain.memories import (
     MemoryType,
     SemanticMemory,
 )
-from engram.errors import MemoryNotFound
+from engram.errors import MemoryNotFound, StorageUnavailable
+from engram.storage.edge import EdgeRepository
 from tests.support.remembering import everything, remembering, said
 
 
@@ -96,3 +100,26 @@ async def test_another_users_memory_is_not_found(temporal_client: Client) -> Non
         with pytest.raises(MemoryNotFound):
             await ada.for_user("bob").forget(receipt.episode_ids[0])
         assert receipt.episode_ids[0] in await everything(repository, ada.scope)
+
+
+@pytest.mark.parametrize("work", ["forget", "consolidate", "decay"])
+async def test_who_waits_for_work_hears_why_the_store_takes_none(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch, work: str
+) -> None:
+    """A full disk is named as it is for encode; with room again the same call ends the work."""
+
+    async def full(*_: object, **__: object) -> Any:
+        raise StorageUnavailable("The disk of the store has 8 MB left.", hint="Make room.")
+
+    async with remembering(temporal_client, encode_timeout=timedelta(seconds=2)) as (memory, _):
+        turn = (await memory.encode("I live in Lisbon.", session_id="s1")).episode_ids[0]
+        for method in ("replace", "insert", "delete", "scroll"):
+            monkeypatch.setattr(EdgeRepository, method, full)
+
+        async def ask() -> Any:
+            return await (memory.forget(turn) if work == "forget" else getattr(memory, work)())
+
+        with pytest.raises(StorageUnavailable, match=r"8 MB left.*Make room.*goes on by itself"):
+            await ask()
+        monkeypatch.undo()
+        assert await ask()
