@@ -109,6 +109,34 @@ async def workers(around: CheckContext) -> CheckResult:
     return ok("workers", f"{len(answer.pollers)} on {queue}")
 
 
+async def schedules(around: CheckContext) -> CheckResult:
+    """The schedules of passes are there and run, where they are wanted."""
+    from engram.temporal.schedules import Schedules  # noqa: PLC0415 - only what is used loads
+
+    client = await _client(around)
+    if client is None:
+        return warning("schedules", "not looked at", "mend temporal first")
+    if not around.settings.schedules:
+        return ok("schedules", "off, by ENGRAM_SCHEDULES")
+    try:
+        found = await Schedules(client, around.settings).list()
+    except EngramError as error:
+        return warning("schedules", error.message, error.hint or "see temporal")
+    absent = [one.kind.value for one in found if not one.exists]
+    if absent:
+        return warning(
+            "schedules",
+            f"not there: {', '.join(absent)}",
+            "a worker makes them when it starts: restart one, and look at its log",
+        )
+    paused = [f"{one.kind.value} ({one.note})" for one in found if one.paused]
+    if paused:
+        return warning(
+            "schedules", f"paused: {', '.join(paused)}", "engram schedules resume ... --connected"
+        )
+    return ok("schedules", ", ".join(one.kind.value for one in found))
+
+
 async def qdrant(around: CheckContext) -> CheckResult:
     """A Qdrant server answers, and is new enough."""
     client = connect_qdrant(around.settings)

@@ -21,10 +21,12 @@ from temporalio.worker import Worker
 
 from engram.cli.doctor import servers
 from engram.cli.doctor.installation import CheckResult, State
+from engram.contracts.lifecycle import PassKind
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.embedder import make_embedder
 from engram.storage.payload import TENANT, identity_record, indexed_fields
-from engram.system import system_clock
+from engram.system import new_id, system_clock
+from engram.temporal.schedules import Schedules
 from engram.workflows.lifecycle import PromotionWorkflow
 from engram.workflows.worker import sandbox_runner
 from tests.support.doctor_results import around, says
@@ -83,6 +85,7 @@ async def test_temporal(tmp_path: Path, temporal_address: str) -> None:
     says(await servers.temporal(away), State.FAILED, "ENGRAM_TEMPORAL_ADDRESS")
     says(await servers.search_attributes(away), State.WARNING, "mend temporal first")
     says(await servers.workers(away), State.WARNING, "mend temporal first")
+    says(await servers.schedules(away), State.WARNING, "mend temporal first")
 
 
 async def test_search_attributes(tmp_path: Path, temporal_client: Client) -> None:
@@ -105,6 +108,30 @@ async def test_search_attributes(tmp_path: Path, temporal_client: Client) -> Non
         lambda: servers.search_attributes(bare), lambda it: it.state is State.FAILED
     )
     says(seen, State.FAILED, "temporal operator search-attribute create --name")
+
+
+async def test_schedules(tmp_path: Path, temporal_client: Client) -> None:
+    """One that is gone or paused is told of; those that run, or are not wanted, are well."""
+    given = {
+        "ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host,
+        "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
+        "ENGRAM_COLLECTION_PREFIX": f"doctor{new_id()[:8]}",
+    }
+    looking = around(tmp_path, given)
+    says(await servers.schedules(looking), State.WARNING, "consolidation, decay", "worker")
+    kept = Schedules(temporal_client, looking.settings)
+    await kept.ensure()
+    try:
+        says(await servers.schedules(looking), State.OK, "consolidation")
+        await kept.pause(PassKind.DECAY, note="before the import")
+        says(await servers.schedules(looking), State.WARNING, "decay (before the import)")
+        await kept.delete(PassKind.DECAY)
+        says(await servers.schedules(looking), State.WARNING, "not there: decay")
+        off = around(tmp_path, {**given, "ENGRAM_SCHEDULES": "false"})
+        says(await servers.schedules(off), State.OK, "ENGRAM_SCHEDULES")
+    finally:
+        for kind in PassKind:
+            await kept.delete(kind)
 
 
 async def test_workers(tmp_path: Path, temporal_client: Client) -> None:
