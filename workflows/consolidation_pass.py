@@ -544,6 +544,7 @@ class ConsolidationPass:
                 dropped_quotes=answer.dropped_quotes,
                 dropped_unattested=answer.dropped_unattested,
                 dropped_masked=answer.dropped_masked,
+                dropped_malformed=answer.dropped_malformed,
                 overfull=int(answer.full),
             )
         )

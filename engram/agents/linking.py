@@ -142,7 +142,7 @@ class _LinkingReader:
             reasoning=self.answer.reasoning,
             confidence=self.answer.confidence,
             plan=ConsolidationPlan(actions=(*actions, *survivals.values())),
-            dropped_references=self.lost,
+            dropped_references=self.lost + len(self.answer.malformed),
             dropped_retirements=self.refused,
         )
 

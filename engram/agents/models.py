@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import json
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 import structlog
 from pydantic_ai import Agent, RunContext
@@ -55,6 +57,11 @@ LONGEST_DELAY = 3600.0
 _CLIENT_ERRORS = 4  # 400 to 499
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _ACCOUNT_STATUS = frozenset({401, 402, 403, 404, 405})
+_ACCOUNT_HINT = "Check the API key, the model's name in ENGRAM_MODEL, and the account's quota."
+_REQUEST_HINT = (
+    "Nothing was changed. It may be too long for the model (ENGRAM_EXTRACTION_BATCH_BYTES), or "
+    "of what the provider does not answer, or ENGRAM_MODEL cannot call tools."
+)
 _log = structlog.get_logger("engram.agents")
 
 
@@ -131,16 +138,17 @@ def as_engram_error(error: Exception) -> EngramError:
             hint="Nothing was changed. A model that follows JSON schemas better may help.",
         )
     if _is_refusal(error):
-        status = getattr(error, "status_code", None)
+        status, of_account = getattr(error, "status_code", None), _is_of_the_account(error)
         return ModelRejected(
             f"The model provider refused the request ({kind}"
             + (f", HTTP {status})." if status else ")."),
-            hint="Check the API key, the model's name in ENGRAM_MODEL, and the account's quota.",
+            hint=_ACCOUNT_HINT if of_account else _REQUEST_HINT,
             # Another request may be accepted where this one was not; with this key, none is.
-            details={"refused": "account" if _is_of_the_account(error) else "request"}
+            details={"refused": "account" if of_account else "request"}
             | ({"status": status} if status else {}),
         )
-    wait = getattr(error, "retry_after", None)
+    # "Now" is no delay: who asks at once again and again is refused again and again.
+    wait = getattr(error, "retry_after", None) or None
     return ModelUnavailable(
         f"The model cannot answer now ({kind}).",
         details={"retry_after": min(wait, LONGEST_DELAY)} if wait is not None else None,
@@ -162,7 +170,11 @@ def model_use(model: Model, version: str, usage: RunUsage) -> ModelUse:
 def _is_of_the_account(error: Exception) -> bool:
     """Whether key, model name, configuration or quota is refused, whatever is asked."""
     kinds = ModelAuthenticationError | ModelNotFoundError | ModelQuotaExceededError | UserError
-    return isinstance(error, kinds) or getattr(error, "status_code", None) in _ACCOUNT_STATUS
+    if isinstance(error, kinds):
+        return True
+    # A moderated turn is refused with 403 as well, by some.
+    said_what = isinstance(error, ModelRequestRejectedError)
+    return not said_what and getattr(error, "status_code", None) in _ACCOUNT_STATUS
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -234,7 +246,8 @@ class _MeteredModel(WrapperModel):
     ) -> ModelResponse:
         meter = meter_that_is_up()
         if meter is None:
-            return _whole(await super().request(messages, model_settings, model_request_parameters))
+            response = await super().request(messages, model_settings, model_request_parameters)
+            return _whole(response, model_request_parameters)
         try:
             response = await super().request(messages, model_settings, model_request_parameters)
         except BaseException:
@@ -244,13 +257,39 @@ class _MeteredModel(WrapperModel):
         # Rules answer here, and cost nothing.
         cost = 0.0 if isinstance(self.wrapped, RulesModel) else _cost(response)
         meter.add(_answered(self.model_id, response, cost))
-        return _whole(response)
+        return _whole(response, model_request_parameters)
 
 
-def _whole(response: ModelResponse) -> ModelResponse:
+def _whole(response: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
     if response.finish_reason == "length" and any(map(_is_cut_off, response.parts)):
         raise OutputTokenLimitExceeded("The answer ended at the limit of its length.")
-    return response
+    return _in_one_call(response, {tool.name for tool in asked.output_tools})
+
+
+def _in_one_call(response: ModelResponse, names: Container[str]) -> ModelResponse:
+    """The answer in one call, where a model gave it in several: only the first would be read."""
+    calls = [p for p in response.parts if isinstance(p, ToolCallPart) and p.tool_name in names]
+    if len(calls) < 2:  # noqa: PLR2004 - one call is the whole answer
+        return response
+    broken = next(filter(_is_cut_off, calls), None)
+    # What cannot be read is sent back, and with it what is beside it.
+    together = json.dumps(_together([call.args_as_dict() for call in calls])) if not broken else ""
+    kept = broken or replace(calls[0], args=together)
+    others = [part for part in response.parts if part not in calls]
+    return replace(response, parts=[*others, kept])
+
+
+def _together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One answer with the lists of all of them; the rest is the first one's."""
+    together: dict[str, Any] = {}
+    for number, answer in enumerate(answers):
+        if answer in answers[:number]:
+            continue
+        for name, said in answer.items():
+            before = together.setdefault(name, said)
+            if before is not said and isinstance(before, list) and isinstance(said, list):
+                together[name] = [*before, *said]
+    return together
 
 
 def _is_cut_off(part: object) -> bool:

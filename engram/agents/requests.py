@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import ErrorDetails
 
 from engram.consolidation.decisions import Relation
 from engram.domain.learning import LearningRules
@@ -134,14 +148,134 @@ MAX_DECISIONS = 60
 _REASON = 300
 
 
+# What is put in a place of its own, and what becomes of it there. An answer of thirty statements
+# is not asked for again, and paid again, because one of them has a tag too many.
+
+# Stands for nothing, as models write it where null is meant.
+_NOTHING: Final = frozenset({"", "null", "none", "n/a", "na", "nil", "unknown", "unspecified"})
+_ALIAS: Final = re.compile(r"\W*e?0*(?P<number>[1-9]\d*)\W*", re.IGNORECASE)
+_YEAR_OR_MONTH: Final = re.compile(r"(?P<year>\d{4})(?:-(?P<month>0[1-9]|1[0-2]))?")
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
+# What is too long is cut first; only then its parts are looked at.
+_MOST_MENDINGS: Final = 2
+# How sure an answer is that does not say so in a number from 0 to 1.
+_UNTOLD_CONFIDENCE: Final = 0.5
+
+
+def _alias(said: object) -> object:
+    """The alias that is meant by "E1", "[e1]" or "1": e1."""
+    found = _ALIAS.fullmatch(str(said)) if isinstance(said, str | int) else None
+    return f"e{found['number']}" if found else said
+
+
+def _aliases(said: object) -> object:
+    """Aliases, where one text holds several."""
+    parts = said if isinstance(said, list) else [said]
+    split = [p for part in parts for p in (part.split(",") if isinstance(part, str) else [part])]
+    return [_alias(part) for part in split]
+
+
+def _relation(said: object) -> object:
+    """A predicate, or None where the word says that there is none."""
+    nothing = isinstance(said, str) and said.strip().casefold() in _NOTHING
+    return None if nothing else said
+
+
+def _moment(said: object) -> object:
+    """A moment; None where it is no date, or no more than a number.
+
+    A year and a month stand for their first day, as where rules read them. Left to itself,
+    "2019" is so many seconds after 1970.
+    """
+    if not isinstance(said, str):
+        return said if isinstance(said, datetime) else None
+    words = said.strip()
+    named = _YEAR_OR_MONTH.fullmatch(words)
+    try:
+        if named is not None:
+            first = date(int(named["year"]), int(named["month"] or 1), 1)
+            return datetime.combine(first, time())
+        return _MOMENTS.validate_python(words) if _DAY.match(words) else None
+    except ValueError:
+        return None
+
+
+def _in_lower_case(said: object) -> object:
+    return said.strip().casefold() if type(said) is str else said
+
+
+_MOMENTS: Final = TypeAdapter(datetime)
+
+
 class _AnswerPart(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    # What to go by where a field that must be there cannot be read.
+    _untold: ClassVar[Mapping[str, object]] = {}
+    # Without these there is no answer, whatever is beside them.
+    _core: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_loosely(cls, said: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        for _ in range(_MOST_MENDINGS):
+            try:
+                return read(said)
+            except ValidationError as error:
+                if not isinstance(said, dict) or not cls._core <= said.keys():
+                    raise
+                said = cls._mended(said, error.errors(include_url=False))
+        return read(said)
+
+    @classmethod
+    def _mended(cls, said: Mapping[str, Any], faults: Iterable[ErrorDetails]) -> dict[str, Any]:
+        """What was said, in the form that was asked for as far as it can be put into it."""
+        mended, wrong = dict(said), dict[str, dict[int, str]]()
+        for fault in faults:
+            name, *inside = fault["loc"] or ("",)
+            if not isinstance(name, str) or name not in cls.model_fields:
+                continue
+            if not inside:
+                cls._mend(mended, name, fault)
+            elif isinstance(inside[0], int):
+                where = ".".join(map(str, (name, inside[0] + 1, *inside[1:])))
+                wrong.setdefault(name, {})[inside[0]] = f"{where}: {fault['msg']}"
+        for name, parts in wrong.items():
+            kept = [one for number, one in enumerate(mended[name]) if number not in parts]
+            if kept or name not in cls._core:
+                mended[name] = kept
+                mended["malformed"] = [*mended.get("malformed", ()), *parts.values()]
+        return mended
+
+    @classmethod
+    def _mend(cls, mended: dict[str, Any], name: str, fault: ErrorDetails) -> None:
+        """Put one field right, cut it, or leave it to its default; else it stays as it is."""
+        kind, said = fault["type"], mended.get(name)
+        if kind == "too_long" or (kind == "string_too_long" and name in cls._untold):
+            mended[name] = mended[name][: fault["ctx"]["max_length"]]
+        elif kind == "list_type" and isinstance(said, str):
+            mended[name] = _as_list(said)
+        elif name in cls._untold:
+            mended[name] = cls._untold[name]
+        elif name not in cls._core and not cls.model_fields[name].is_required():
+            mended.pop(name)
+
+
+def _as_list(said: str) -> list[Any]:
+    """The list that a text holds as JSON; else the text, as the only one."""
+    try:
+        held = json.loads(said)
+    except ValueError:
+        held = None
+    return held if isinstance(held, list) else [said]
 
 
 class StatedKnowledge(_AnswerPart):
     """One thing that the turns state about a person or thing."""
 
-    sources: list[str] = Field(
+    _untold = {"confidence": _UNTOLD_CONFIDENCE}
+
+    sources: Annotated[list[str], BeforeValidator(_aliases)] = Field(
         min_length=1, max_length=20, description="Aliases of the turns that state it, like e1."
     )
     content: str = Field(
@@ -159,13 +293,13 @@ class StatedKnowledge(_AnswerPart):
         max_length=MAX_STATEMENT_TAGS,
         description="Up to five topics, one word each.",
     )
-    category: Category = Category.FACT
+    category: Annotated[Category, BeforeValidator(_in_lower_case)] = Category.FACT
     subject: str | None = Field(
         default=None,
         max_length=MAX_NAME_CHARACTERS,
         description='"user", or the name of whom it is about.',
     )
-    predicate: str | None = Field(
+    predicate: Annotated[str | None, BeforeValidator(_relation)] = Field(
         default=None,
         max_length=MAX_NAME_CHARACTERS,
         description="The relation, in few words: lives in, uses.",
@@ -189,18 +323,34 @@ class StatedKnowledge(_AnswerPart):
         max_length=20,
         description="Names of people, places, organisations and products in it.",
     )
-    happened_at: datetime | None = Field(
+    happened_at: Annotated[datetime | None, BeforeValidator(_moment)] = Field(
         default=None, description="When it happened or began, if said; ISO 8601 with offset."
     )
     confidence: float = Field(ge=0, le=1, description="How plainly the turns state it.")
     importance: float = Field(default=0.5, ge=0, le=1)
 
+    @classmethod
+    def _mended(cls, said: Mapping[str, Any], faults: Iterable[ErrorDetails]) -> dict[str, Any]:
+        mended = super()._mended(said, faults)
+        unknown = said.get("category")
+        if "category" not in mended and isinstance(unknown, str):
+            # One that the namespace asked for is looked for among the tags.
+            tags = mended.get("tags")
+            mended["tags"] = [unknown, *(tags if isinstance(tags, list) else ())]
+        return mended
+
 
 class ExtractionAnswer(_AnswerPart):
     """What the turns state, and how that was read."""
 
+    _untold = {"reasoning": ""}
+    _core = frozenset({"statements"})
+
     reasoning: str = Field(max_length=2000)
-    statements: list[StatedKnowledge] = Field(default_factory=list, max_length=MAX_STATEMENTS)
+    # Not left to a default: who names its list otherwise has not said that there is nothing.
+    statements: list[StatedKnowledge] = Field(max_length=MAX_STATEMENTS)
+    # Those that were left out because nothing could be made of them, and what was wrong.
+    malformed: SkipJsonSchema[tuple[str, ...]] = ()
 
 
 # What a model may find; the other kinds tell how a memory came about, or was used.
@@ -217,6 +367,8 @@ ProposedKind = Literal[
 class LinkProposal(_AnswerPart):
     """Two memories that belong together."""
 
+    _untold = {"confidence": _UNTOLD_CONFIDENCE, "why": ""}
+
     source: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
     target: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
     kind: ProposedKind = LinkKind.RELATED
@@ -226,6 +378,9 @@ class LinkProposal(_AnswerPart):
 
 class Decision(_AnswerPart):
     """What a newer memory means for an older one."""
+
+    # Who cannot say how sure it is ends nothing.
+    _untold = {"confidence": 0.0, "why": ""}
 
     newer: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m1.")
     older: str = Field(max_length=MAX_STATEMENT_CHARACTERS, description="Alias, like m2.")
@@ -240,8 +395,12 @@ class Decision(_AnswerPart):
 class LinkingAnswer(_AnswerPart):
     """The links that were found, and the memories that are not worth keeping."""
 
+    _untold = {"reasoning": "", "confidence": _UNTOLD_CONFIDENCE}
+
     reasoning: str = Field(max_length=2000)
     links: list[LinkProposal] = Field(default_factory=list, max_length=MAX_PROPOSED_LINKS)
+    # Links and decisions that were left out because nothing could be made of them.
+    malformed: SkipJsonSchema[tuple[str, ...]] = ()
     pruned: list[str] = Field(
         default_factory=list,
         max_length=MAX_PROPOSED_LINKS,

@@ -311,6 +311,7 @@ class ConsolidationReport(Message):
         dropped_quotes: Quotations of the model that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_masked: Statements about what was masked: a token is no news of anybody.
+        dropped_malformed: Statements of the model that nothing could be made of.
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
         dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
         actions: How many actions of each kind were carried out.
@@ -349,6 +350,7 @@ class ConsolidationReport(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     dropped_masked: int = 0
+    dropped_malformed: int = 0
     dropped_echoes: int = 0
     dropped_retirements: int = 0
     actions: dict[str, int] = Field(default_factory=dict)
@@ -483,6 +485,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_masked: Statements about what was masked: a token is no news of anybody.
+        dropped_malformed: Statements of the model that nothing could be made of.
         full: Whether the answer holds as much as one may, so that more may be stated.
         verbatim: Episodes with words that are kept as they are.
         unguided: Whether the guidance could not be read; it was extracted without.
@@ -498,6 +501,7 @@ class ExtractOutput(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     dropped_masked: int = 0
+    dropped_malformed: int = 0
     full: bool = False
     verbatim: tuple[str, ...] = ()
     unguided: bool = False

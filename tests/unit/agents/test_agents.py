@@ -7,11 +7,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.exceptions import (
+    ModelAuthenticationError,
+    ModelHTTPError,
+    ModelRequestRejectedError,
+)
 
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
-from engram.agents.models import make_model
+from engram.agents.models import as_engram_error, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.agents.rules_model import RulesModel
 from engram.domain.memories import LinkKind, SemanticMemory
@@ -157,6 +161,27 @@ async def test_overload_is_worth_waiting_for(status: int) -> None:
         await ExtractionAgent(failing(error)).extract([said(1)])
     assert unavailable.value.retryable
     assert unavailable.value.retry_after == 7.0
+
+
+def test_a_rate_limit_without_a_delay_is_not_tried_again_at_once() -> None:
+    """A delay of nothing is none: our own pauses hold."""
+    limited = ModelHTTPError(429, "m", headers={"retry-after": "0"})
+    error = as_engram_error(limited)
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [(ModelRequestRejectedError, "request"), (ModelAuthenticationError, "account")],
+)
+def test_a_turn_that_is_moderated_is_no_refused_key(
+    kind: type[ModelRequestRejectedError | ModelAuthenticationError], refused: str
+) -> None:
+    """Both come with 403; only the second ends what is asked."""
+    error = as_engram_error(ModelHTTPError.for_category(kind, status_code=403, model_name="m"))
+    assert error.details == {"refused": refused, "status": 403}
+    assert ("API key" in str(error)) is (refused == "account")
 
 
 @pytest.mark.parametrize("spec", ["nonsense", "nosuch:model", "openai:gpt-5-mini"])
