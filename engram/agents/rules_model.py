@@ -50,7 +50,7 @@ from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
-from engram.domain.slots import IS_CALLED, PROMISED, USER, role_slot
+from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import handing_over
 from engram.language.dates import start_date_of
@@ -67,6 +67,7 @@ from engram.language.statements.corrections import (
     works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
+from engram.language.statements.in_full import in_full_words
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import (
@@ -82,6 +83,7 @@ from engram.language.statements.promises import (
 from engram.language.statements.reading import everything
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression
+from engram.language.vocabulary import words as words_of
 
 # --- what the rules found in a turn, as the agent answers it
 
@@ -198,9 +200,13 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     whose = "the user" if who == "The user" else who
     verb = "is" if person.holds else "is no longer"
     held = role_slot(person.relation) if is_held_by_one(person.relation) else None
+    married = person.relation in words_of("declared", "married")
+    held = IS_MARRIED_TO if married else held
     yield _proposed(
         sources=[turn.alias],
-        content=f"{person.name} {verb} {whose}'s {person.relation}.",
+        content=f"{who} {verb} married to {person.name}."
+        if married
+        else f"{person.name} {verb} {whose}'s {person.relation}.",
         quotes=_quotes(turn, person.sentence),
         category=Category.RELATIONSHIP,
         subject=(turn.speaker or "user") if held else person.name,
@@ -305,9 +311,12 @@ def _names(text: str) -> list[str]:
 def extract(request: ExtractionRequest) -> ExtractionAnswer:
     """What the turns state in words that the rules know."""
     found: list[StatedKnowledge] = []
-    heard = [_HeardTurn(one) for one in request.before]
+    heard: list[_HeardTurn] = []
+    for one in request.before:
+        heard.append(_out_of_play(_HeardTurn(one), heard))
     by_thing = PromisesByThing([one.object for one in request.promised])
-    for turn in map(_HeardTurn, handing_over(request.turns)):
+    for said in handing_over(request.turns):
+        turn = _out_of_play(_HeardTurn(said), heard)
         # What a program says of itself is no memory, whatever it is called.
         if turn.said.role == "user":
             own = turn.own
@@ -316,7 +325,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             named = [request.promised[number] for number in by_thing.named_in(own.content)]
             found += [*ended, *_ended_before(own, named, over)]
             found += [] if ended else _giving_in(own)
-            told = _told(turn, heard[-_HEARD_BEFORE:])
+            told = _in_full(turn, heard, list(_told(turn, heard[-_HEARD_BEFORE:])))
             found += _as_first_promised(own, told, [*found, *ended], request.promised)
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
@@ -346,19 +355,39 @@ def _in_own_words(turn: TurnView) -> TurnView:
     return turn.model_copy(update={"content": turn.content[: posing.start()]})
 
 
+def _out_of_play(turn: _HeardTurn, before: Sequence[_HeardTurn]) -> _HeardTurn:
+    """The turn without what its speaker says in a part that they play: "Let's role-play: ..."."""
+    plays, text = any(one.plays for one in before[-1:]), turn.said.content
+    begins = expression("fiction", "begins").search(text)
+    if not plays and begins is None:
+        return turn
+    over = list(expression("fiction", "ends").finditer(text))
+    again = begins is not None and (not over or over[-1].end() <= begins.start())
+    own = text[over[-1].end() :] if over and not again else ""
+    if not plays and begins is not None and not own:
+        own = text[: begins.start()]
+    return _HeardTurn(turn.said, own_words=own, plays=again or (plays and not over))
+
+
 @dataclass(frozen=True)
 class _HeardTurn:
     """A turn, read once however many turns after it may take something of it back.
 
     Attributes:
         said: The turn as it was said.
+        own_words: Of it, what its speaker says as themselves; None for all of it.
+        plays: Whether a part is played from then on.
     """
 
     said: TurnView
+    own_words: str | None = None
+    plays: bool = False
 
     @cached_property
     def own(self) -> TurnView:
         """The turn up to where it passes on what others say."""
+        if self.own_words is not None:
+            return _in_own_words(self.said.model_copy(update={"content": self.own_words}))
         return _in_own_words(self.said)
 
     @cached_property
@@ -377,7 +406,7 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     stated, others, respelt = _with_corrections(heard, before)
     yield from (from_statement(turn, one) for one in stated)
     mine = {one.sentence.start for one in stated}
-    known = [one for one in people(turn.content) if one.sentence.start not in mine]
+    known = [one for one in people(turn.content) if one.together or one.sentence.start not in mine]
     known += respelt
     for person in known:
         yield from from_person(turn, person)
@@ -406,6 +435,25 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
         if mended and note.category in {Category.CORRECTION, Category.FACT}:
             continue
         yield from_note(turn, note)
+
+
+def _in_full(
+    heard: _HeardTurn, before: Sequence[_HeardTurn], told: list[StatedKnowledge]
+) -> list[StatedKnowledge]:
+    """What a turn tells, with what its sentences say that leave out what was said just before."""
+    turn = heard.own
+    last = before[-1].own if before else None
+    same = last is not None and last.role == "user" and last.speaker == turn.speaker
+    for full in in_full_words(turn.content, last.content if last and same else None):
+        quotes = _quotes(turn, full.sentence)
+        spoken = _HeardTurn(turn.model_copy(update={"content": full.text}))
+        more = [
+            one.model_copy(update={"quotes": quotes}) for one in _told(spoken, ()) if one.predicate
+        ]
+        if more:
+            # What was made of the words as they stand says less, or something else.
+            told = [one for one in told if one.quotes != quotes] + more
+    return told
 
 
 def _with_corrections(

@@ -22,6 +22,8 @@ IS_CALLED = "is called"
 """The predicate of somebody's name."""
 PROMISED = "promised to"
 """The predicate of a promise; its object is what was promised."""
+IS_MARRIED_TO = "is married to"
+"""The predicate of whoever is a husband or a wife."""
 _NO_LONGER = "no longer "
 _USER_WORDS = frozenset({"", "i", "me", "we", "user", "the user", "speaker", "the speaker"})
 _LEADING_ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")

@@ -27,6 +27,7 @@ _LONGEST_SUBJECT = 9
 _LONGEST_VALUE = 8
 _LONGEST_ROLE = 4
 _LONGEST_LOWER_VALUE = 2
+_FEW = 2
 # Words that can stand between a subject and the end of its predicate.
 _LONGEST_PREDICATE = 8
 # What follows is another statement: "My wife works at Siemens and I'm a photographer".
@@ -263,12 +264,19 @@ def _role(
     if left is not None:
         role, whose = left
         predicate = role_slot(role)
+        if role in _WORK and value and value.startswith(("at ", "with ")) and whose != SPEAKER:
+            # "Ana's new job is at Shell"
+            job = made(sentence, whose, "works at", value, said=" ".join(before), holds=holds)
+            yield replace(job, value=value.split(" ", 1)[1])
+            return
         if predicate and value and names_one(role, value):
             yield made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
         return
     if value and (where := _whereabouts(value)) and (what := subject_of(before, where)):
-        on_a_street = _STREET.search(value) is not None
-        if holds and (before[0].lower() in words(_DATA, "determiners") or on_a_street):
+        # "From Monday standup is at 10" names no such thing.
+        few = len(before) <= _FEW
+        plain = _STREET.search(value) or (few and _AT_A_TIME.fullmatch(value))
+        if holds and (plain or before[0].lower() in words(_DATA, "determiners")):
             yield replace(
                 made(sentence, what, "is", value), predicate=where, value=value.split(" ", 1)[1]
             )
@@ -287,6 +295,12 @@ def _role(
         yield Declared(whose, predicate, who, content, sentence, holds)
 
 
+_WORK = frozenset({"job", "position", "gig"})
+_AT_A_TIME = re.compile(rf"at (?:{_CLOCK.pattern})|on {WEEKDAY}s?", re.I)
+_NUMBERED = re.compile(r"(?:room|floor|building|hall|desk|drawer|shelf|gate|bay) (?:\d|[A-Z]\b)")
+_STOREY_OR_STREET = re.compile(
+    rf"\b(?:floor|storey|level|drawer|shelf|row)\b|\A\d+\w? [A-Z].* {STREET_WORD}\Z"
+)
 _STREET = re.compile(rf"\A(?:on|in|at) (?:\d+ )?[A-Z].* {STREET_WORD}\Z")
 
 
@@ -295,9 +309,16 @@ def _whereabouts(value: str) -> str | None:
     where, _, rest = value.partition(" ")
     if where not in {"in", *_ELSEWHERE} or not rest:
         return None
-    if _CLOCK.match(rest) or _NUMBER.match(rest) or _DATED.match(rest):
+    timed = _CLOCK.match(rest) or _NUMBER.match(rest) or _DATED.match(rest)
+    if timed and not _STOREY_OR_STREET.search(rest):
         return "is scheduled for"
-    named = rest[:1].isupper() or _first(rest) in words(_DATA, "determiners")
+    numbered = _NUMBERED.match(rest) is not None
+    named = (
+        rest[:1].isupper()
+        or rest[:1].isdigit()
+        or numbered
+        or _first(rest) in words(_DATA, "determiners")
+    )
     return (
         "is located in"
         if named and rest.rpartition(" ")[-1] not in words(_DATA, "nowhere")
@@ -374,7 +395,16 @@ def subject_of(before: Sequence[str], predicate: str) -> str | None:
 
 
 _OF_THINGS = frozenset(
-    {"is kept in", "is stored in", "is located in", "is set to", "runs on", "costs", "moved to"}
+    {
+        "is scheduled for",
+        "is kept in",
+        "is stored in",
+        "is located in",
+        "is set to",
+        "runs on",
+        "costs",
+        "moved to",
+    }
     | {
         f"{verb} {when}"
         for verb in ("starts", "begins", "ends", "finishes")
@@ -591,6 +621,11 @@ def _beginnings() -> frozenset[str]:
     """What such words begin with, so that a search knows when to stop."""
     split = [said.split() for said in _predicates()]
     return frozenset(" ".join(one[:n]) for one in split for n in range(1, len(one) + 1))
+
+
+def begins_predicate(word: str) -> bool:
+    """Whether a predicate can begin with a word: "lives", "is"."""
+    return word in _beginnings()
 
 
 def without_openings(said: str) -> str:

@@ -56,6 +56,7 @@ class Person:
         at: Where in the turn.
         sentence: In which sentence.
         facts: What the sentence states of them.
+        together: Whether the speaker has them, or several of them: "our two kids, Lotte and Finn".
     """
 
     name: str
@@ -64,6 +65,7 @@ class Person:
     at: int
     sentence: Sentence
     facts: tuple[RuleStatement, ...] = ()
+    together: bool = False
 
 
 def people(text: str) -> Iterator[Person]:
@@ -89,8 +91,21 @@ def people(text: str) -> Iterator[Person]:
                 at=at + found.start(),
                 sentence=sentence,
                 facts=tuple(_facts(said[found.end() :], at + found.end(), sentence, plain)),
+                together=pattern is _introductions()[-1],
             )
             break
+        yield from _several(said, at, sentence)
+
+
+def _several(said: str, at: int, sentence: Sentence) -> Iterator[Person]:
+    """Each of those who are named together: "our two kids, Lotte and Finn"."""
+    found = _named_together().search(said)
+    if found is None:
+        return
+    kin = found.group("kin").lower()
+    relation = _ONE_OF.get(kin, kin.removesuffix("s"))
+    for name in _BETWEEN_NAMES.split(found.group("names")):
+        yield Person(name, relation, True, at + found.start(), sentence, together=True)
 
 
 def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
@@ -108,6 +123,21 @@ def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[RuleSt
     yield from (s for s in in_clause(clause, sentence, turn) if s.predicate in _SAID_OF_OTHERS)
 
 
+_BETWEEN_NAMES = re.compile(r",\s+and\s+|,\s+|\s+and\s+")
+_ONE_OF = {"kids": "child", "children": "child", "boys": "son", "girls": "daughter"}
+
+
+@cache
+def _named_together() -> re.Pattern[str]:
+    several = alternatives((*_ONE_OF, *(f"{one}s" for one in vocabulary().relations)))
+    return re.compile(
+        rf"(?i:\b(?:my|our|have|'ve|got)\s+(?:(?:two|three|four|five|\d|lovely|little|grown-up|big|"
+        rf"older|younger|twin)\s+){{0,3}}(?P<kin>{several})"
+        rf"(?:,|:|\s+(?:are\s+)?(?:called|named)|\s+are|'s\s+names\s+are|'\s+names\s+are)?)\s+"
+        rf"(?P<names>(?:[A-Z][\w'-]+,\s+){{0,5}}[A-Z][\w'-]+,?\s+and\s+[A-Z][\w-]+)(?!\w|\s+[A-Z])"
+    )
+
+
 @cache
 def _introductions() -> tuple[re.Pattern[str], ...]:
     relation = rf"(?P<relation>{alternatives(vocabulary().relations)})"
@@ -118,6 +148,10 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
         re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w),?"),
+        re.compile(
+            rf"(?i:\b(?:i|we)\s+(?:also\s+)?(?:have|'ve got|got)\s+an?\s+{which}{relation})"
+            rf"(?:,|:|(?i:\s+(?:called|named)))\s+{_NAME}(?=\s*(?:\Z|[.,;!]|(?:and|who|aged)\b))"
+        ),
     )
 
 

@@ -185,6 +185,7 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
+_OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
 
 
@@ -332,6 +333,9 @@ def _stated(
     sentence: Sentence = NO_SENTENCE,
 ) -> RuleStatement:
     predicate = pattern.predicate
+    if predicate in _OF_PERSONS and thing.name.endswith("'s"):
+        # "My wife Ana's birthday"
+        thing = Thing(thing.phrase[:-2], thing.name[:-2])
     if pattern.kind == "moved_to" and is_product(thing):
         predicate = "uses"
     elif predicate == "uses" and pattern.begins and is_subject(thing):

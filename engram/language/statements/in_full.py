@@ -1,0 +1,232 @@
+"""Sentences that lean on what was just said, told in full.
+
+"Tom moved to Oslo and Ana to Rome" leaves out a verb, "As for the printer, it's in room 4" and
+"We got a dog. He's called Bruno" a name. What is left out is put back where there is only one
+thing that it can be, and what comes of it is read as if it had been said so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Final, NamedTuple
+
+from engram.language.statements.clauses import Sentence, masked, opened, sentences
+from engram.language.statements.declared import begins_predicate
+from engram.language.statements.third_person import is_past, third_person
+from engram.language.vocabulary import (
+    alternatives,
+    expression,
+    expression_text,
+    verbs_of_change,
+    vocabulary,
+    word_lines,
+)
+
+_TABLE: Final = "in_full"
+_MOST_SENTENCES: Final = 40
+_MOST_PARTS: Final = 6
+_LONGEST_QUESTION: Final = 60
+_SPEAKING: Final = frozenset({"i", "we"})
+_COPULAS: Final = frozenset({"is", "are", "was", "were", "costs", "weighs"})
+_OWN: Final = {"i": "My", "we": "Our", "my": "My", "our": "Our"}
+_OF_THINGS: Final = frozenset({"it", "its"})
+_POSSESSIVES: Final = frozenset({"his", "her", "its"})
+_BE: Final = {"'s": " is", "'re": " are"}
+
+
+class InFull(NamedTuple):
+    """What a sentence says with what it leaves out.
+
+    Attributes:
+        text: In one or more sentences.
+        sentence: As it was said.
+    """
+
+    text: str
+    sentence: Sentence
+
+
+def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
+    """What the sentences of a turn that leave something out say in full.
+
+    Args:
+        text: The turn.
+        before: The turn of the same speaker right before it, if there is one.
+    """
+    if expression(_TABLE, "may_lean").search(text) is None:
+        return
+    last = _last_of(before) if before else ""
+    own = masked(text)
+    for sentence in islice(sentences(text), _MOST_SENTENCES):
+        _, said = opened(sentence)
+        asked = own[max(0, sentence.start - _LONGEST_QUESTION) : sentence.start]
+        full = _gapped(said) or _of_topic(said, asked) or _of_introduced(said, last)
+        if full:
+            yield InFull(full, sentence)
+        last = said
+
+
+def _last_of(turn: str) -> str:
+    """What a turn ends with, where it states something."""
+    said = sentences(turn)
+    return opened(said[-1])[1] if said else ""
+
+
+# --- "Tom moved to Oslo and Ana to Rome": a verb that is said once
+
+
+def _gapped(said: str) -> str | None:
+    """Each part as a sentence; None unless all of them are some, or lack but the first's verb."""
+    parts = [one.strip(" .,") for one in expression(_TABLE, "joint").split(said)][:_MOST_PARTS]
+    if len(parts) < 2:  # noqa: PLR2004 - a joint stands between two
+        return None
+    spoken = parts[0].split()
+    at = next((n for n in range(1, len(spoken)) if _is_verb(spoken, n)), None)
+    if at is None:
+        return None
+    who, does = spoken[:at], _does(spoken[:at], spoken[at])
+    told: list[str] = []
+    for part in parts[1:]:
+        whole = expression(_TABLE, "whole", exact_case=True).match(part) is not None
+        words = part.split()
+        if whole and any(_is_verb(words, n) for n in range(1, len(words))):
+            one: str | None = part
+        elif _goes_on(words) and who[0].lower() not in _SPEAKING:
+            one = " ".join([*who, part])
+        else:
+            one = _with_verb(part, does, spoken[at + 1 :], spoken[0])
+        if one is None:
+            return None
+        told.append(one)
+    if who[0].lower() in _OWN and told == parts[1:]:
+        # What the speaker says of themselves is read clause by clause anyway.
+        return None
+    return ". ".join(_capital(one) for one in [parts[0], *told]) + "."
+
+
+def _goes_on(spoken: Sequence[str]) -> bool:
+    """Whether it tells more of the same: "lives in Oslo and works at Shell"."""
+    first = spoken[0] if spoken else ""
+    verb = expression(_TABLE, "verb", exact_case=True).fullmatch(first) is not None
+    return len(spoken) > 1 and verb and (is_past(first) or first.endswith("s"))
+
+
+def _is_verb(spoken: Sequence[str], at: int) -> bool:
+    word = spoken[at].lower()
+    if len(spoken[:at]) == 1 and spoken[0].lower() in _SPEAKING:
+        return begins_predicate(third_person(word))
+    return begins_predicate(word) or word in verbs_of_change()
+
+
+def _does(who: Sequence[str], verb: str) -> str:
+    """The verb as another would have it: "I live" as "lives"."""
+    own = len(who) == 1 and who[0].lower() in _SPEAKING
+    return third_person(verb) if own else verb
+
+
+def _with_verb(part: str, does: str, rest: Sequence[str], first: str) -> str | None:
+    """One part with the verb that it leaves out, and what stands between verb and value."""
+    found = expression(_TABLE, "rest", exact_case=True).fullmatch(part)
+    if found is not None:
+        by = found.group("by")
+        at = next((n for n, word in enumerate(rest) if word == by), None)
+        low = found.group("low") and not first.islower() and not first.istitle()
+        if at is None or low or not _alike(rest[at + 1 :], found.group("what")):
+            return None
+        who = found.group("who")
+        between = [word for word in rest[:at] if word not in {"now", "currently"}]
+        return " ".join([who, does, *between, by, found.group("what")])
+    named = does == "is" and rest[:1] in (["called"], ["named"])
+    plain = expression(_TABLE, "called" if named else "amount", exact_case=True).fullmatch(part)
+    if plain is None or not (named or does in _COPULAS) or not _alike(rest[named:], plain["what"]):
+        return None
+    return " ".join([plain["who"], does, *rest[:named], plain["what"]])
+
+
+def _alike(said: Sequence[str], value: str) -> bool:
+    """Whether both are written alike: as names, as numbers, or in lower case."""
+    return bool(said) and _shape(said[0]) == _shape(value)
+
+
+def _shape(word: str) -> str:
+    first = word.lstrip("$€£#")[:1]
+    return "number" if first.isdigit() else "name" if first.isupper() else "word"
+
+
+# --- "As for the printer, it's in room 4", "The printer? Room 4": what is spoken of stands first
+
+
+def _of_topic(said: str, asked: str) -> str | None:
+    found = expression(_TABLE, "topic").match(said) or expression(_TABLE, "moved_first").match(said)
+    if found is not None:
+        return _told_of(found.group("what"), found.group("rest"))
+    question = expression(_TABLE, "asked_of").search(asked)
+    return _told_of(question.group("what"), said) if question else None
+
+
+def _told_of(what: str, rest: str) -> str | None:
+    """The topic in place of the pronoun; or before what alone says where or when."""
+    goes_on = expression(_TABLE, "pronoun").match(rest)
+    if goes_on is not None:
+        be = goes_on.group("be")
+        return f"{_capital(what)}{_BE.get(be, be)}{rest[goes_on.end() :]}"
+    for way, by in (("room", "is in"), ("clock", "is at"), ("whereabouts", "is")):
+        if expression(_TABLE, way).match(rest):
+            return f"{_capital(what)} {by} {rest[:1].lower()}{rest[1:]}"
+    return None
+
+
+# --- "We got a dog. He's called Bruno": what was brought up in the sentence before
+
+
+def _of_introduced(said: str, last: str) -> str | None:
+    goes_on = expression(_TABLE, "pronoun").match(said) if last else None
+    if goes_on is None:
+        return None
+    brought_up = list(_introduced().finditer(last))
+    if len(brought_up) != 1 or expression(_TABLE, "several").search(last):
+        return None
+    who, noun = brought_up[0]["who"], brought_up[0]["noun"].lower()
+    pronoun, be = goes_on.group("pronoun").lower(), goes_on.group("be")
+    close = noun in vocabulary().relations
+    if pronoun in _OF_THINGS:
+        fits = not close
+    else:
+        # Who has a cat may be meant as well as the cat.
+        fits = who.lower() in _SPEAKING and (close or noun in _animals())
+    if not fits:
+        return None
+    of_it = "'s" if pronoun in _POSSESSIVES else ""
+    return f"{_what(who, noun, last)}{of_it}{_BE.get(be, be)}{said[goes_on.end() :]}"
+
+
+def _what(who: str, noun: str, last: str) -> str:
+    """What was brought up, and whose it is; nobody lives yet in what they only bought."""
+    moved = expression(_TABLE, "moved_into").search(last) is not None
+    if expression(_TABLE, "homes").fullmatch(noun) and not moved:
+        return f"The {noun}"
+    whose = _OWN.get(who.lower(), f"{_capital(who)}'s")
+    new = moved or expression(_TABLE, "of_now").search(last) is not None
+    return f"{whose} new {noun}" if new else f"{whose} {noun}"
+
+
+@cache
+def _introduced() -> re.Pattern[str]:
+    nouns = alternatives((*_animals(), *vocabulary().relations, *word_lines(_TABLE, "things")))
+    return re.compile(
+        rf"{expression_text(_TABLE, 'brings_up')}(?P<noun>{nouns})"
+        rf"{expression_text(_TABLE, 'ends_there')}",
+        re.I,
+    )
+
+
+@cache
+def _animals() -> frozenset[str]:
+    return frozenset(word_lines(_TABLE, "animals"))
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
