@@ -5,6 +5,9 @@ part in between: whoever has to let the work have a step of its own before each 
 dozen times over. Hence work in the background rests while an answer is awaited, for a tenth of a
 second at a time, in which several answers come as if they were alone; then it has two tenths,
 whoever waits.
+
+What it is begun with costs as much for ten turns as for forty. Hence it is begun in a lull, when
+nobody waits, and where no lull comes, a little later with what came in between.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ _OWED_SHARE: Final = 0.5
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
+# Seconds between two looks for a lull.
+_GLANCE: Final = 0.05
 # Seconds. A sleep of nothing is over before whoever waits is awake.
 _A_MOMENT: Final = 1e-5
 
@@ -43,6 +48,7 @@ class Rests:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._awaited = 0
+        self._wanted = 0
         self._owed = _LONGEST_REST
         self._all_taken = False
         self._resting = False
@@ -60,6 +66,27 @@ class Rests:
         finally:
             with self._lock:
                 self._awaited -= 1
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Within it somebody waits for what work in the background comes to."""
+        with self._lock:
+            self._wanted += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted -= 1
+
+    async def lull(self, longest: float) -> None:
+        """Wait until nobody waits for an answer, or somebody waits for the work.
+
+        Args:
+            longest: Seconds after which it goes on anyway.
+        """
+        end = self._clock() + longest
+        while self._awaited and not self._wanted and self._clock() < end:  # noqa: ASYNC110 - time ends it, too
+            await asyncio.sleep(_GLANCE)
 
     def is_due(self) -> bool:
         """Whether work rests now; looked at again and again, from any thread."""
@@ -81,6 +108,8 @@ _IN_BACKGROUND: ContextVar[bool] = ContextVar("in_background", default=False)
 
 
 awaited: Final = _RESTS.awaited
+wanted: Final = _RESTS.wanted
+lull: Final = _RESTS.lull
 
 
 @contextmanager

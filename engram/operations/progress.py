@@ -22,6 +22,7 @@ from engram.domain.access import Access
 from engram.domain.memories import DerivedMemory, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, MemoryNotFound, StageNotReached
+from engram.giving_way import wanted
 from engram.operations.registry import Answered, Http, Intake, Operation, Question, handles
 from engram.ports import Clock, MemoryRepository
 from engram.storage.updates import episodes_by_id
@@ -187,7 +188,7 @@ class ProgressHandlers:
             return found
         if asked.ask:
             await self._ask(scope, asked)
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError), wanted():
             async with asyncio.timeout(asked.wait):
                 for pause in _pauses():
                     found = await self._progress(scope, asked)

@@ -25,7 +25,7 @@ from engram.domain.memories import RunLink
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn, error_from_dict
-from engram.giving_way import awaited
+from engram.giving_way import awaited, wanted
 from engram.language.guarding import PersonalDataGuard
 from engram.operations.registry import (
     Answered,
@@ -278,7 +278,8 @@ class TurnHandlers:
     async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:
         """Run consolidation now and wait for it, or say what it would do."""
         request = ConsolidationRequest(reason="asked for", population=asked.population)
-        return await self._gateway.consolidate(scope, request, dry_run=asked.dry_run)
+        with wanted():
+            return await self._gateway.consolidate(scope, request, dry_run=asked.dry_run)
 
     async def close(self) -> None:
         """Wait a few seconds for what was submitted."""

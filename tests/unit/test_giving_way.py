@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from engram.giving_way import Rests, awaited, give_way, handing_over, in_background
+from engram.giving_way import Rests, awaited, give_way, handing_over, in_background, lull, wanted
 
 MILLISECOND = 0.001
 
@@ -126,3 +126,45 @@ async def test_threads_that_work_in_the_background_hands_work_to_rest_too() -> N
         assert not went_on.is_set()
     await thread
     assert went_on.is_set()
+
+
+async def test_work_begins_at_once_where_nobody_waits() -> None:
+    """In quiet there is a lull already: nothing is put off, not even for a turn of the loop."""
+    waiting = asyncio.ensure_future(lull(60.0))
+    await asyncio.sleep(0)
+    assert waiting.done()
+
+
+async def test_work_begins_when_nobody_waits_any_more() -> None:
+    """It is put off as long as an answer is awaited, and goes on after the last one."""
+    with awaited():
+        with awaited():
+            waiting = asyncio.ensure_future(lull(60.0))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        assert not waiting.done()
+    await asyncio.wait_for(waiting, 10)
+
+
+async def test_work_that_somebody_waits_for_is_not_put_off() -> None:
+    """Whoever wants what it comes to has it begin, also where it was put off before."""
+    with awaited():
+        waiting = asyncio.ensure_future(lull(60.0))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        with wanted():
+            await asyncio.wait_for(waiting, 10)
+            await asyncio.wait_for(lull(60.0), 10)
+
+
+async def test_work_is_put_off_for_a_while_at_most() -> None:
+    """Under calls without end it begins when its time is over, by a clock made by hand."""
+    looking = Looking()
+    with looking.rests.awaited():
+        waiting = asyncio.ensure_future(looking.rests.lull(15.0))
+        await asyncio.sleep(0)
+        looking.now += 14.9
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        looking.now += 0.2
+        await asyncio.wait_for(waiting, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from engram.contracts.consolidation import ConsolidateTurnsInput, ExtractInput
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
+from engram.giving_way import awaited
 from engram.ports import MemoryRepository
 from tests.support.edge_stores import borrowed_store
 from tests.support.in_process_memory import InProcessMemory, run, when
@@ -79,3 +81,21 @@ async def test_larger_steps_come_to_the_same_conclusions(batches: int) -> None:
         one_by_one = await _one_by_one(repository, scope)
     async with borrowed_store() as repository:
         assert await _at_once(repository, scope, batches) == one_by_one
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_pass_takes_what_comes_until_a_lull(asked: bool) -> None:
+    """A pass that nobody asked for begins in a lull, with turns of before it; another at once."""
+    scope = Scope.of("default", "ada")
+    async with borrowed_store() as repository:
+        memory = InProcessMemory(repository)
+        early = await memory.hear(scope, TOLD[:2])
+        with awaited():
+            question = memory.selecting(scope, NOW).model_copy(update={"asked": asked})
+            selecting = asyncio.ensure_future(run(memory.storing.select_due, question))
+            if asked:
+                await asyncio.wait_for(asyncio.shield(selecting), 10)
+            late = await memory.hear(scope, TOLD[2:4], first=2)
+        due = await asyncio.wait_for(selecting, 10)
+    read = [one for batch in due.batches for one in batch.episode_ids]
+    assert read == [*early, *(() if asked else late)]
