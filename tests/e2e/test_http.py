@@ -1,10 +1,11 @@
-"""The HTTP door of a running `engram up`: the README's and the docs' commands, with real curl."""
+"""A running `engram up`: the README's commands, and those of docs/http.md with real curl."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,10 +20,12 @@ import engram
 from engram.cli.running import given_url, over_http
 from engram.errors import InvalidSettings, MemoryNotFound
 from engram.settings import Settings
+from tests.support.cli import engram as engram_command
 from tests.support.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"<!-- run -->\n```bash\n(.*?)```", re.DOTALL)
+COMMANDS = re.compile(r"<!-- run -->\n```sh\n(.*?)```", re.DOTALL)
 CONTENT = "the marmalade is hidden behind the blue teapot"
 
 # What runs is started once, in one process.
@@ -91,7 +94,7 @@ def environment(home: Path, port: int) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """`engram up` in a home of its own, ended with SIGTERM."""
+    """`engram up` in a home of its own, ended with Ctrl-C."""
     home, port = tmp_path_factory.mktemp("http"), free_port()
     log = home / "up.log"
     with log.open("w") as errors:
@@ -112,8 +115,8 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     # Nobody gets in yet, and it says how somebody does.
     assert any("engram keys create" in line for line in said)
     yield Up(home, port, process, log)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
     process.stdout.close()
 
 
@@ -122,6 +125,23 @@ def test_the_readme_s_commands_run(up: Up) -> None:
     kept, found = up.shell("README.md").replace("}[", "}\n[").splitlines()
     assert len(json.loads(kept)["episode_ids"]) == 1
     assert "ada@example.org" in json.loads(found)[0]["memory"]["content"]
+
+
+def test_the_readme_s_shell_commands_run(up: Up) -> None:
+    """Each line of its shell block succeeds, in order, beside `engram up`."""
+    (block,) = COMMANDS.findall((ROOT / "README.md").read_text("utf-8"))
+    first, *lines = block.splitlines()
+    assert first == "engram up &"
+    printed = []
+    for line in lines:
+        words = shlex.split(line)
+        assert words[0] == "engram"
+        # In this process: starting one takes longer than most commands.
+        done = engram_command(*words[1:], env=up.environment)
+        assert done.code == 0, done.stderr
+        printed.append(done.stdout)
+    assert "ada@example.org" in printed[1]
+    assert '"content"' in printed[-1]
 
 
 def test_the_walk_through_runs(up: Up) -> None:

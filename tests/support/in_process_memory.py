@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import count
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -50,6 +51,17 @@ def when(turn: int) -> datetime:
     return START + timedelta(days=3 * turn, hours=turn % 5)
 
 
+def agents_over(model: Model, step: float) -> tuple[ExtractionAgent, LinkingAgent]:
+    """Who reads turns, and who links memories."""
+    return ExtractionAgent(model), LinkingAgent(model, step)
+
+
+@cache
+def rules_agents(step: float) -> tuple[ExtractionAgent, LinkingAgent]:
+    """The same over the rules: they keep nothing, and to make them takes longer than most tests."""
+    return agents_over(RulesModel(), step)
+
+
 class InProcessMemory:
     """A store with what writes to it, without a server between the steps.
 
@@ -65,19 +77,21 @@ class InProcessMemory:
         self.settings = worker_settings(extraction_batch_turns=4, **settings)
         self.repository = repository
         self.turns = turn_store(repository, self.settings)
-        embedder, model = make_embedder("wordllama"), model or RulesModel()
+        embedder = make_embedder("wordllama")
         self.recaller = Recaller(
             repository, embedder, self.settings.confidence_weights, self.settings, covers
         )
         lives = self.settings.lifecycle
+        step = lives.promotion.selectivity_step
+        extraction, linking = rules_agents(step) if model is None else agents_over(model, step)
         self.storing = ConsolidationStoreActivitiesImpl(
             repository, embedder, lambda: uuid4().hex, lives.edges
         )
         self.thinking = ConsolidationModelActivitiesImpl(
             repository,
             embedder,
-            ExtractionAgent(model),
-            LinkingAgent(model, lives.promotion.selectivity_step),
+            extraction,
+            linking,
             lives.edges,
             writer=PlanWriter(repository, embedder, lambda: uuid4().hex, lives.edges),
         )

@@ -36,17 +36,40 @@ class Verdict:
     @property
     def right(self) -> bool:
         """Whether current values, history and what was never said are all as labelled."""
-        return not (self.missing or self.superfluous or self.lost or self.false)
+        return self.right_now and not self.lost
+
+    @property
+    def right_now(self) -> bool:
+        """Whether current values, and what was never said, are as labelled."""
+        return not (self.missing or self.superfluous or self.false)
 
 
-def stories(file: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """All stories of a file, and those after which a current value or a denial is wrong."""
-    items = labelled(file)
-    return items, [s for s in items if not _current_right(judged(s, told(s["turns"])))]
+@dataclass(frozen=True)
+class Verdicts:
+    """What is wrong after each story of a file, by its turns.
+
+    Attributes:
+        count: How many stories there are.
+        wrong: After these a current value or a denial is wrong.
+        false: After these something is known that must not be.
+        lost: After these something of before is not known.
+    """
+
+    count: int
+    wrong: list[Any]
+    false: list[Any]
+    lost: list[Any]
 
 
-def _current_right(verdict: Verdict) -> bool:
-    return not (verdict.missing or verdict.superfluous or verdict.false)
+def stories(file: str, *, at_once: bool = False) -> Verdicts:
+    """Tell every story of a file, and compare what is known after it with its labels."""
+    found = [(s["turns"], judged(s, told(s["turns"], at_once=at_once))) for s in labelled(file)]
+    return Verdicts(
+        len(found),
+        wrong=[turns for turns, verdict in found if not verdict.right_now],
+        false=[turns for turns, verdict in found if verdict.false],
+        lost=[turns for turns, verdict in found if verdict.lost],
+    )
 
 
 def answered(*turns: dict[str, Any]) -> list[StatedKnowledge]:

@@ -20,7 +20,9 @@ from engram.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
+README = ROOT / "README.md"
+WITH_PROGRAMS = [README, *sorted(DOCS.rglob("*.md"))]
+PAGES = sorted([*WITH_PROGRAMS, *(ROOT / "deploy").rglob("*.md")])
 EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
@@ -44,8 +46,8 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    """Every marked example of the docs."""
-    for page in sorted(DOCS.rglob("*.md")):
+    """Every marked example of the README and the docs."""
+    for page in WITH_PROGRAMS:
         text = page.read_text(encoding="utf-8")
         for found in EXAMPLE.finditer(text):
             yield Example(page, text[: found.start()].count("\n") + 1, found.group(1))
@@ -69,7 +71,12 @@ def generator() -> ModuleType:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 @pytest.mark.long
-def test_example_runs(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_runs(
+    example: Example,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Each marked example runs as it stands, in an empty folder, without warnings."""
     program = tmp_path / "example.py"
     program.write_text(example.code, encoding="utf-8")
@@ -86,15 +93,28 @@ def test_example_runs(example: Example, tmp_path: Path, monkeypatch: pytest.Monk
         override_allow_model_requests(True),
     ):
         runpy.run_path(str(program), run_name="__main__")
+    if example.page == README:
+        first = capsys.readouterr().out.splitlines()[0]
+        assert "The user lives in Lisbon." in first
+        assert "I moved to Lisbon" in first
+
+
+def test_the_two_commands_come_first() -> None:
+    """A new user meets the demo first and the tests second, as they are documented."""
+    commands = re.findall(r"^```sh\n(pip install.*)\n```$", README.read_text("utf-8"), re.MULTILINE)
+    assert commands == [
+        "pip install uv && uv run engram demo",
+        "pip install uv && uv run pytest",
+    ]
 
 
 def test_every_page_with_programs_has_them_run() -> None:
-    """No python block of the docs goes unmarked, and there are examples at all."""
+    """No python block goes unmarked, and there are examples at all."""
     blocks = sum(
         len(re.findall(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE))
-        for page in DOCS.rglob("*.md")
+        for page in WITH_PROGRAMS
     )
-    assert blocks == len(EXAMPLES) > 0
+    assert blocks == len(EXAMPLES) > 1
 
 
 def test_settings_page_is_current(generator: ModuleType) -> None:

@@ -25,7 +25,7 @@ from tests.support.category_labels import categories, commitments
 from tests.support.entity_labels import score
 from tests.support.kind_labels import WORDS, labelled
 from tests.support.personal_sentences import fresh_sentences
-from tests.support.slot_labels import judged, stories, told
+from tests.support.slot_labels import stories
 
 STORIES_RIGHT = 0.8
 PROMISES_RIGHT = 0.9
@@ -36,16 +36,11 @@ PERSONAL_PRECISION, PERSONAL_RECALL = 0.94, 0.92
 
 
 def test_fresh_stories_mostly_end_with_the_right_current_values() -> None:
-    """Every current value is right, and nothing else is current or was never so."""
-    items, wrong = stories("slots.fresh.jsonl")
-    assert len(items) == 60
-    assert len(wrong) <= (1 - STORIES_RIGHT) * len(items), len(wrong)
-
-
-def test_fresh_stories_leave_nothing_false() -> None:
-    """What other people, wishes and quotations say is not known of the user."""
-    items, _ = stories("slots.fresh.jsonl")
-    assert not [story["turns"] for story in items if judged(story, told(story["turns"])).false]
+    """Every current value is right, and what others, wishes and quotations say is never known."""
+    found = stories("slots.fresh.jsonl")
+    assert found.count == 60
+    assert len(found.wrong) <= (1 - STORIES_RIGHT) * found.count, len(found.wrong)
+    assert found.false == []
 
 
 def test_fresh_promises_are_mostly_understood() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.category_labels import believed_injections, categories, commitments
-from tests.support.slot_labels import judged, stories, told
+from tests.support.slot_labels import stories
 
 STORIES_RIGHT = 0.92
 NOTES_PRECISION = 0.9
@@ -21,15 +21,10 @@ KEPT = [("more", 0.8, 0.87), ("talk", 0.83, 0.8)]
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:
-    """Every current value is right and nothing superfluous is current."""
-    items, wrong = stories("slots.held.jsonl")
-    assert len(wrong) <= (1 - STORIES_RIGHT) * len(items), len(wrong)
-
-
-def test_held_stories_leave_nothing_false() -> None:
-    """What must not be known of the user is not, in any story."""
-    items, _ = stories("slots.held.jsonl")
-    assert not sum(bool(judged(story, told(story["turns"])).false) for story in items)
+    """Every current value is right, nothing superfluous is current, and nothing false is known."""
+    found = stories("slots.held.jsonl")
+    assert len(found.wrong) <= (1 - STORIES_RIGHT) * found.count, len(found.wrong)
+    assert not len(found.false)
 
 
 def test_held_turns_are_learnt_under_their_category() -> None:
@@ -46,9 +41,9 @@ def test_kept_halves_of_later_turns_are_mostly_understood(
     """Promises and stories in wordings that the rules were not changed for, and nothing false."""
     count, wrong = commitments(f"commitments.{file}.held.jsonl")
     assert len(wrong) <= (1 - promises_right) * count, len(wrong)
-    items, mistaken = stories(f"slots.{file}.held.jsonl")
-    assert len(mistaken) <= (1 - stories_right) * len(items), len(mistaken)
-    assert not sum(bool(judged(story, told(story["turns"])).false) for story in items)
+    found = stories(f"slots.{file}.held.jsonl")
+    assert len(found.wrong) <= (1 - stories_right) * found.count, len(found.wrong)
+    assert not len(found.false)
 
 
 def test_held_promises_are_partly_understood() -> None:
