@@ -244,7 +244,9 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
     @activity.defn(name=names.EXTRACT_ACTIVITY)
     async def extract(self, request: ExtractInput) -> ExtractOutput:
         """What a batch of episodes states."""
-        with _unusable_answers_end():
+        # Of several turns each half may be answered: asking for all of them again would not help.
+        attempts = 1 if len(request.episode_ids) > 1 else _ANSWER_ATTEMPTS
+        with _unusable_answers_end(attempts):
             return await self._extract(request)
 
     async def _extract(self, request: ExtractInput) -> ExtractOutput:
@@ -315,7 +317,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
     @activity.defn(name=names.LINK_ACTIVITY)
     async def link(self, request: LinkInput) -> LinkOutput:
         """What links the new memories with each other and with those that resemble them."""
-        with _unusable_answers_end():
+        with _unusable_answers_end(_ANSWER_ATTEMPTS):
             async with accounted() as account:
                 if request.at_once is not None and self._writer and self._linking.is_free:
                     linked = await self._link_all(request, request.at_once, self._writer)
@@ -401,12 +403,12 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
 
 
 @contextmanager
-def _unusable_answers_end() -> Iterator[None]:
+def _unusable_answers_end(attempts: int) -> Iterator[None]:
     """Give up on a model that keeps answering in another form long before an outage would end."""
     try:
         yield
     except ModelAnswerUnusable as error:
-        if activity.info().attempt < _ANSWER_ATTEMPTS:
+        if activity.info().attempt < attempts:
             raise
         # Without its cause: what the model answered can quote what was said.
         raise ApplicationError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Any
@@ -53,11 +53,12 @@ from engram.domain.plan import ConsolidationPlan, Reason
 from engram.domain.rules import DigestPolicy
 from engram.workflows.support import (
     ActivityCalls,
+    RejectedBatches,
     asks_models,
+    bisect,
     execute,
     failure_of,
     is_of_the_batch,
-    is_of_the_model,
     mark_outlived,
 )
 
@@ -120,67 +121,6 @@ def note_spending(totals: ConsolidationReport) -> None:
         workflow.deprecate_patch(_NOTED)
         noted = [m.model_dump(mode="json", exclude_defaults=True) for m in totals.models]
         workflow.upsert_memo({names.SPENT_MEMO: noted})
-
-
-# --- batches that fail for their own sake: halved, then left out, so that the others go on
-
-# Finding one refused turn among twenty takes five; past this, batches are left out whole.
-_MOST_HALVINGS = 16
-# A model that turns down turns of so many batches and accepts nothing is the wrong model.
-_HOPELESS_BATCHES = 10
-# The ids of what is left out travel in payloads.
-_MOST_LEFT_OUT = 2000
-
-
-@dataclass
-class RejectedBatches:
-    """Of one pass: how many batches lost turns to refusals, and how often one was halved."""
-
-    batches: int = 0
-    halvings: int = 0
-    # Which batch a turn was selected in, by its id, and which of them lost turns.
-    _selected_in: dict[str, int] = field(default_factory=dict)
-    _losers: set[int] = field(default_factory=set)
-
-    def selected(self, batches: Iterable[EpisodeBatch]) -> None:
-        """Note the batches as they were selected: halves of one are not batches."""
-        for batch in batches:
-            number = len(self._selected_in)
-            self._selected_in |= dict.fromkeys(batch.episode_ids, number)
-
-    def look_at(self, part: EpisodeBatch | ExtractOutput) -> None:
-        """Count the batches that lost turns, but for the one that this is a part of."""
-        own = self._selected_in.get(part.episode_ids[0])
-        self.batches = len(self._losers - {own})
-
-    def note_loss(self, part: EpisodeBatch) -> None:
-        """Note that turns were left out."""
-        own = self._selected_in.get(part.episode_ids[0])
-        if own is not None:
-            self._losers.add(own)
-
-    def halve(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
-        """The halves to ask for instead; none when halving is no use."""
-        if not is_of_the_model(failure) or self.halvings >= _MOST_HALVINGS:
-            return ()
-        parts = bisect(batch)
-        self.halvings += bool(parts)
-        return parts
-
-    def must_end(self, *, accepted: int, left_out: int) -> bool:
-        """Whether going on would only spend money: nothing is accepted, or far too much is not."""
-        return left_out >= _MOST_LEFT_OUT or (self.batches >= _HOPELESS_BATCHES and not accepted)
-
-
-def bisect(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
-    """Both halves of a batch, in order; none of a single turn."""
-    ids = batch.episode_ids
-    middle = len(ids) // 2
-    if not middle:
-        return ()
-    return tuple(
-        batch.model_copy(update={"episode_ids": part}) for part in (ids[:middle], ids[middle:])
-    )
 
 
 # --- the last stage of a pass: what is composed from memories follows what the pass touched
@@ -693,7 +633,7 @@ class ConsolidationPass:
             is_cancelled_exception(error)
             or not is_of_the_batch(failure)
             or self._refusals.must_end(
-                accepted=self._report.episodes, left_out=len(self.state.refused)
+                failure, accepted=self._report.episodes, left_out=len(self.state.refused)
             )
         ):
             raise error

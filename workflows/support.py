@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -193,6 +193,74 @@ def _is_final(error: ActivityError | ApplicationError) -> bool:
 def mark_outlived() -> None:
     """Note in the history that this run does more after a failure than end its pass."""
     workflow.deprecate_patch(_OUTLIVES)
+
+
+# --- batches that fail for their own sake: halved, then left out, so that the others go on
+
+# Finding one refused turn among twenty takes five; past this, batches are left out whole.
+_MOST_HALVINGS = 16
+# A model that turns down turns of so many batches and accepts nothing is the wrong model.
+_HOPELESS_BATCHES = 10
+# Who answers nothing in the asked form is the wrong model, too, and asked nine times for a turn.
+_HOPELESS_TURNS = 3
+# Runs of before ask such a model for every turn of ten batches.
+_GIVES_UP_EARLY = "stubborn-models-end-passes"
+# The ids of what is left out travel in payloads.
+_MOST_LEFT_OUT = 2000
+
+
+@dataclass
+class RejectedBatches:
+    """Of one pass: how many batches lost turns to refusals, and how often one was halved."""
+
+    batches: int = 0
+    halvings: int = 0
+    # Which batch a turn was selected in, by its id, and which of them lost turns.
+    _selected_in: dict[str, int] = field(default_factory=dict)
+    _losers: set[int] = field(default_factory=set)
+
+    def selected(self, batches: Iterable[EpisodeBatch]) -> None:
+        """Note the batches as they were selected: halves of one are not batches."""
+        for batch in batches:
+            number = len(self._selected_in)
+            self._selected_in |= dict.fromkeys(batch.episode_ids, number)
+
+    def look_at(self, part: EpisodeBatch | ExtractOutput) -> None:
+        """Count the batches that lost turns, but for the one that this is a part of."""
+        own = self._selected_in.get(part.episode_ids[0])
+        self.batches = len(self._losers - {own})
+
+    def note_loss(self, part: EpisodeBatch) -> None:
+        """Note that turns were left out."""
+        own = self._selected_in.get(part.episode_ids[0])
+        if own is not None:
+            self._losers.add(own)
+
+    def halve(self, batch: EpisodeBatch, failure: Failure) -> tuple[EpisodeBatch, ...]:
+        """The halves to ask for instead; none when halving is no use."""
+        if not is_of_the_model(failure) or self.halvings >= _MOST_HALVINGS:
+            return ()
+        parts = bisect(batch)
+        self.halvings += bool(parts)
+        return parts
+
+    def must_end(self, failure: Failure, *, accepted: int, left_out: int) -> bool:
+        """Whether going on would only spend money: nothing is accepted, or far too much is not."""
+        if left_out >= _MOST_LEFT_OUT or (self.batches >= _HOPELESS_BATCHES and not accepted):
+            return True
+        stubborn = failure.code == ModelAnswerUnusable.code and not accepted
+        return stubborn and left_out >= _HOPELESS_TURNS and workflow.patched(_GIVES_UP_EARLY)
+
+
+def bisect(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:
+    """Both halves of a batch, in order; none of a single turn."""
+    ids = batch.episode_ids
+    middle = len(ids) // 2
+    if not middle:
+        return ()
+    return tuple(
+        batch.model_copy(update={"episode_ids": part}) for part in (ids[:middle], ids[middle:])
+    )
 
 
 # --- starts: whoever makes one, it is about whom its id says

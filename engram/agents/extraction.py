@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -37,10 +37,10 @@ from engram.consolidation.verify import holds
 from engram.contracts.consolidation import ExtractOutput
 from engram.domain.identity import normalise
 from engram.domain.learning import LearningRules, version_with
-from engram.domain.memories import Category, Episode, Evidence, SemanticMemory
+from engram.domain.memories import Category, Episode, Evidence, SemanticMemory, Slot
 from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
-from engram.domain.slots import PROMISED, by_role, is_functional, slot_of
+from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
@@ -51,6 +51,10 @@ from engram.language.text import BARE_WORDS, SMALL_WORDS, fold, plain, stem
 
 _EARLIEST_BELIEVABLE: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST_BELIEVABLE: Final = datetime(2200, 1, 1, tzinfo=UTC)
+# Of each turn that a model is shown again, because the next ones may be about it.
+_MOST_BEFORE: Final = 2000
+# A day that is named without its zone may be the one on which it was said.
+_SAME_DAY: Final = timedelta(days=1)
 _LONGEST_TAG: Final = 50
 # What stands around a quotation, and is none of its words.
 _AROUND_QUOTES: Final = " \n\"'`.…,;:!?[]()"
@@ -156,9 +160,19 @@ def _statement(
     slot = None
     if attested:
         slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
+    event_at = _believable(stated.happened_at)
+    said_at = max(episode.timestamp for episode in witnesses)
+    if slot is not None and event_at is not None and event_at > said_at + _SAME_DAY:
+        if _is_set(slot, stated):
+            # So from when it was said, until it is set for another day.
+            event_at = None
+        elif is_functional(slot) or stated.begins or not stated.holds:
+            # Who starts somewhere in June works until then where they work.
+            slot = None
     if slot is not None and stated.holds and not slot.object and is_functional(slot):
         # Who lives "somewhere by the sea" lives where they lived, for all that is said.
-        attested, slot = False, None
+        slot = None
+    attested = attested and (slot is not None or not stated.predicate)
     return Statement(
         content=content,
         category=category,
@@ -179,11 +193,16 @@ def _statement(
         entities=tuple(stated.entities),
         tags=tags,
         evidence=evidence,
-        event_at=_believable(stated.happened_at),
+        event_at=event_at,
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def _is_set(slot: Slot, stated: StatedKnowledge) -> bool:
+    """Whether it says for when something is set: of no person, and no change that is to come."""
+    return is_functional(slot) and slot.subject != USER and stated.holds and not stated.begins
 
 
 def says_so(stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
@@ -409,7 +428,7 @@ class ExtractionAgent:
         request = ExtractionRequest(
             turns=tuple(_view(a, e) for a, e in shown.items()),
             guidance=tuple(guidance),
-            before=tuple(_view(f"b{n}", e) for n, e in enumerate(heard, start=1)),
+            before=tuple(self._view_before(f"b{n}", e) for n, e in enumerate(heard, start=1)),
             learning=learning and learning.for_extraction,
             promised=promised,
         )
@@ -417,6 +436,14 @@ class ExtractionAgent:
         with provider_errors(), reading_aside(self._aside):
             prompt, asked = as_prompt(request), _Asked(shown)
             return await self._agent.run(prompt, deps=asked, instructions=own)
+
+    def _view_before(self, alias: str, episode: Episode) -> TurnView:
+        """A turn that was read already, cut where it would be paid for by its length again."""
+        view, most = _view(alias, episode), _MOST_BEFORE
+        if self.is_free or len(view.content) <= most:
+            return view
+        ends = f"{view.content[: most // 2]} […] {view.content[-most // 2 :]}"
+        return view.model_copy(update={"content": ends})
 
 
 def open_promises(known: Iterable[SemanticMemory]) -> Iterator[PromiseView]:

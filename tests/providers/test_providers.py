@@ -35,6 +35,7 @@ from tests.support.edge_stores import borrowed_store
 from tests.support.model_server import (
     INPUT_TOKENS,
     OUTPUT_TOKENS,
+    Asked,
     Provider,
     Reply,
     answering,
@@ -339,6 +340,45 @@ async def test_a_model_that_cannot_mend_its_answer_leaves_memory_as_it_was(
         assert len(server.read) == 9
         server.script(answer(TEA))
         assert (await memory.consolidate()).stored == 1
+
+
+async def test_a_model_that_answers_nothing_in_the_asked_form_is_given_up(
+    opened: Opener, server: Provider
+) -> None:
+    """After three turns for which no answer could be had, the others are not paid for."""
+    async with opened() as memory:
+        turns = [(f"I like tea number {n}.", day(2).replace(minute=n)) for n in range(20)]
+        await memory.say(*turns, session="s2")
+        server.script(Reply(arguments="{{"))
+        error = await refused(memory)
+        assert error.type == ModelAnswerUnusable.code
+        # Of 20, 10, 5, 2, 3 and 2 turns once, of three single ones three times; two mendings each.
+        assert len(server.read) == 3 * (6 + 3 * 3)
+        server.script(answer(TEA))
+        assert (await memory.consolidate()).episodes == len(turns)
+
+
+async def test_a_turn_that_no_answer_can_be_had_for_keeps_nothing_from_the_others(
+    opened: Opener, server: Provider
+) -> None:
+    """Down to the one turn whose answers are in no form; all that are beside it are read."""
+    async with opened() as memory:
+        turns = [(f"I like tea number {n}.", day(2).replace(minute=n)) for n in range(8)]
+        await memory.say(("Poison.", day(2).replace(hour=1)), *turns, session="s2")
+        script = server.reply
+
+        def reply(asked: Asked) -> Reply:
+            return Reply(arguments="{{") if "Poison." in _turns(asked) else script(asked)
+
+        server.reply = reply  # type: ignore[method-assign]  # it answers by what it is asked
+        server.script(answer(TEA))
+        report = await memory.consolidate()
+        assert (report.episodes, report.refused) == (len(turns), 1)
+
+
+def _turns(asked: Asked) -> list[str]:
+    (prompt,) = [m["content"] for m in asked.body["messages"] if m["role"] == "user"][:1]
+    return [turn["content"] for turn in json.loads(prompt).get("turns", ())]
 
 
 async def test_an_answer_that_was_cut_off_is_asked_for_in_halves(

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -51,7 +51,7 @@ from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
-from engram.errors import StorageUnavailable
+from engram.errors import EngramError, StorageUnavailable
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
@@ -188,6 +188,14 @@ async def refusal(stage: Stage) -> None:
     await stage.say("I moved to London.", days=30)
     await stage.gateway.end_session(SCOPE, "s1")
     await stage.client.get_workflow_handle(names.session_workflow_id(SCOPE, "s1")).result()
+    await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
+
+
+async def stubborn_model(stage: Stage) -> None:
+    """A pass in which a model answers nothing in the asked form, until it is given up."""
+    await stage.say(*(f"I like tea number {n}." for n in range(8)))
+    with contextlib.suppress(EngramError):
+        await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
     await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
 
 
@@ -399,6 +407,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "import_outage": (importing, {}),
     "few_steps": (few_steps, {}),
     "reading_ahead": (few_steps, {}),
+    "stubborn_model": (stubborn_model, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = {"model_outage", "reviews"}
@@ -407,6 +416,7 @@ MODELS: dict[str, RulesModel] = {
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
     "reading_ahead": Picky({"Bombs": ModelHTTPError(400, "staged")}),
     "model_outage": Picky({}, [ModelHTTPError(503, "staged") for _ in range(20)]),
+    "stubborn_model": Picky({"content": UnexpectedModelBehavior("staged")}),
     "cancellation": Picky({"content": ModelHTTPError(503, "staged")}),
 }
 # The first histories are of consolidations that took many steps; these, of what runs since.

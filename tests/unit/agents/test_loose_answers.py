@@ -10,11 +10,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.extraction import ExtractionAgent
+from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.contracts.consolidation import ExtractOutput
 from engram.domain.learning import LearningRules
 from engram.domain.memories import Category
 from tests.support.reconciliation import said
-from tests.support.scripted_model import scripted, statement
+from tests.support.scripted_model import scripted, statement, user_prompt
 
 HOME = {"content": "Ada lives in Lisbon.", "quotes": ["I live in Lisbon"], "subject": "user"}
 HOME |= {"predicate": "lives in", "object": "Lisbon"}
@@ -197,3 +198,41 @@ async def test_what_is_said_without_spaces_has_its_slot(words: str, quote: str, 
     answer = {"reasoning": "", "statements": [statement("e1", **HOME | one) for one in told]}
     output, _ = await _read_of(words, answer)
     assert [one.object for one in output.statements] == [thing, None]
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (HOME, (None, "2030-06-01")),
+        (HOME | {"begins": True}, (None, "2030-06-01")),
+        (HOME | {"predicate": "uses", "begins": True}, (None, "2030-06-01")),
+        (HOME | {"predicate": "uses", "holds": False}, (None, "2030-06-01")),
+        (HOME | {"predicate": "plans to"}, ("plans to", "2030-06-01")),
+        (HOME | {"subject": "Fair", "predicate": "is scheduled for"}, ("is scheduled for", None)),
+    ],
+    ids=["home", "move", "beginning", "ending", "plan", "date"],
+)
+async def test_what_is_to_come_takes_no_place_before_it_is_there(
+    told: dict[str, Any], kept: tuple[str | None, str | None]
+) -> None:
+    """Who moves in June lives until then where they live; a date that is set is set at once."""
+    words = "I live in Lisbon from 1 June 2030."
+    one = statement("e1", **told, happened_at="2030-06-01T00:00:00Z")
+    output, _ = await _read_of(words, {"reasoning": "", "statements": [one]})
+    (read,) = output.statements
+    at = read.event_at and read.event_at.date().isoformat()
+    assert (read.predicate, at, read.holds) == (*kept, True)
+
+
+async def test_long_turns_are_shown_again_by_their_ends_only() -> None:
+    """What was read and paid for once costs little where it stands before the next turns."""
+    long = said(1).model_copy(
+        update={"content": "Dear diary, " + "so it went. " * 9000 + "The end."}
+    )
+    model, asked = scripted({"reasoning": "", "statements": []})
+    await ExtractionAgent(model).extract([said(2)], before=[long])
+    request = read_prompt(user_prompt(asked[0]))
+    assert isinstance(request, ExtractionRequest)
+    (before,) = request.before
+    assert (before.content[:11], before.content[-8:]) == ("Dear diary,", "The end.")
+    assert len(before.content) < 2100
