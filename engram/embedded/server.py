@@ -30,7 +30,7 @@ from engram.embedded.program import (
     tail,
     wait_until,
 )
-from engram.errors import EmbeddedStartFailed, EngramError, TemporalUnavailable
+from engram.errors import DataFolderUnusable, EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.ports import KeyStore
 from engram.settings import Settings
 from engram.temporal.connection import connect_client, prepare_namespace
@@ -61,6 +61,8 @@ _ATTEMPTS = 5
 _PATIENCE_SECONDS = 1.0
 # Should another version of the program say it in other words: one without its port is gone by then.
 _SAYS_SO_SECONDS = 2.0
+# What SQLite says of a file that it cannot read.
+_DAMAGED = ("database disk image is malformed", "file is not a database")
 # How soon its unasked end is noticed.
 _WATCH_SECONDS = 0.1
 # Between two tries to start it again, and between two lines that say that it does not.
@@ -322,6 +324,16 @@ class TemporalDevServer:
                 if port is not None and str(port) in said:
                     return port_in_use(port, setting)
             return _PortLost()
+        if any(words in said for words in _DAMAGED):
+            return DataFolderUnusable(
+                f"The database of Temporal's development server, {self._folder.temporal_db}, is "
+                "damaged.",
+                hint="Restore the whole folder from a backup. Without one, move temporal.sqlite "
+                "and what begins with its name aside, and start again: memories stay, and turns "
+                "that wait are consolidated; working memory, reviews that wait, and how far "
+                "imports have come are lost.",
+                details={"log": str(self._folder.server_log)},
+            )
         return EmbeddedStartFailed(
             "Temporal's development server ended while starting.",
             hint=said,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-import stamina
 import structlog
 from pydantic import BaseModel, ConfigDict
 from temporalio.client import (
@@ -33,13 +33,16 @@ from temporalio.service import RPCError, RPCStatusCode
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
 from engram.contracts.lifecycle import PassKind
-from engram.errors import EngramError, InvalidQuery, TemporalUnavailable
+from engram.errors import EngramError, InvalidQuery
 from engram.settings import Settings
 from engram.temporal.passes import maintenance_state
 from engram.temporal.retry import asked_again, typed
 
 _RECENT: Final = 5
-_SCHEDULE_PATIENCE: Final = timedelta(minutes=5)
+# Seconds between two tries to make the schedules.
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 300.0
+_MOST_DOUBLINGS: Final = 10
 
 _log = structlog.get_logger("engram.schedules")
 _ABOUT: Final = {
@@ -58,14 +61,22 @@ async def keeping_schedules(client: Client, settings: Settings) -> AsyncIterator
     """Bring the schedules up to date beside the block, which does not wait for it."""
 
     async def ensure() -> None:
-        try:
-            async for attempt in stamina.retry_context(
-                on=TemporalUnavailable, attempts=None, timeout=_SCHEDULE_PATIENCE
-            ):
-                with attempt:
-                    await Schedules(client, settings).ensure()
-        except EngramError as error:
-            _log.warning("the schedules could not be brought up to date", code=error.code)
+        for number in itertools.count():
+            try:
+                await Schedules(client, settings).ensure()
+            except EngramError as error:
+                # Search attributes that were just registered are unknown for a minute, and may
+                # be registered at any time: without schedules, nobody else asks for passes.
+                pause = min(_FIRST_PAUSE * 2 ** min(number, _MOST_DOUBLINGS), _LONGEST_PAUSE)
+                _log.warning(
+                    "the schedules could not be brought up to date; it is tried again",
+                    code=error.code,
+                    reason=error.message,
+                    seconds=pause,
+                )
+                await asyncio.sleep(pause)
+            else:
+                return
 
     ensuring = asyncio.create_task(ensure())
     try:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import time
@@ -27,7 +28,7 @@ from engram.embedded import server as serving
 from engram.embedded.folder import DataFolder, ServerRecord, find_by_marker, find_process
 from engram.embedded.program import end_leftover, find_temporal, marker
 from engram.embedded.server import TemporalDevServer, runtime
-from engram.errors import EmbeddedStartFailed, PortInUse, TemporalUnavailable
+from engram.errors import DataFolderUnusable, EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
 from tests.support.owned_server import QUIET, nothing_left, start_owner
 
@@ -88,6 +89,23 @@ async def test_runs_workflows_and_keeps_them(folder: DataFolder) -> None:
     kept = await client.get_workflow_handle("w").describe()
     await server.stop()
     assert (said, kept.status) == ("hello", WorkflowExecutionStatus.COMPLETED)
+
+
+@pytest.mark.parametrize("whole", [0, 100])
+async def test_a_damaged_database_is_named_and_memories_need_none(
+    folder: DataFolder, whole: int
+) -> None:
+    """Trying again cannot help, so the error does not say so; moved aside, it is made anew."""
+    with sqlite3.connect(folder.temporal_db) as made:
+        made.execute("CREATE TABLE anything (a)")
+    made.close()
+    content = folder.temporal_db.read_bytes()
+    folder.temporal_db.write_bytes(content[:whole] + b"x" * (len(content) - whole))
+    with pytest.raises(DataFolderUnusable, match="sqlite, is damaged") as caught:
+        await TemporalDevServer.start(folder, QUIET)
+    assert not caught.value.retryable
+    folder.temporal_db.unlink()
+    await (await TemporalDevServer.start(folder, QUIET)).stop()
 
 
 async def test_prepares_the_namespace(folder: DataFolder) -> None:

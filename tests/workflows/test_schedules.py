@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 from temporalio.client import Client, ScheduleOverlapPolicy
 
 from engram.contracts import names
 from engram.contracts.lifecycle import PassKind
-from engram.errors import InvalidQuery
+from engram.errors import EngramError, InvalidQuery, TemporalNotSetUp, TemporalUnavailable
 from engram.settings import Settings
 from engram.temporal.schedules import ScheduleInfo, Schedules, keeping_schedules
 from engram.workflows import replaying
@@ -110,6 +111,33 @@ async def test_schedules_can_be_switched_off(
     assert not any(info.exists for info in await schedules.list())
 
 
+async def test_a_worker_that_came_before_the_search_attributes_makes_schedules_later(
+    temporal_client: Client,
+    settings: Settings,
+    schedules: Schedules,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What Temporal refuses at first, because it is not set up yet, is tried until it is there."""
+    refusals: list[EngramError] = [
+        TemporalNotSetUp("Temporal does not know Engram's search attributes."),
+        TemporalUnavailable("It starts."),
+    ]
+    ensure = Schedules.ensure
+
+    async def refused_first(self: Schedules) -> None:
+        if refusals:
+            raise refusals.pop(0)
+        await ensure(self)
+
+    monkeypatch.setattr(Schedules, "ensure", refused_first)
+    monkeypatch.setattr("engram.temporal.schedules._FIRST_PAUSE", 0.01)
+    with capture_logs() as told:
+        async with keeping_schedules(temporal_client, settings):
+            await _until(lambda: _all_exist(schedules))
+    codes = [one["code"] for one in told if "tried again" in one["event"]]
+    assert codes == ["temporal_not_set_up", "temporal_unavailable"]
+
+
 async def test_a_triggered_schedule_runs_a_pass_that_replays(
     temporal_client: Client, lives: LifecycleUser, schedules: Schedules
 ) -> None:
@@ -177,6 +205,10 @@ async def test_replaying_tells_changed_code_and_unknown_workflows(
 async def _replayed(client: Client, workflow_id: str) -> replaying.Replayed:
     histories = replaying.one_history(client, workflow_id)
     return await replaying.replayed(await anext(histories), client.data_converter)
+
+
+async def _all_exist(schedules: Schedules) -> bool:
+    return all(info.exists for info in await schedules.list())
 
 
 async def _none_exist(schedules: Schedules) -> bool:
