@@ -62,6 +62,7 @@ from engram.language.statements.corrections import (
     claims,
     corrected,
     denied,
+    given_up_for,
     instead_now,
     left_behind,
     works_now,
@@ -410,7 +411,7 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     known += respelt
     for person in known:
         yield from from_person(turn, person)
-    introduced = {person.sentence.start for person in known}
+    introduced = {person.sentence.start for person in known if not person.together}
     plain = declared(turn.content)
     told = {one.sentence.start for one in plain}
     plain += [one for one in changed(turn.content) if one.sentence.start not in told]
@@ -494,6 +495,7 @@ def _with_corrections(
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
     own += instead_now(turn.content, mine, last)
+    own += given_up_for(turn.content, mine)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], declaring, respelt
 

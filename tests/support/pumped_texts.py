@@ -248,7 +248,12 @@ def read_whole() -> tuple[Read, ...]:
             name = f"{module.__name__.rpartition('.')[2]}.{attribute}"
             if name not in _BOUNDED:
                 found.update({one: name for one in _compiled(value) if one not in found})
-    for table, entry in (("corrections", "cue"), ("turns", "posing"), ("confirmations", "claim")):
+    searched = (
+        ("corrections", "cue"), ("turns", "posing"), ("confirmations", "claim"),
+        ("in_full", "may_lean"), ("fiction", "begins"), ("fiction", "ends"),
+        ("takes_back", "may_give_up"),
+    )  # fmt: skip
+    for table, entry in searched:
         found[expression(table, entry)] = f"{table}.{entry}"
     for one in (clauses._fiction, clauses._command):  # noqa: SLF001 - patterns have no other door
         found[one()] = f"clauses.{one.__name__}"

@@ -205,6 +205,9 @@ _NOW = re.compile(
     r"|\Aback\b",
     re.I,
 )
+_ORIGIN = re.compile(
+    r"\b(?:born|raised|grew up|(?:i'm|i am) (?:\w+ )?from)\b[^,;]{1,60}[,;]\s*\Z", re.I
+)
 # "... says my horoscope": the words before are somebody else's.
 _SAID_AFTER = re.compile(
     r"[,;]\s*(?:says?|said|according\s+to|claims?|jokes?|joked)\s+(?!i\b)", re.I
@@ -243,7 +246,9 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         clause = f"We {rest[together.end() :]}" if together else clause
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
-            clause, first=number == 0 or before.rstrip().endswith(":"), after=(rest, spoken)
+            clause,
+            first=number == 0 or before.rstrip().endswith(":"),
+            after=(rest, spoken, before),
         )
         if clause and not _is_reported(before):
             spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
@@ -311,15 +316,15 @@ def opened(sentence: Sentence) -> tuple[int, str]:
     return sentence.start + start, sentence.text[start:]
 
 
-def _with_subject(clause: str, *, first: bool, after: tuple[str, bool]) -> str:
-    rest, spoken = after
+def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> str:
+    rest, spoken, before_it = after
     # "I quit and started at a bakery": the second verb has the same subject.
     joined = rest.lower().startswith(("and ", "but ", "so ", "no longer "))
     shared = _shared(clause) if joined or _goes_on_telling(clause) else ""
     if spoken and shared:
         return f"{shared} {clause}"
     # "I'm from Naples originally, living in Munich now".
-    if spoken and _GOES_ON.match(rest) and _NOW.search(rest):
+    if spoken and _GOES_ON.match(rest) and (_NOW.search(rest) or _ORIGIN.search(before_it)):
         return f"I'm {rest}"
     before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
     if before is None and not _FIRST_PERSON.match(clause):

@@ -34,15 +34,20 @@ _USES = "uses"
 _PLANS = "plans to"
 _WORKS_AT = "works at"
 _WORKS_AS = "works as"
+_LIVES_IN = "lives in"
 _MARRIED = "is married to"
-_SWAPPED = POSSESSING | {"lives in", "studies", _WORKS_AT}
+_ALLERGIC = "is allergic to"
+_SWAPPED = POSSESSING | {_LIVES_IN, "studies", _WORKS_AT}
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
+_HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
 # Wordings that name what is over, each with the predicates of which it can be.
 _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("gone_now", lambda predicate: predicate in POSSESSING),
     ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
     ("closed_down", lambda predicate: predicate == _WORKS_AT),
+    ("done_at", lambda predicate: predicate == _WORKS_AT),
+    ("no_allergy", lambda predicate: predicate == _ALLERGIC),
     ("none_for_me", lambda predicate: predicate not in _LIKINGS),
 )
 
@@ -86,7 +91,7 @@ def corrected(
         swap = _swap(sentence)
         if swap is not None:
             yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
-        elif meant := _value_meant(sentence, mistaken=mistaken):
+        elif meant := _value_meant(sentence, told, mistaken=mistaken):
             new = meant.group("new").strip()
             last = last_declared()
             if last is not None:
@@ -122,9 +127,16 @@ def _respelt(
                 return
 
 
-def _value_meant(sentence: Sentence, *, mistaken: bool) -> re.Match[str] | None:
+def _value_meant(
+    sentence: Sentence, told: Sequence[RuleStatement], *, mistaken: bool
+) -> re.Match[str] | None:
     """The value alone: "I meant KPMG", and "it's KPMG" of who says that they got it wrong."""
     meant = expression(_TABLE, "meant").search(sentence.text)
+    if meant is None and told and told[-1].holds:
+        slipped = expression(_TABLE, "slipped").match(sentence.text)
+        # "Sorry, Bonn" may say anything; "sorry, 5 May 1990" after another day says which.
+        if slipped is not None and kind_of_object(told[-1].predicate) == "birth":
+            return slipped
     if meant is None and mistaken:
         return expression(_TABLE, "instead").search(sentence.text)
     return meant
@@ -195,7 +207,11 @@ def left_behind(
             for one in own:
                 rest = said.group("what").casefold().removeprefix(one.thing.name.casefold())
                 named = rest != said.group("what").casefold()
-                if named and _can_leave(one.predicate, verb) and _ends_there(rest):
+                # "I left Kobe yesterday" may tell of a journey.
+                away = one.predicate != _LIVES_IN or _HAS_LEFT.search(
+                    sentence.text, 0, said.start("verb")
+                )
+                if named and away and _can_leave(one.predicate, verb) and _ends_there(rest):
                     yield _over(one, sentence)
 
 
@@ -206,7 +222,7 @@ def _unnamed(
     for wording, can_be_meant in _ENDED_BY_NAME:
         said = expression(_TABLE, wording).search(sentence.text)
         if said:
-            what = _bare(said.group("what"))
+            what = _bare(next(filter(None, said.groups())))
             named = (one for one in own if can_be_meant(one.predicate) and _is_named(one, what))
             yield from (_over(one, sentence) for one in named)
     now = {one.predicate: one for one in last if one.holds and one.thing.name}
@@ -282,6 +298,68 @@ def instead_now(
             yield from (_begun(one, thing, sentence) for thing in known)
 
 
+def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What takes the place of what was told and is left: "Zadar's behind me, I'm in Rijeka now".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+    """
+    if not told or expression(_TABLE, "may_give_up").search(text) is None:
+        return
+    single = {(one.predicate, _bare(one.thing.name)): one for one in told if _can_give_way(one)}
+    said = list(sentences(text))
+    for number, sentence in enumerate(said):
+        aside = expression(_TABLE, "of_others").match(sentence.text)
+        if aside or expression(_TABLE, "for_a_while").search(sentence.text):
+            continue
+        for one in single.values() if single else ():
+            left = _left_in(sentence.text, one.thing.name)
+            if left is None:
+                continue
+            for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
+                new = expression(_TABLE, "taken_up").search(rest)
+                thing = _of_same_kind(one, new.group(new.lastgroup or 0), rest) if new else None
+                if thing is not None and not expression(_TABLE, "for_a_while").search(rest):
+                    yield _begun(one, thing, place)
+                    yield _over(one, sentence)
+                    break
+
+
+def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
+    return [(one, one.text) for one in said[number + 1 : number + 2]]
+
+
+def _can_give_way(one: RuleStatement) -> bool:
+    named = one.holds and one.thing.name[:1].isupper()
+    return named and (_holds_one(one) or (one.predicate == _USES and is_product(one.thing)))
+
+
+def _left_in(text: str, name: str) -> int | None:
+    """Where a sentence goes on that says of what it names that it is left; None if it does not."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)
+    if found is None:
+        return None
+    before, after = text[: found.start()], text[found.end() :]
+    over = expression(_TABLE, "left_after").match(after)
+    if over is not None:
+        return found.end() + over.end()
+    return found.end() if expression(_TABLE, "left_before").search(before) else None
+
+
+def _of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
+    """The new value, if it can be one of what the old one was."""
+    things = find(kind_of_object(one.predicate), MatchContext("", new, rest))
+    thing = things[0] if things else None
+    if thing is None or _names(thing.name, one.thing.name):
+        return None
+    if one.predicate == _USES:
+        return thing if is_product(thing) else None
+    if one.predicate == _WORKS_AT and (is_product(thing) or is_place(thing)):
+        return None
+    return thing
+
+
 def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What was told before and is so again: "back at Thornton's Garage"."""
     again = expression(_TABLE, "back_at").search(sentence.text)
@@ -311,6 +389,9 @@ def _back(how: str) -> frozenset[str]:
 def _is_named(one: RuleStatement, what: str) -> bool:
     """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
     name = _bare(one.thing.name)
+    if one.predicate == _ALLERGIC:
+        # A "peanut allergy" is one to peanuts.
+        return name.removesuffix("s") == what.removesuffix("s")
     return name == what or (one.predicate == _PLANS and name.endswith(f" {what}"))
 
 
@@ -496,7 +577,9 @@ def _swapped(
 
 def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:
     """The right value of what was said last, if it can be one: "sorry, I meant KPMG"."""
-    things = find(kind_of_object(last.predicate), MatchContext("", new, sentence.text))
+    kind = kind_of_object(last.predicate)
+    words = f"on {new}" if kind == "birth" else new
+    things = find(kind, MatchContext("", words, sentence.text))
     named = bool(things) and things[0].name[:1].isupper() == last.thing.name[:1].isupper()
     if last.holds and named and not _names(things[0].name, last.thing.name):
         yield replace(

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from engram.language.statements.clauses import Sentence, masked, opened, sentences
 from engram.language.statements.declared import begins_predicate
 from engram.language.statements.third_person import is_past, third_person
+from engram.language.text import verb_lemma
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -63,7 +64,9 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
     for sentence in islice(sentences(text), _MOST_SENTENCES):
         _, said = opened(sentence)
         asked = own[max(0, sentence.start - _LONGEST_QUESTION) : sentence.start]
-        full = _gapped(said) or _of_topic(said, asked) or _of_introduced(said, last)
+        full = (
+            _so_do_i(said) or _gapped(said) or _of_topic(said, asked) or _of_introduced(said, last)
+        )
         if full:
             yield InFull(full, sentence)
         last = said
@@ -73,6 +76,17 @@ def _last_of(turn: str) -> str:
     """What a turn ends with, where it states something."""
     said = sentences(turn)
     return opened(said[-1])[1] if said else ""
+
+
+def _so_do_i(said: str) -> str | None:
+    """What is so of the speaker as well: "My mum lives in Faro, and so do I"."""
+    found = expression(_TABLE, "so_do").fullmatch(said.rstrip(" .!"))
+    if found is None:
+        return None
+    verb = found.group("verb")
+    does = "am" if verb == "is" else verb_lemma(verb)
+    who = f"{found['who']} {verb} {found['what']}"
+    return f"{_capital(who)}. I {does} {found['what']}."
 
 
 # --- "Tom moved to Oslo and Ana to Rome": a verb that is said once

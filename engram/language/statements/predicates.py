@@ -79,7 +79,10 @@ _LEAVING_A_JOB = re.compile(
     re.I,
 )
 # "My botany degree" and "a botany student" name what is studied first.
-_DEGREE = re.compile(r"(?<=\w)\s+(?:degree|course|major|student|phd|masters?|studies)\Z", re.I)
+_DEGREE = re.compile(
+    r"(?<=\w)\s+(?:degree|course|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
+    re.I,
+)
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
 _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
 _DIET = re.compile(

@@ -1,0 +1,221 @@
+"""What gives way to what in a person's own life, told as people tell it, and what only looks so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.slot_labels import Verdict, judged, told
+
+# Turns, what is so after them, and what was so.
+CHANGED = [
+    ("Born in Rome, living in Bonn.", "was born in=Rome; lives in=Bonn", ""),
+    (
+        "Born in Split, living in Zadar. | Zadar's behind me, I traded it for Rijeka.",
+        "lives in=Rijeka",
+        "lives in=Zadar",
+    ),
+    (
+        "I hate olives. | Olives have grown on me, I actually love them now.",
+        "likes=olives",
+        "dislikes=olives",
+    ),
+    ("I have a dog. | The dog went to a good home.", "", "has=dog"),
+    ("I have a dog. | We had to give the dog away.", "", "has=dog"),
+    (
+        "I have a pollen allergy. | Turns out it's dust, not pollen, that I'm allergic to.",
+        "is allergic to=dust",
+        "is allergic to=pollen",
+    ),
+    (
+        "I live in Basel. | Basel got too pricey so it's Lörrach now.",
+        "lives in=Lörrach",
+        "lives in=Basel",
+    ),
+    ("I live in Rome. | I've left Rome for the weekend.", "lives in=Rome", ""),
+    (
+        "I live in Turin. | Made it to Boston, all eleven boxes. I live here now.",
+        "lives in=Boston",
+        "lives in=Turin",
+    ),
+    ("I own a boat. | The boat went to a new owner on Saturday.", "", "owns=boat"),
+    ("I picked up work at Ikea.", "works at=Ikea", ""),
+    (
+        "I reside in Kobe. | I've left Kobe, and I'm couch surfing till I find somewhere.",
+        "",
+        "lives in=Kobe",
+    ),
+    ("I run Ubuntu. | Wiped Ubuntu and installed Fedora.", "uses=Fedora", "uses=Ubuntu"),
+    ("I use Chrome. | Firefox is my browser now.", "uses=Firefox", "uses=Chrome"),
+    ("I was born in 1988. | Typo: 1989.", "was born in=1989", ""),
+    ("I was born on 4 May 1990. | Sorry, 5 May 1990.", "was born on=5 May 1990", ""),
+    (
+        "I was married to Kim. | I remarried: Dana and I said yes on Saturday.",
+        "is married to=Dana",
+        "",
+    ),
+    (
+        "I work at Philips. | First day at ASML tomorrow. | Survived my first day at ASML!",
+        "works at=ASML",
+        "works at=Philips",
+    ),
+    (
+        "I work at Redfern Mills in dispatch. | I've moved jobs and I'm at Talbot Freight now.",
+        "works at=Talbot Freight",
+        "works at=Redfern Mills",
+    ),
+    ("I work at Shell. | I'm done at Shell for today.", "works at=Shell", ""),
+    (
+        "I work at a law firm called Bosman. | Bosman merged with Kessler and I'm at Kessler now.",
+        "works at=Kessler",
+        "works at=Bosman",
+    ),
+    (
+        "I work at the Pearson Library. | Thirty years at Pearson Library and today was my last.",
+        "",
+        "works at=Pearson Library",
+    ),
+    (
+        "I work for Altona Shipping. | turned in my keys today, done at Altona Shipping",
+        "",
+        "works at=Altona Shipping",
+    ),
+    (
+        "I'm allergic to cats. | The doctor says I've outgrown my cat allergy.",
+        "",
+        "is allergic to=cats",
+    ),
+    (
+        "I'm allergic to peanuts. | New test: no peanut allergy after all!",
+        "",
+        "is allergic to=peanuts",
+    ),
+    (
+        "I'm doing a master's in physics. | Finished my physics master's in July.",
+        "",
+        "studies=physics",
+    ),
+    (
+        "I'm living in Kyoto. | My lease ran out and I went to live with my parents in Nara.",
+        "lives in=Nara",
+        "lives in=Kyoto",
+    ),
+    ("I'm married to Ben. | The divorce from Ben came through.", "", "is married to=Ben"),
+    ("I'm with Accenture. | Jumped ship to Capgemini.", "works at=Capgemini", ""),
+    (
+        "I've been a Bristol resident since 2012. | Packed up Bristol and headed for Cardiff.",
+        "lives in=Cardiff",
+        "",
+    ),
+    ("Jazz has grown on me.", "likes=Jazz", ""),
+    (
+        "My favourite bar is Smoke. | Smoke closed, so it's Otto's now.",
+        "favourite bar=Otto's",
+        "favourite bar=Smoke",
+    ),
+    ("My mum lives in Faro, and so do I.", "lives in=Faro", ""),
+    (
+        "My name is Leila Haddad. | I got married, so it's Leila Novak now.",
+        "is called=Leila Novak",
+        "is called=Leila Haddad",
+    ),
+    (
+        "We use Jira at work. | The team voted Jira off the island; Linear it is.",
+        "uses=Linear",
+        "uses=Jira",
+    ),
+]
+# Turns, what is so after them, and what never was.
+ONLY_LOOKS_SO = [
+    (
+        "I live in Bristol. | My brother packed up Bristol and headed for Cardiff.",
+        "lives in=Bristol",
+        "lives in=Cardiff",
+    ),
+    ("I use Slack. | Slack is down, I'm on Teams for this call.", "uses=Slack", ""),
+    ("I use Chrome. | Chrome is too slow today.", "uses=Chrome", ""),
+    ("I live in Rome. | Rome is too hot, I'm in Oslo this week.", "lives in=Rome", ""),
+    (
+        "I live in Rome. | Left Rome yesterday, headed for Oslo on business.",
+        "lives in=Rome",
+        "lives in=Oslo",
+    ),
+    (
+        "I live in Rome. | After Rome we went to Oslo for the weekend.",
+        "lives in=Rome",
+        "lives in=Oslo",
+    ),
+    (
+        "I work at Shell. | Shell is closed today, I'm at Starbucks.",
+        "works at=Shell",
+        "works at=Starbucks",
+    ),
+    ("I work at Shell. | Finished at Shell early, off to Bonn.", "works at=Shell", ""),
+    ("I work at Shell. | I finished at Shell at six.", "works at=Shell", ""),
+    ("I'm allergic to peanuts. | My son outgrew his peanut allergy.", "is allergic to=peanuts", ""),
+    (
+        "I'm allergic to peanuts. | No peanut allergy warnings on this menu.",
+        "is allergic to=peanuts",
+        "",
+    ),
+    ("I'm allergic to peanuts. | Is there no peanut allergy label?", "is allergic to=peanuts", ""),
+    ("I was born in 1988. | Sorry, 10 minutes late.", "was born in=1988", ""),
+    ("I was born in 1988. | No, 2020 was worse.", "was born in=1988", ""),
+    ("I was born in 1988. | Wait, 1999?", "was born in=1988", ""),
+    (
+        "My favourite film is Alien. | Alien is too scary for her, so we watched Up.",
+        "favourite film=Alien",
+        "",
+    ),
+    ("I got a promotion! Doctor called too.", "", "works as=Doctor"),
+    ("New job! Teacher wanted to see me.", "", "works as=Teacher"),
+    ("I live in Turin. | Made it to Boston, what a flight.", "lives in=Turin", "lives in=Boston"),
+    ("I'm with my parents in Nara now for Christmas.", "", "lives in=Nara"),
+    ("I'm on a train in Norway now.", "", "lives in=Norway"),
+    ("I'm at a cafe in Paris now.", "", "lives in=Paris"),
+    ("I'm on holiday in Spain now.", "", "lives in=Spain"),
+    ("I'm at work in Leeds now.", "", "lives in=Leeds"),
+    ("I write for fun. I write for Ana.", "", "works at=Ana"),
+    ("I shop for Grandma.", "", "works at=Grandma"),
+    ("I cook for Tom.", "", "works at=Tom"),
+    ("I found something at Ikea.", "", "works at=Ikea"),
+    ("I got something at Target.", "", "works at=Target"),
+    ("Ana and I said yes to the offer.", "", "is married to=Ana"),
+    ("Ana and I hitched a ride.", "", "is married to=Ana"),
+    ("He's from Naples, living in Munich.", "", "lives in=Munich"),
+    ("I heard from Tom, living in Munich.", "", "lives in=Munich"),
+    ("I got a letter from Ana, living in Rome.", "", "lives in=Rome"),
+    ("Tea it is.", "", "uses=Tea"),
+    ("Paris is where we are now, back on Sunday.", "", "lives in=Paris"),
+    ("I'm married to Ben. | My sister's divorce is through.", "is married to=Ben", ""),
+    ("I'm married to Ben. | The divorce is final for Ana and Tom.", "is married to=Ben", ""),
+    ("I have a dog. | We had to give the dog a bath.", "has=dog", ""),
+    ("I have a dog. | I had to give the dog to my sister for a week.", "has=dog", ""),
+    ("I own a boat. | The boat went to the marina.", "owns=boat", ""),
+]
+
+
+def _labels(values: str) -> list[dict[str, str]]:
+    pairs = (one.split("=", 1) for one in values.split("; ") if one)
+    return [{"predicate": predicate, "object": what} for predicate, what in pairs]
+
+
+def _judged(story: str, *, current: str = "", past: str = "", never: str = "") -> Verdict:
+    said = enumerate(story.split(" | "), start=1)
+    turns = [{"text": text, "timestamp": f"2025-01-{day:02d}T12:00:00+00:00"} for day, text in said]
+    labels = {"current": _labels(current), "past": _labels(past), "never": _labels(never)}
+    return judged(labels, told(turns))
+
+
+@pytest.mark.parametrize(("story", "current", "past"), CHANGED)
+def test_what_is_said_to_be_so_now_replaces_what_was(story: str, current: str, past: str) -> None:
+    """By its name, by what it is, or by what else the turn says of it."""
+    assert _judged(story, current=current, past=past).right
+
+
+@pytest.mark.parametrize(("story", "current", "never"), ONLY_LOOKS_SO)
+def test_what_lasts_a_while_or_is_said_of_others_replaces_nothing(
+    story: str, current: str, never: str
+) -> None:
+    """Journeys, other people's lives, and words that say something else."""
+    verdict = _judged(story, current=current, never=never)
+    assert (verdict.missing, verdict.superfluous, verdict.false) == ((), (), ())
