@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai.exceptions import OutputTokenLimitExceeded
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 
@@ -405,8 +406,10 @@ class ExtractionAgent:
         still_open = tuple(one for one in promised if one.said_at < latest)
         try:
             result = await self._answered(shown, guidance, heard, learning, still_open)
-        except ModelRejected:
-            if not (heard or still_open):
+        except ModelRejected as error:
+            cut_off = isinstance(error.__cause__, OutputTokenLimitExceeded)
+            of_request = error.details.get("refused") == "request" and not cut_off
+            if not (of_request and (heard or still_open)):
                 raise
             # Perhaps for the sake of what was said before: these turns are not to pay for it.
             heard = []

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import structlog
+from pydantic import ValidationError
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import (
     AgentRunError,
@@ -134,7 +135,7 @@ def as_engram_error(error: Exception) -> EngramError:
         )
     if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded):
         return ModelAnswerUnusable(
-            f"The model's answer could not be used ({kind}).",
+            f"The model's answer could not be used ({'; '.join(_faults(error)) or kind}).",
             hint="Nothing was changed. A model that follows JSON schemas better may help.",
         )
     if _is_refusal(error):
@@ -153,6 +154,14 @@ def as_engram_error(error: Exception) -> EngramError:
         f"The model cannot answer now ({kind}).",
         details={"retry_after": min(wait, LONGEST_DELAY)} if wait is not None else None,
     )
+
+
+def _faults(error: Exception) -> list[str]:
+    """Where an answer was not in the asked form, in words that are none of the answer's."""
+    cause = error.__cause__
+    listed = cause.errors(include_input=False) if isinstance(cause, ValidationError) else []
+    named = (".".join(map(str, fault["loc"])) or "answer" for fault in listed)
+    return [f"{name}: {fault['type']}" for name, fault in zip(named, listed[:3], strict=False)]
 
 
 def model_use(model: Model, version: str, usage: RunUsage) -> ModelUse:
@@ -261,8 +270,12 @@ class _MeteredModel(WrapperModel):
 
 
 def _whole(response: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
-    if response.finish_reason == "length" and any(map(_is_cut_off, response.parts)):
+    calls = any(isinstance(part, ToolCallPart) for part in response.parts)
+    # Some providers hand over what there was of a call as if it were all of it.
+    if response.finish_reason == "length" and calls:
         raise OutputTokenLimitExceeded("The answer ended at the limit of its length.")
+    if response.finish_reason == "content_filter" and not calls:
+        raise ContentFilterError("The provider's filter ended the answer.")
     return _in_one_call(response, {tool.name for tool in asked.output_tools})
 
 

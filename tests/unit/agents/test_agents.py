@@ -12,6 +12,15 @@ from pydantic_ai.exceptions import (
     ModelHTTPError,
     ModelRequestRejectedError,
 )
+from pydantic_ai.messages import (
+    FinishReason,
+    ModelMessage,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
@@ -140,6 +149,45 @@ async def test_an_answer_in_no_known_form_is_unusable() -> None:
     with pytest.raises(ModelAnswerUnusable) as unusable:
         await ExtractionAgent(model).extract([said(1)])
     assert "Lisbon" not in str(unusable.value)
+    assert "statements.0: " in str(unusable.value)
+
+
+@pytest.mark.parametrize(
+    ("reason", "parts"),
+    [
+        ("content_filter", [TextPart("I cannot help with Lisbon.")]),
+        ("length", [ToolCallPart("final_result", {"reasoning": "", "statements": []})]),
+    ],
+)
+async def test_an_answer_that_its_provider_ended_is_asked_for_once(
+    reason: FinishReason, parts: list[ModelResponsePart]
+) -> None:
+    """Neither a refusal in words nor a part that looks like the whole is taken, or asked again."""
+    asked = list[list[ModelMessage]]()
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        asked.append(messages)
+        return ModelResponse(parts=parts, finish_reason=reason)
+
+    before = [said(1)] if reason == "length" else []
+    with pytest.raises(ModelRejected) as rejected:
+        await ExtractionAgent(FunctionModel(answer)).extract([said(2)], before=before)
+    assert rejected.value.details == {"refused": "request"}
+    assert "Lisbon" not in str(rejected.value)
+    assert len(asked) == 1
+
+
+async def test_a_refused_key_is_not_asked_again_without_what_was_said_before() -> None:
+    """Only what is refused for its own sake may be accepted with less beside it."""
+    asked = list[int]()
+
+    def refuse(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        asked.append(len(messages))
+        raise ModelHTTPError(401, "m")
+
+    with pytest.raises(ModelRejected):
+        await ExtractionAgent(FunctionModel(refuse)).extract([said(2)], before=[said(1)])
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 402, 422])
