@@ -362,6 +362,21 @@ def test_kubernetes_names_meet(deployment: dict[str, Any]) -> None:
     assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
 
 
+def test_a_drained_node_leaves_pods_that_work(
+    deployment: dict[str, Any], api: dict[str, Any]
+) -> None:
+    """Each Deployment has a budget for its own pods, that neither stops a drain nor takes all."""
+    budgets = {
+        one["metadata"]["name"]: one["spec"]
+        for one in yaml.safe_load_all(read("kubernetes/disruption.yaml"))
+    }
+    for one in (deployment, api["Deployment"]):
+        budget = budgets.pop(one["metadata"]["name"])
+        assert budget["selector"] == one["spec"]["selector"]
+        assert 0 < budget["maxUnavailable"] < one["spec"]["replicas"]
+    assert not budgets
+
+
 def test_pods_have_no_more_rights_than_they_use(
     deployment: dict[str, Any], api: dict[str, Any]
 ) -> None:
@@ -429,9 +444,9 @@ def test_the_network_lets_through_what_is_used(
             for port in rule["ports"]
         }
         assert needed <= reached
-        # Providers of models and of embeddings, and Temporal Cloud, are outside of the cluster.
+        # Providers of models and of embeddings, and both clouds, are outside of the cluster.
         outside = [rule for rule in policy["egress"] if any("ipBlock" in to for to in rule["to"])]
-        assert {port["port"] for rule in outside for port in rule["ports"]} == {443, 7233}
+        assert {port["port"] for rule in outside for port in rule["ports"]} == {443, 6333, 7233}
     assert policies["engram-worker"]["ingress"] == []
     (rule,) = policies["engram-api"]["ingress"]
     assert [port["port"] for port in rule["ports"]] == [Settings.model_fields["http_port"].default]
