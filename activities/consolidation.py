@@ -65,7 +65,7 @@ from engram.domain.plan import Action, ConsolidationPlan, LinkGraph, Reason, Upd
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, ModelAnswerUnusable
-from engram.giving_way import lull
+from engram.giving_way import LONGEST_DELAY, lull
 from engram.lifecycle.due import of_population
 from engram.ports import Embedder, MemoryRepository, Missing
 from engram.storage.updates import NewWriteId
@@ -75,9 +75,6 @@ from engram.storage.updates import NewWriteId
 _EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _PAGE = 200
-# Seconds for which a pass that nobody asked for waits for a lull: turns that come meanwhile are
-# read with it.
-_LONGEST_DELAY = 15.0
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
 # Each attempt lets the model mend its answer as well.
@@ -112,6 +109,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
         """The oldest episodes that are not consolidated, in batches."""
         async with heartbeating():
             if not request.asked:
+                # Turns that come meanwhile are read with it.
                 await lull(_longest_delay())
             episodes, more = await self._due(request)
         cut = batches(
@@ -197,7 +195,7 @@ class ConsolidationStoreActivitiesImpl(ConsolidationStoreActivities):
 def _longest_delay() -> float:
     """Seconds: no more than half of what this attempt may take."""
     limit = activity.info().start_to_close_timeout
-    return min(_LONGEST_DELAY, limit.total_seconds() / 2) if limit else _LONGEST_DELAY
+    return min(LONGEST_DELAY, limit.total_seconds() / 2) if limit else LONGEST_DELAY
 
 
 def _decides(plan: ConsolidationPlan) -> bool:

@@ -32,7 +32,9 @@ _OWED_SHARE: Final = 0.5
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
-# Seconds between two looks for a lull.
+LONGEST_DELAY: Final = 15.0
+"""Seconds for which work is put off where no lull comes."""
+# Seconds between two looks for one.
 _GLANCE: Final = 0.05
 # Seconds. A sleep of nothing is over before whoever waits is awake.
 _A_MOMENT: Final = 1e-5
@@ -78,7 +80,7 @@ class Rests:
             with self._lock:
                 self._wanted -= 1
 
-    async def lull(self, longest: float) -> None:
+    async def lull(self, longest: float = LONGEST_DELAY) -> None:
         """Wait until nobody waits for an answer, or somebody waits for the work.
 
         Args:

@@ -24,6 +24,7 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, UnforeseenFailure
+from engram.giving_way import lull, wanted
 from engram.lifecycle.links import Observed, linked
 from engram.lifecycle.policies import Energy
 from engram.ports import MemoryRepository
@@ -139,7 +140,7 @@ def _coactivated(memory: AnyMemory, recalls: Recalls, rules: LifecycleRules) -> 
 # --- being recalled is an access: collected in memory, noted in batches
 #
 # Collecting costs a few dictionary entries per answer. What waits is noted every
-# few seconds, when much waits, and on a clean stop; a batch that was written but
+# few seconds, in a lull, when much waits, and on a clean stop; a batch that was written but
 # not acknowledged is written again and counts once.
 
 MOST_TRIES: Final = 5
@@ -273,7 +274,7 @@ class AccessLog:
         self._closed = True
         self._cancel_timer()
         if self._running is not None:
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError), wanted():
                 await self._running
         try:
             await self.flush()
@@ -367,6 +368,9 @@ class AccessLog:
 
     async def _flush_quietly(self) -> None:
         try:
+            if self._count < self._most:
+                # Whoever asks often is answered with much the same: noted once for more of them.
+                await lull()
             await self.flush()
             while self._count >= self._most and not self._closed:
                 await self.flush()

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, LinkKind, Together
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable, UnforeseenFailure
+from engram.giving_way import awaited
 from engram.lifecycle import accesses
 from engram.lifecycle.accesses import (
     MOST_TOGETHER,
@@ -275,6 +276,23 @@ async def test_what_waits_for_a_store_that_takes_no_writes_is_bounded(
     assert [bool(count) for count in counts] == [True] * 5 + [False] * 4
     assert sum(counts) + dropped == 60
     await log.close()
+
+
+async def test_who_asks_on_and_on_is_noted_in_one_batch(repository: MemoryRepository) -> None:
+    """While answers are awaited recalls are collected on; a clean stop does not wait for a lull."""
+    turn = episode()
+    await keep(repository, [turn])
+    log = log_of(repository, interval=timedelta(0))
+    with awaited():
+        for number in range(3):
+            log.note(ADA, [turn], day(number))
+            await asyncio.sleep(0.01)
+        assert (await stored(repository, turn)).access_count == 0
+        await asyncio.wait_for(log.close(), 10)
+    noted = await stored(repository, turn)
+    assert noted.access_count == 3
+    assert noted.vitals is not None
+    assert noted.vitals.flushes == ("one:1",)
 
 
 async def test_many_are_noted_in_portions(repository: MemoryRepository) -> None:
